@@ -1,0 +1,183 @@
+"""Corpus: sentences as columns.
+
+A corpus is a batch of sentences. The words of all sentences stand one after another;
+``offsets`` says where each sentence starts. A column gives one value for each word,
+either a number (``head``) or a code into a list of names (``form``, ``upos``, …).
+Large data is a stream of such batches, so memory is bounded by the batch.
+
+    words   the cat sat .  it ran .        offsets  [0, 4, 7]
+    head    2 3 0 3        2 0 2           (1-based in the sentence, 0 = root, as CoNLL-U)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORM = "form"
+LABEL_COLUMNS = ("upos", "deprel", "ner")
+
+
+@dataclass(frozen=True)
+class Column:
+    """Values for words: ``codes`` [words]; with ``names`` they are indices into it."""
+
+    codes: NDArray[np.int32]
+    names: tuple[str, ...] | None = None
+
+    @staticmethod
+    def of(values: Sequence[str]) -> Column:
+        """Encode strings; names are in order of first occurrence.
+
+        >>> Column.of(["a", "b", "a"])
+        Column(codes=array([0, 1, 0], dtype=int32), names=('a', 'b'))
+        """
+        index: dict[str, int] = {}
+        codes = np.fromiter((index.setdefault(v, len(index)) for v in values), np.int32, len(values))
+        return Column(codes, tuple(index))
+
+    def values(self) -> list[Any]:
+        """The values as a Python list: strings if there are names, else numbers."""
+        if self.names is None:
+            return list(self.codes.tolist())
+        names = self.names
+        return [names[code] for code in self.codes.tolist()]
+
+    def take(self, index: NDArray[Any]) -> Column:
+        """The values at ``index``."""
+        return replace(self, codes=self.codes[index])
+
+    def map_names(self, names: Iterable[str]) -> Column:
+        """The same codes under other names (one for each old name)."""
+        return replace(self, names=tuple(names))
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence for people and tests: ``columns`` maps a name to its list of values."""
+
+    id: int
+    columns: Mapping[str, list[Any]]
+
+    @property
+    def words(self) -> list[str]:
+        """The word forms."""
+        return self.columns[FORM]
+
+    @property
+    def text(self) -> str:
+        """The words with a space between each two."""
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A batch of sentences in columns.
+
+    offsets   [sentences + 1] int64, offsets[0] = 0
+    columns   name → Column of length offsets[-1]; ``form`` is always there
+    ids       [sentences] int64, the index of each sentence in its split: the counter of
+              every random decision about it, so a batch may be cut anywhere
+    """
+
+    offsets: NDArray[np.int64]
+    columns: Mapping[str, Column]
+    ids: NDArray[np.int64] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        words = int(self.offsets[-1])
+        assert FORM in self.columns and self.columns[FORM].names is not None, "a corpus needs word forms"
+        assert self.offsets[0] == 0 and bool(np.all(np.diff(self.offsets) >= 0)), "offsets must grow from 0"
+        assert len(self.ids) == len(self), "one id for each sentence"
+        assert all(len(c.codes) == words for c in self.columns.values()), "columns must have one value for each word"
+
+    @staticmethod
+    def of(sentences: Sequence[Mapping[str, Sequence[Any]]], first: int = 0) -> Corpus:
+        """Build a corpus from sentences given as {column: values}; all with the same columns."""
+        lengths = [len(sentence[FORM]) for sentence in sentences]
+        names = list(sentences[0]) if sentences else [FORM]
+        columns = {}
+        for name in names:
+            values = [value for sentence in sentences for value in sentence[name]]
+            numeric = name not in (FORM, *LABEL_COLUMNS) and all(isinstance(v, int) for v in values)
+            columns[name] = Column(np.asarray(values, np.int32)) if numeric else Column.of(values)
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+        return Corpus(offsets, columns, np.arange(first, first + len(lengths), dtype=np.int64))
+
+    @staticmethod
+    def of_words(sentences: Sequence[Sequence[str]], first: int = 0) -> Corpus:
+        """Build a corpus of plain words."""
+        return Corpus.of([{FORM: words} for words in sentences], first)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def form(self) -> Column:
+        """The word forms."""
+        return self.columns[FORM]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Words of each sentence, [sentences]."""
+        return np.diff(self.offsets)
+
+    @property
+    def sentence_of_word(self) -> NDArray[np.int64]:
+        """For each word the row of its sentence, [words]."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
+
+    @property
+    def position(self) -> NDArray[np.int64]:
+        """For each word its 0-based position in its sentence, [words]."""
+        return np.arange(self.offsets[-1], dtype=np.int64) - self.offsets[:-1][self.sentence_of_word]
+
+    def __getitem__(self, row: int) -> Sentence:
+        start, end = int(self.offsets[row]), int(self.offsets[row + 1])
+        part = slice(start, end)
+        columns = {n: replace(c, codes=c.codes[part]).values() for n, c in self.columns.items()}
+        return Sentence(int(self.ids[row]), columns)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return (self[row] for row in range(len(self)))
+
+    def texts(self) -> list[str]:
+        """Each sentence as text: its words with a space between each two."""
+        words = self.form.values()
+        bounds = self.offsets.tolist()
+        return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
+
+    def head_rows(self, count: int) -> Corpus:
+        """The first ``count`` sentences."""
+        count = min(count, len(self))
+        words = int(self.offsets[count])
+        columns = {n: replace(c, codes=c.codes[:words]) for n, c in self.columns.items()}
+        return Corpus(self.offsets[: count + 1], columns, self.ids[:count])
+
+
+def concatenate(batches: Sequence[Corpus]) -> Corpus:
+    """Join batches that have the same columns; names are merged."""
+    if not batches:
+        return Corpus.of_words([])
+    columns = {name: _join([b.columns[name] for b in batches]) for name in batches[0].columns}
+    starts = np.cumsum([0] + [int(b.offsets[-1]) for b in batches])
+    offsets = [b.offsets[:-1] + s for b, s in zip(batches, starts[:-1], strict=True)]
+    ids = np.concatenate([b.ids for b in batches])
+    return Corpus(np.concatenate([*offsets, starts[-1:]]).astype(np.int64), columns, ids)
+
+
+def _join(columns: Sequence[Column]) -> Column:
+    if columns[0].names is None:
+        return Column(np.concatenate([c.codes for c in columns]))
+    index: dict[str, int] = {}
+    parts = []
+    for column in columns:
+        assert column.names is not None, "a column has names in every batch or in none"
+        table = np.asarray([index.setdefault(n, len(index)) for n in column.names], np.int32)
+        parts.append(table[column.codes] if len(column.codes) else column.codes)
+    return Column(np.concatenate(parts), tuple(index))

@@ -1,0 +1,140 @@
+"""Atomic files and folders, strict JSON, safe names.
+
+A reader never sees a half-written artifact: everything is written beside its place under
+a temporary name, flushed to disk and renamed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from synthlang.errors import InputError
+
+SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=,-]{0,127}")
+TEMPORARY = ".tmp-"
+
+
+def safe_name(name: str, what: str = "name") -> str:
+    """Return ``name`` if it can be a file name on any system, else raise InputError."""
+    if not SAFE_NAME.fullmatch(name):
+        raise InputError(f"{what} {name!r} must be 1 to 128 letters, digits or _.+=,- and start with a letter or digit")
+    return name
+
+
+def _explain(error: OSError, path: Path) -> InputError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InputError("no space left on the disk; free some and run the same command again", path)
+    reason = error.strerror or type(error).__name__
+    return InputError(f"cannot write: {reason}", path)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f"{TEMPORARY}{path.name}-{uuid.uuid4().hex[:8]}")
+
+
+def _fsync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def atomic_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """Open a temporary file that becomes ``path`` when the block ends without an error."""
+    temporary = _temporary(path)
+    encoding = None if "b" in mode else "utf-8"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open(mode, encoding=encoding, newline=None if "b" in mode else "\n") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+        _fsync_folder(path.parent)
+    except OSError as error:
+        raise _explain(error, path) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
+    """Give a temporary folder that becomes ``path`` when the block ends without an error.
+
+    With ``replace`` an existing folder is moved aside and removed afterwards; without it
+    an existing ``path`` is an error before any work starts.
+    """
+    if path.exists() and not replace:
+        raise InputError("exists already; name a new folder", path)
+    temporary = _temporary(path)
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        for child in temporary.rglob("*"):
+            if child.is_file():
+                with child.open("rb") as handle:
+                    os.fsync(handle.fileno())
+        if path.exists():
+            old = _temporary(path)
+            path.rename(old)
+            temporary.rename(path)
+            shutil.rmtree(old)
+        else:
+            temporary.rename(path)
+        _fsync_folder(path.parent)
+    except OSError as error:
+        raise _explain(error, path) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what a killed writer left in ``folder``."""
+    for path in folder.glob(f"{TEMPORARY}*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON atomically: indented, sorted keys, no NaN."""
+    with atomic_file(path, "w") as handle:
+        json.dump(value, handle, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        handle.write("\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; a missing, truncated or badly encoded file is an InputError."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError("no such file", path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", path) from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line without its end) of a UTF-8 text file, in bounded memory."""
+    try:
+        with path.open("rb") as handle:
+            for number, raw in enumerate(handle, start=1):
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
+                yield number, line.rstrip("\r\n")
+    except FileNotFoundError as error:
+        raise InputError("no such file", path) from error
+    except IsADirectoryError as error:
+        raise InputError("is a folder, a file is needed", path) from error

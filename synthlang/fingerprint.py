@@ -1,0 +1,43 @@
+"""Fingerprints: what an artifact is made of, as sixteen hexadecimal digits.
+
+A fingerprint covers everything that affects the content of an artifact (its kind, the
+version of the code format that wrote it, its settings, the fingerprints of its parents)
+and nothing else: no path, no time, no number of workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+LENGTH = 16
+
+
+def canonical_json(value: Any) -> str:
+    """One text for equal values: sorted keys, no spaces, no NaN.
+
+    >>> canonical_json({"b": 1, "a": [1.0, None]})
+    '{"a":[1.0,null],"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def fingerprint(kind: str, **parts: Any) -> str:
+    """The fingerprint of an artifact of ``kind`` made from ``parts`` (JSON values)."""
+    text = canonical_json({"kind": kind, **parts})
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:LENGTH]
+
+
+def digest_files(paths: Iterable[Path]) -> str:
+    """Fingerprint of the names and bytes of files, read in blocks."""
+    parts = [(path.name, sha256_file(path)) for path in sorted(paths)]
+    return fingerprint("files", files=parts)
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file in hexadecimal, read in blocks."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,50 @@
+"""What every source of sentences offers, and how it is named on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+
+BATCH_SENTENCES = 2000  # a constant: batch borders are part of "same spec, same bytes"
+
+
+class Source(Protocol):
+    """Sentences in named splits, streamed as batches of at most BATCH_SENTENCES sentences.
+
+    The columns are the same in every batch of a source; sentence ids count from 0 in each split.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """Of everything that affects the sentences, and nothing else."""
+        ...
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names among ``train``, ``dev``, ``test``."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the word columns, ``form`` first."""
+        ...
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split in order."""
+        ...
+
+
+def check_split(source: Source, split: str, name: str) -> None:
+    """Raise InputError if the source ``name`` has no such split."""
+    if split not in source.splits:
+        raise InputError(f"{name} has no split {split!r}; it has {', '.join(source.splits)}")
+
+
+def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:
+    """Raise InputError if a column needed for ``purpose`` is missing."""
+    missing = [n for n in names if n not in source.columns]
+    if missing:
+        raise InputError(f"{purpose} needs the column {missing[0]!r}; {name} has {', '.join(source.columns)}")
