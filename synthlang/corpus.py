@@ -152,12 +152,12 @@ class Corpus:
         bounds = self.offsets.tolist()
         return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
 
-    def head_rows(self, count: int) -> Corpus:
-        """The first ``count`` sentences."""
-        count = min(count, len(self))
-        words = int(self.offsets[count])
-        columns = {n: replace(c, codes=c.codes[:words]) for n, c in self.columns.items()}
-        return Corpus(self.offsets[: count + 1], columns, self.ids[:count])
+    def between(self, start: int, stop: int) -> Corpus:
+        """The sentences ``start`` … ``stop`` − 1, as a slice would give them."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        first, last = int(self.offsets[start]), int(self.offsets[max(start, stop)])
+        columns = {n: replace(c, codes=c.codes[first:last]) for n, c in self.columns.items()}
+        return Corpus(self.offsets[start : max(start, stop) + 1] - first, columns, self.ids[start : max(start, stop)])
 
 
 def concatenate(batches: Sequence[Corpus]) -> Corpus:

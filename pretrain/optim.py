@@ -1,0 +1,30 @@
+"""AdamW and the learning rate as a function of the step."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from pretrain.config import OptimizerConfig
+
+
+def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.AdamW:
+    """AdamW; weight decay acts on matrices only, not on biases and norms."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    betas = (config.beta1, config.beta2)
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
+
+
+def learning_rate(peak: float, warmup: int, steps: int, step: int) -> float:
+    """The rate of step ``step`` (counted from 0): linear up to ``peak``, then linear to zero.
+
+    >>> [learning_rate(1.0, 2, 6, s) for s in range(6)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    """
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    return peak * (steps - step) / (steps - warmup)

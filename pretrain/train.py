@@ -1,0 +1,50 @@
+"""The entry of ``accelerate launch [flags] -m pretrain.train CONFIG --out RUN [--set key=value …]``.
+
+The same run as ``synthlang pretrain``. The file also starts by path (pods that cannot pass
+``-m`` do so): ``accelerate launch … pretrain/train.py CONFIG --out RUN``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the arguments and run; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="pretrain.train", description="Pretrain a bilingual model from a config.")
+    parser.add_argument("config", type=Path, help="YAML file")
+    parser.add_argument("--out", type=Path, required=True, help="run folder; an unfinished run in it goes on")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
+    options = parser.parse_args(arguments)
+    from synthlang.errors import InputError
+
+    try:
+        return run(options.config, options.out, options.set)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def run(config_path: Path, out: Path, overrides: list[str]) -> int:
+    """Load the config, run it with progress, say where the result is."""
+    from accelerate import PartialState
+
+    from pretrain.config import PretrainConfig
+    from pretrain.run import pretrain
+    from synthlang.config import load
+    from synthlang.progress import Display, silent
+
+    config = load(PretrainConfig, config_path, overrides)
+    with Display() as display:
+        pretrain(config, out, report=display.report if PartialState().is_main_process else silent)
+        if PartialState().is_main_process:
+            display.message(f"run folder: {out}  ·  models: {out / 'export'}")
+    return 0
+
+
+if __name__ == "__main__":
+    # started by path, Python puts this folder first; its modules must not hide others
+    sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
+    raise SystemExit(main())

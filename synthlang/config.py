@@ -1,0 +1,99 @@
+"""Strict configuration: frozen models, dotted overrides, errors that name the key.
+
+A value must have the type of its field (``"5"`` is no number, ``1.0`` no integer), so that a
+slip is seen before any work starts. How YAML is read: ``strict_yaml``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, TypeVar
+
+import pydantic
+
+from synthlang.config_errors import explain
+from synthlang.errors import InputError
+from synthlang.strict_yaml import parse_yaml, read_yaml, write_yaml
+
+M = TypeVar("M", bound=pydantic.BaseModel)
+PathName = str | PathLike[str] | None
+
+SHOWN_ERRORS = 3
+KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
+
+
+class StrictModel(pydantic.BaseModel):
+    """Base of every config: immutable, no unknown keys, no NaN or infinity, checked defaults."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+
+def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] = ()) -> M:
+    """Read ``path``, apply ``KEY=VALUE`` assignments and check everything against ``model``."""
+    return parse(model, override(load_yaml(path), assignments), path)
+
+
+def load_yaml(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read a YAML file with a mapping at the top; anything else is an InputError with its line."""
+    data = read_yaml(path)
+    if not isinstance(data, dict):
+        found = "the file is empty" if data is None else f"it is a {type(data).__name__}"
+        raise InputError(f"the top level must be a mapping of keys to values; {found}", path)
+    return data
+
+
+def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
+    """Check plain data (as from YAML or JSON) against ``model``.
+
+    Raises InputError that names each wrong key, its value and what is allowed.
+    """
+    try:
+        # JSON mode is strict about types, yet takes a list for a tuple and a string for a path
+        return model.model_validate_json(json.dumps(data), strict=True)
+    except pydantic.ValidationError as error:
+        problems = explain(model, error)
+        more = len(problems) - SHOWN_ERRORS
+        text = "; ".join(problems[:SHOWN_ERRORS]) + (f"; and {more} more" if more > 0 else "")
+        raise InputError(text, path) from error
+
+
+def override(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """A new config with each ``a.b=VALUE`` applied; VALUE is YAML, a number indexes a list.
+
+    >>> override({"a": {"b": 1, "c": 2}}, ["a.b=5", "d=[x, no]"])
+    {'a': {'b': 5, 'c': 2}, 'd': ['x', 'no']}
+    """
+    result = dict(config)
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        where = f"--set {assignment}"
+        if not equals or not KEY.fullmatch(key):
+            raise InputError(f"{where}: must be KEY=VALUE with a dotted key, as in objective.alpha=5")
+        if not value.strip():
+            raise InputError(f"{where}: has no value; write {key}=null for none or {key}='' for an empty text")
+        result = _assigned(result, key.split("."), parse_yaml(value, where), where)
+    return result
+
+
+def _assigned(node: Any, keys: list[str], value: Any, where: str) -> Any:
+    """A copy of ``node`` with the value at ``keys`` replaced; missing mappings are made."""
+    if not keys:
+        return value
+    key, rest = keys[0], keys[1:]
+    if isinstance(node, list):
+        if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
+            raise InputError(f"{where}: {key!r} is no index of a list of {len(node)} values (the first is 0)")
+        at = int(key)
+        return [*node[:at], _assigned(node[at], rest, value, where), *node[at + 1 :]]
+    if node is not None and not isinstance(node, dict):
+        raise InputError(f"{where}: {key!r} cannot be set inside {node!r}, which is no mapping")
+    inner = node or {}
+    return {**inner, key: _assigned(inner.get(key), rest, value, where)}
+
+
+def dump_yaml(model: pydantic.BaseModel) -> str:
+    """The complete resolved config as YAML, in the order of the fields; ``load`` reads it back."""
+    return write_yaml(model.model_dump(mode="json", round_trip=True))

@@ -1,0 +1,138 @@
+"""What pydantic found wrong, as short lines for people: the key, the value, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pydantic
+
+SHOWN_VALUE = 60  # characters
+WORDING = {
+    "a valid ": "a ",
+    "an object": "a mapping",
+    "a dictionary": "a mapping",
+    "an array": "a list",
+    "a array": "a list",
+}
+Part = int | str
+
+
+def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError) -> list[str]:
+    """One line for each wrong key; the alternatives of a union are joined by ``or``."""
+    lines: dict[str, list[str]] = {}
+    for item in error.errors(include_url=False):
+        key, problem = _line(model, dict(item))
+        if problem not in lines.setdefault(key, []):
+            lines[key].append(problem)
+    return [f"{key}: {' or '.join(problems)}" if key else " or ".join(problems) for key, problems in lines.items()]
+
+
+def _line(model: type[pydantic.BaseModel], item: dict[str, Any]) -> tuple[str, str]:
+    """(dotted key, what is wrong with it)."""
+    loc, kind, context = item["loc"], item["type"], item.get("ctx", {})
+    if kind == "extra_forbidden":
+        key, models = _locate(model, loc[:-1])
+        return ".".join([*key, str(loc[-1])]), _unknown(str(loc[-1]), models)
+    key, models = _locate(model, loc)
+    if kind == "missing":
+        return ".".join(key), "is required"
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        name = context["discriminator"].strip("'")
+        allowed = ", ".join(repr(tag) for m in models for tag in _literals(m, name))
+        found = f"{context['tag']!r} " if "tag" in context else "is required and "
+        return ".".join([*key, name]), f"{found}must be one of {allowed}"
+    return ".".join(key), _wrong(item["input"], item["msg"])
+
+
+def _unknown(name: str, models: Sequence[type[pydantic.BaseModel]]) -> str:
+    allowed = list(dict.fromkeys(field for model in models for field in _fields(model)))
+    near = get_close_matches(name, allowed, n=3)
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"unknown key; {hint}allowed: {', '.join(allowed) or 'none'}"
+
+
+def _wrong(value: Any, message: str) -> str:
+    if message.startswith("Value error, "):
+        rule = message.removeprefix("Value error, ")
+    else:
+        rule = message.replace("Input should be", "must be")
+        rule = rule[0].lower() + rule[1:]
+        for theirs, ours in WORDING.items():
+            rule = rule.replace(theirs, ours)
+    return (
+        rule
+        if isinstance(value, dict) and "mapping" not in rule and not rule.startswith("must")
+        else f"{_show(value)} {rule}"
+    )
+
+
+def _show(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, dict):
+        return "a mapping"
+    text = repr(value)
+    return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"
+
+
+def _locate(model: type[pydantic.BaseModel], loc: Sequence[Part]) -> tuple[list[str], list[type[pydantic.BaseModel]]]:
+    """The keys of a location as a user writes them, and the models that may stand there.
+
+    pydantic puts the name of the member of a union (a tag, a class, a type) into the location;
+    it is no key, so it is dropped here.
+    """
+    types: list[Any] = [model]
+    key = []
+    for part in loc:
+        narrowed = [t for t in types if len(types) > 1 and _is_member(t, part)]
+        inner = [] if narrowed else [found for t in types for found in _inside(t, part)]
+        if inner:
+            key.append(str(part))
+        types = narrowed or inner or types
+    return key, [t for t in types if _is_model(t)]
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
+
+
+def _is_member(kind: Any, part: Part) -> bool:
+    """Whether ``part`` names this member of a union: by its class, or a literal it is told by."""
+    if not _is_model(kind):
+        return False
+    return part == kind.__name__ or any(part in _literals(kind, name) for name in kind.model_fields)
+
+
+def _literals(model: type[pydantic.BaseModel], name: str) -> tuple[Any, ...]:
+    annotation = model.model_fields[name].annotation if name in model.model_fields else None
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def _fields(model: type[pydantic.BaseModel]) -> dict[str, Any]:
+    """Field types by the names a user writes."""
+    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+
+
+def _inside(kind: Any, part: Part) -> list[Any]:
+    """The types of what stands at ``part`` inside a value of type ``kind``."""
+    if _is_model(kind):
+        fields = _fields(kind)
+        return _members(fields[str(part)]) if part in fields else []
+    arguments = [a for a in get_args(kind) if a is not Ellipsis]
+    if not arguments or get_origin(kind) is Literal:
+        return []
+    if isinstance(part, int) or len(arguments) == 2:  # an item of a sequence, a value of a mapping
+        return _members(arguments[-1])
+    return []
+
+
+def _members(annotation: Any) -> list[Any]:
+    """The members of a union, also below Annotated."""
+    if get_origin(annotation) is Annotated:
+        return _members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return [member for argument in get_args(annotation) for member in _members(argument)]
+    return [annotation]

@@ -1,0 +1,120 @@
+"""Scripts: reversible alphabets of 256 letters, one for each byte of UTF-8.
+
+A word in a script is its UTF-8 bytes, each written as one letter. So every word of every
+language can be written, and read back, and the byte-level BPE of the parent has an exact
+parallel in the script (vocabulary.py): token ids move by V and nothing else changes.
+
+    cyrillic   the cat ,  →  тхе цат ђ
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from synthlang.errors import InputError
+
+SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+_SPECIAL = re.compile("(" + "|".join(re.escape(token) for token in SPECIAL_TOKENS) + ")")
+
+# The letters that look or sound closest, so that a person can read the derived text.
+_CYRILLIC = dict(zip("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопщрстувшжыз", strict=True))
+# Bytes that no UTF-8 text contains: they take the code points of a block that are no letters.
+_NEVER = (0xC0, 0xC1, *range(0xF5, 0x100))
+
+
+@dataclass(frozen=True)
+class Script:
+    """256 consecutive code points from ``first`` (a multiple of 64, so lead bytes are few).
+
+    ``preferred`` gives the letters of chosen bytes; ``unfit`` are code points of the block
+    that are no letters. The rest is assigned in order.
+    """
+
+    name: str
+    first: int
+    preferred: Mapping[str, str]
+    unfit: tuple[int, ...] = ()
+
+    @cached_property
+    def letters(self) -> tuple[str, ...]:
+        """The letter of each byte value, [256]."""
+        table = {ord(latin): letter for latin, letter in self.preferred.items()}
+        table |= dict(zip(_NEVER, map(chr, self.unfit), strict=False))
+        used = set(table.values())
+        free = (chr(c) for c in range(self.first, self.first + 256) if chr(c) not in used)
+        return tuple(table.get(byte) or next(free) for byte in range(256))
+
+    @cached_property
+    def bytes_of(self) -> dict[str, int]:
+        """The byte value of each letter."""
+        return {letter: byte for byte, letter in enumerate(self.letters)}
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """A regular expression that matches one letter of the script."""
+        return re.compile(f"[{chr(self.first)}-{chr(self.first + 255)}]")
+
+    @property
+    def space(self) -> str:
+        """The letter of the space: the tokenizer's word boundary before a word in the script."""
+        return self.letters[ord(" ")]
+
+    def encode(self, word: str) -> str:
+        """Write a word in the script; special tokens such as ``<mask>`` stay as they are.
+
+        >>> SCRIPTS["cyrillic"].encode("cat")
+        'цат'
+        """
+        return _encode(self.name, word)
+
+    def decode(self, word: str) -> str:
+        """Read a word back: decode(encode(w)) = w; words without a letter of the script stay.
+
+        Raises InputError if the letters do not spell UTF-8.
+        """
+        return _decode(self.name, word)
+
+    def check_absent(self, words: Iterable[str]) -> None:
+        """Raise InputError if a word uses the script already: it could not be told apart."""
+        for word in words:
+            if self.pattern.search(word):
+                others = ", ".join(name for name in SCRIPTS if name != self.name)
+                raise InputError(f"the source has {word!r}, written in {self.name}; choose another script: {others}")
+
+
+SCRIPTS: dict[str, Script] = {
+    script.name: script
+    for script in (
+        Script(
+            "cyrillic",
+            0x0400,
+            _CYRILLIC | {latin.upper(): letter.upper() for latin, letter in _CYRILLIC.items()},
+            unfit=tuple(range(0x0482, 0x048A)),
+        ),
+        Script("syllabics", 0x1440, {}),
+        Script("hangul", 0xAC00, {}),
+    )
+}
+
+
+@lru_cache(maxsize=200_000)
+def _encode(name: str, word: str) -> str:
+    letters = SCRIPTS[name].letters
+    parts = _SPECIAL.split(word)
+    return "".join(p if p in SPECIAL_TOKENS else "".join(letters[b] for b in p.encode("utf-8")) for p in parts)
+
+
+@lru_cache(maxsize=200_000)
+def _decode(name: str, word: str) -> str:
+    script = SCRIPTS[name]
+
+    def read(match: re.Match[str]) -> str:
+        try:
+            return bytes(script.bytes_of[letter] for letter in match.group()).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{match.group()!r} is no word written in {name}") from error
+
+    return re.sub(f"(?:{script.pattern.pattern})+", read, word)

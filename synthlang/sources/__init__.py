@@ -1,0 +1,53 @@
+"""Where sentences come from: built-in grammar, plain text, CoNLL-U, data sets of the hub."""
+
+from __future__ import annotations
+
+from synthlang.errors import InputError
+from synthlang.sources.base import Source
+
+FORMS = "builtin:mini-english[?types=800&sentences=5000], text:PATH, conllu:PATH or hf:NAME[:CONFIG]"
+BUILTIN_OPTIONS = ("types", "sentences", "dev", "test", "seed")
+
+
+def open_source(spec: str) -> Source:
+    """Open the source that ``spec`` names, as on the command line.
+
+    Raises InputError for an unknown form or option and for whatever cannot be opened.
+    """
+    scheme, _, rest = spec.partition(":")
+    if not rest.strip():
+        raise InputError(f"source {spec!r} must be one of: {FORMS}")
+    if scheme == "builtin":
+        return _builtin(spec, rest)
+    if scheme == "text":
+        from synthlang.sources.text import TextSource
+
+        return TextSource(rest)
+    if scheme == "conllu":
+        from synthlang.sources.conllu import ConlluSource
+
+        return ConlluSource(rest)
+    if scheme == "hf":
+        from synthlang.sources.hub import HubSource
+
+        return HubSource(rest)
+    raise InputError(f"source {spec!r} must be one of: {FORMS}")
+
+
+def _builtin(spec: str, rest: str) -> Source:
+    name, _, query = rest.partition("?")
+    if name != "mini-english":
+        raise InputError(f"source {spec!r}: the only built-in one is mini-english")
+    options: dict[str, int] = {}
+    for part in query.split("&") if query else ():
+        key, _, value = part.partition("=")
+        if key not in BUILTIN_OPTIONS:
+            raise InputError(f"source {spec!r}: unknown option {key!r}; allowed are {', '.join(BUILTIN_OPTIONS)}")
+        if key in options:
+            raise InputError(f"source {spec!r}: the option {key!r} is given twice")
+        if not (value.isascii() and value.isdigit() and len(value) <= 9):
+            raise InputError(f"source {spec!r}: {key} must be a whole number from 0 to 999999999, not {value!r}")
+        options[key] = int(value)
+    from synthlang.sources.mini_english import MiniEnglish
+
+    return MiniEnglish(**options)

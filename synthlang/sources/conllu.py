@@ -1,0 +1,177 @@
+"""CoNLL-U: a file, or the folder of a Universal Dependencies treebank (v2 or v1 labels).
+
+Columns ``form upos head deprel`` of the syntactic words. Multiword tokens (``3-4``), empty
+nodes (``8.1``) and comments are skipped; none of them renumbers words. White space in a form
+(French ``10 000``) becomes U+00A0, because a space separates words everywhere downstream.
+A file by itself is the split its name says (``x-dev.conllu``), else ``train``.
+Format: https://universaldependencies.org/format.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from synthlang.corpus import FORM, Corpus
+from synthlang.errors import InputError
+from synthlang.files import read_lines
+from synthlang.fingerprint import fingerprint
+from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
+
+READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
+ENDING = (".conllu",)
+NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+LONG_ID = 9  # digits; also keeps int() away from numbers of any length
+
+
+class Block(NamedTuple):
+    """The words of one sentence: line of each in the file, and the columns."""
+
+    lines: list[int]
+    form: list[str]
+    upos: list[str]
+    head: list[int]
+    deprel: list[str]
+
+
+class ConlluSource:
+    """Sentences with trees; a wrong path is an InputError here, a wrong line when it is reached."""
+
+    columns: tuple[str, ...] = (FORM, "upos", "head", "deprel")
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        if is_file(self.path):
+            self.files = {split_of(self.path.name, ENDING) or "train": self.path}
+        else:
+            self.files = find_splits(self.path, ENDING)
+        for file in self.files.values():
+            next(read_blocks(file))  # an empty file ends here, not in the middle of the work
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the bytes of each split and the version of this reader."""
+        return fingerprint("conllu", reader=READER, splits=digest_splits(self.files))
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there is a file for."""
+        return tuple(self.files)
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split in order."""
+        check_split(self, split, f"conllu:{self.path}")
+        return annotated_batches(_columns(block) for block in read_blocks(self.files[split]))
+
+
+def annotated_batches(sentences: Iterable[dict[str, list[Any]]]) -> Iterator[Corpus]:
+    """Sentences as {column: values} as batches of BATCH_SENTENCES, the last one shorter."""
+    rest = iter(sentences)
+    first = 0
+    while rows := list(islice(rest, BATCH_SENTENCES)):
+        yield Corpus.of(rows, first)
+        first += len(rows)
+
+
+def _columns(block: Block) -> dict[str, list[Any]]:
+    return {FORM: block.form, "upos": block.upos, "head": block.head, "deprel": block.deprel}
+
+
+def read_blocks(path: Path) -> Iterator[Block]:
+    """Read the sentences of a CoNLL-U file, each checked to be one tree.
+
+    Raises InputError with the line for anything else, and if there is no sentence at all.
+    """
+    block, none = Block([], [], [], [], []), True
+    for number, line in read_lines(path):
+        if line.startswith("#"):
+            continue
+        if line.strip(" "):
+            _add_line(block, line, path, number)
+        elif block.lines:
+            yield _checked(block, path)
+            block, none = Block([], [], [], [], []), False
+    if block.lines:
+        yield _checked(block, path)
+    elif none:
+        raise InputError("holds no sentence", path)
+
+
+def _add_line(block: Block, line: str, path: Path, number: int) -> None:
+    fields = line.split("\t")
+    if len(fields) != 10:
+        raise InputError(f"a word has 10 columns with a tab between each two, here are {len(fields)}", path, number)
+    name, form, _, upos, _, _, head, deprel, _, _ = fields
+    if NOT_A_WORD.fullmatch(name):
+        return
+    expected = len(block.lines) + 1
+    if not _is_number(name):
+        raise InputError(
+            f"the id {name!r} must be an integer, a range like 3-4 or an empty node like 8.1", path, number
+        )
+    if int(name) != expected:
+        raise InputError(f"the id {name} is out of sequence; {expected} is next", path, number)
+    if not _is_number(head):
+        raise InputError(f"the head {head!r} of word {name} must be an integer", path, number)
+    if not form:
+        raise InputError(f"word {name} has an empty form", path, number)
+    block.lines.append(number)
+    block.form.append(one_word(form))
+    block.upos.append(upos)
+    block.head.append(int(head))
+    block.deprel.append(deprel)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= LONG_ID
+
+
+def one_word(form: str) -> str:
+    """The form with U+00A0 for white space, so that it stays one word.
+
+    >>> one_word("10 000")
+    '10\\xa0000'
+    """
+    return form if form.split() == [form] else re.sub(r"\s", "\u00a0", form)
+
+
+def _checked(block: Block, path: Path) -> Block:
+    problem = tree_problem(block.head)
+    if problem:
+        word, message = problem
+        raise InputError(message, path, block.lines[word - 1])
+    return block
+
+
+def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
+    """What keeps heads (1-based, 0 = root) from being one tree: (word, message), or None.
+
+    >>> tree_problem([2, 0, 2]) is None
+    True
+    >>> tree_problem([0, 3, 2])
+    (2, 'the heads of word 2 form a cycle')
+    """
+    count = len(head)
+    for word, h in enumerate(head, start=1):
+        if not 0 <= h <= count:
+            return word, f"the head {h} of word {word} is out of range; the sentence has {count} words"
+    roots = [word for word, h in enumerate(head, start=1) if h == 0]
+    if not roots:
+        return 1, "the sentence has no root: no word has the head 0"
+    if len(roots) > 1:
+        return roots[1], f"words {roots[0]} and {roots[1]} are both roots; a sentence has one"
+    reached = [0] * (count + 1)  # by which walk to the root; 0 = not yet
+    reached[0] = -1
+    for word in range(1, count + 1):
+        at = word
+        while not reached[at]:
+            reached[at] = word
+            at = head[at - 1]
+        if reached[at] == word and at:
+            return at, f"the heads of word {at} form a cycle"
+    return None

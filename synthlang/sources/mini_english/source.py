@@ -1,0 +1,94 @@
+"""The source ``builtin:mini-english``: sentences of a seeded grammar with gold annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.mini_english.draw_clause import sentence
+from synthlang.sources.mini_english.lexicon import Lexicon
+from synthlang.sources.mini_english.realise import realise
+from synthlang.sources.mini_english.tree import Columns
+from synthlang.sources.mini_english.world import World, context_of, world_of
+
+NAME = "builtin:mini-english"
+VERSION = 1  # of the grammar and word lists: another version may emit other sentences
+MIN_TYPES, MAX_TYPES = 500, 5000
+MAX_WORDS = 30
+
+
+@dataclass(frozen=True)
+class MiniEnglish:
+    """A small English-like language with Universal Dependencies v2 trees and named entities.
+
+    ``types`` word forms, function words and punctuation included; ``sentences`` in the
+    train split. Only names and "I" are capitalised, not the first word of a sentence, so
+    a form is a type. Eight sentences in a row share a topic. Sentence i of a split is a
+    function of (types, seed, split, i); all splits share the lexicon and its preferences.
+
+    >>> batch = next(MiniEnglish(sentences=3).batches("train"))
+    >>> len(batch), sorted(batch.columns)
+    (3, ['deprel', 'form', 'head', 'ner', 'upos'])
+    """
+
+    types: int = 1000
+    sentences: int = 20_000
+    dev: int = 1000
+    test: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not MIN_TYPES <= self.types <= MAX_TYPES:
+            raise InputError(f"{NAME}: types must be between {MIN_TYPES} and {MAX_TYPES}, not {self.types}")
+        for name in ("sentences", "dev", "test", "seed"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{NAME}: {name} must be 0 or more, not {getattr(self, name)}")
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the grammar's version and all fields."""
+        return fingerprint("source", name="mini-english", version=VERSION, **asdict(self))
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """All three."""
+        return ("train", "dev", "test")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every annotation there is."""
+        return ("form", "upos", "head", "deprel", "ner")
+
+    @property
+    def world(self) -> World:
+        """Lexicon and preferences."""
+        return world_of(self.types, self.seed)
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """All word forms with their tags, and which are parts of names."""
+        return self.world.lexicon
+
+    def size(self, split: str) -> int:
+        """Sentences of a split."""
+        check_split(self, split, NAME)
+        return {"train": self.sentences, "dev": self.dev, "test": self.test}[split]
+
+    def sentence(self, split: str, index: int) -> Columns:
+        """The columns of sentence ``index`` of a split."""
+        context = context_of(self.world, self.seed, self.types, split, index)
+        while True:  # ends: most sentences are short
+            columns = realise(sentence(context))
+            if len(columns["form"]) <= MAX_WORDS:
+                return columns
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split in order."""
+        size = self.size(split)
+        for start in range(0, size, BATCH_SENTENCES):
+            end = min(start + BATCH_SENTENCES, size)
+            yield Corpus.of([self.sentence(split, index) for index in range(start, end)], start)

@@ -1,0 +1,113 @@
+"""Plain text into words and sentences, by rules that need no model.
+
+Words. Punctuation and symbols stand apart, each mark a word of its own; everything else that
+is not white space is a word. Within a word stay
+
+    an apostrophe, hyphen, underscore or middle dot between two letters   don't  well-known
+    a point or comma between two digits                                   3.14   1,000
+    special strings                                                       <unk> [MASK] @-@ &amp;
+
+so that splitting the words joined by spaces gives the same words again.
+
+Sentences. A mark of ``ENDS`` with the closing quotes and brackets after it ends a sentence,
+unless a lower-case word follows or it is the point of an initial (``J.``) or a title (``Dr.``).
+A ``= Title =`` line is never split. A script without spaces (Chinese, Thai) must come
+segmented: its words cannot be found by these rules.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise
+
+RULES = 1  # part of the fingerprint of whatever is read by these rules: count up when they change
+LONGEST = 400  # words; a longer sentence is cut, so that no row of a batch is without bound
+ENDS = frozenset(".!?…。！？؟۔।")
+CLOSING = frozenset(")]}»”’」』）")
+QUOTES = frozenset("\"'")
+TITLES = frozenset(
+    ["Mr", "Mrs", "Ms", "Dr", "St", "Prof", "Mt", "Gen", "Col", "Lt", "Capt", "Sgt", "Rev", "Gov", "Sen"]
+)
+
+
+@cache
+def _splitter() -> Callable[[str], list[str]]:
+    """The compiled rule for words; built at the first use since it asks for every code point.
+
+    A word character is any that is neither white space, punctuation nor symbol: ``\\w`` would
+    tear the vowel signs of Hindi and Arabic off their letters.
+    """
+    codes = (c for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c))[0] not in "PSZ")
+    points = [-2, *(c for c in codes if not chr(c).isspace()), sys.maxunicode + 3]
+    starts = [b for a, b in pairwise(points) if b != a + 1][:-1]
+    stops = [a for a, b in pairwise(points) if b != a + 1][1:]
+    letter = "[" + "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, stops, strict=True)) + "]"
+    inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
+    special = r"<[^\s<>]{1,24}>|\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
+    mark = r"\S[\u200d\ufe0e\ufe0f]*"  # an emoji keeps its variation selector
+    return re.compile(rf"{special}|{letter}+(?:{inner}{letter}+)*|{mark}").findall
+
+
+def split_words(line: str) -> list[str]:
+    """The words of a line.
+
+    >>> split_words("Don't pay $1,000 (or 3.14)!")
+    ["Don't", 'pay', '$', '1,000', '(', 'or', '3.14', ')', '!']
+    """
+    return _splitter()(line)
+
+
+def split_sentences(words: list[str]) -> Iterator[list[str]]:
+    """Cut the words of one line into sentences of at most ``LONGEST`` words.
+
+    >>> list(split_sentences(split_words("J. Doe left. He ran!")))
+    [['J', '.', 'Doe', 'left', '.'], ['He', 'ran', '!']]
+    """
+    start = 0
+    for end in _ends(words):
+        for first in range(start, end, LONGEST):
+            yield words[first : min(first + LONGEST, end)]
+        start = end
+
+
+def _ends(words: list[str]) -> Iterator[int]:
+    """Where sentences end: indices after their last words, the last one ``len(words)``."""
+    title = len(words) > 2 and words[0] == words[-1] == "="
+    start = 0
+    if not title and not ENDS.isdisjoint(words):
+        for at in [i for i, word in enumerate(words) if word in ENDS]:
+            if at >= start:
+                end = _past_closing(words, start, at + 1)
+                if end < len(words) and not _goes_on(words, start, at, end):
+                    yield end
+                    start = end
+    if start < len(words):
+        yield len(words)
+
+
+def _past_closing(words: list[str], start: int, end: int) -> int:
+    """Move ``end`` past what still belongs to the sentence from ``start``."""
+    while end < len(words):
+        word = words[end]
+        if word in QUOTES:  # a straight quote closes if it was opened: their number so far is odd
+            closes = words[max(start, end - LONGEST) : end].count(word) % 2 == 1
+        else:
+            closes = word in ENDS or word in CLOSING
+        if not closes:
+            break
+        end += 1
+    return end
+
+
+def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
+    """Whether the mark at ``at`` does not end a sentence although ``words[end]`` follows."""
+    if words[end][0].islower():
+        return True
+    if words[at] != "." or end != at + 1 or at == start:
+        return False
+    before = words[at - 1]
+    return before in TITLES or (len(before) == 1 and before.isalpha() and before.isascii() and before != "I")

@@ -1,0 +1,40 @@
+"""A folder of artifacts named by kind and fingerprint: built once, never stale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+
+class Store:
+    """``path(kind, fingerprint)`` is a folder that is either complete or not there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, kind: str, fingerprint: str) -> Path:
+        """Where an artifact is or will be."""
+        return self.root / f"{kind}-{fingerprint}"
+
+    def obtain(self, kind: str, fingerprint: str, build: Callable[[Path], None]) -> Path:
+        """The folder of an artifact; ``build(path)`` makes it (atomically) if it is not there.
+
+        Two processes that want the same artifact build it once: the second waits. The lock
+        is the operating system's, so a killed process holds none.
+        """
+        path = self.path(kind, fingerprint)
+        if path.exists():
+            return path
+        with self.lock(kind, fingerprint):
+            if not path.exists():
+                build(path)
+        assert path.exists(), f"{path} was not built"
+        return path
+
+    def lock(self, kind: str, fingerprint: str) -> FileLock:
+        """The lock of one artifact, for builders that go on where a killed one stopped."""
+        locks = self.root / ".locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        return FileLock(locks / f"{kind}-{fingerprint}")

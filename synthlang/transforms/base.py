@@ -1,0 +1,75 @@
+"""What every transform is: a frozen spec with a strength, and a rewrite of batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from synthlang.config import StrictModel
+from synthlang.corpus import Corpus
+from synthlang.rewrite import Rewrite
+from synthlang.rng import key_of, uniform
+from synthlang.scripts import SCRIPTS
+
+FINAL_MARKS = (".", "!", "?")
+# A standalone mark is still that mark after a transliteration, so transforms compose in any order.
+_MARKS = frozenset(FINAL_MARKS) | {s.encode(mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
+
+
+class Transform(StrictModel):
+    """A transform; ``strength`` is its dial from 0 (identity) to 1 (full)."""
+
+    kind: str
+    strength: float = Field(default=1.0, ge=0.0, le=1.0)
+
+    @abstractmethod
+    def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
+        """The rewrite of a batch: a function of its sentences, their ids and ``key``."""
+
+    @abstractmethod
+    def inverse(self, corpus: Corpus, key: int) -> Rewrite:
+        """The rewrite that undoes ``rewrite`` with the same key on its output."""
+
+
+class Reordering(Transform):
+    """A transform that only moves words, in a share ``strength`` of the sentences.
+
+    With ``keep_final_punctuation`` a standalone ``. ! ?`` stays where it is and the words
+    between two such marks move among themselves (ALIGN-MLM, appendix F); otherwise the
+    words of the whole sentence do.
+    """
+
+    keep_final_punctuation: bool = True
+
+    @abstractmethod
+    def order(self, corpus: Corpus, segments: NDArray[np.int64], key: int) -> NDArray[np.int64]:
+        """For each output word the row of its source word; rows stay inside their segment."""
+
+    def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
+        """Move the words of the chosen sentences."""
+        return Rewrite.reorder(corpus, self._index(corpus, key))
+
+    def inverse(self, corpus: Corpus, key: int) -> Rewrite:
+        """Move them back: the order depends on nothing that the rewrite changed."""
+        return Rewrite.reorder(corpus, np.argsort(self._index(corpus, key), kind="stable"))
+
+    def _index(self, corpus: Corpus, key: int) -> NDArray[np.int64]:
+        index = np.arange(corpus.offsets[-1], dtype=np.int64)
+        chosen = uniform(key_of("sentence", key), corpus.ids) < self.strength
+        moved = self.order(corpus, segment_of_word(corpus, self.keep_final_punctuation), key)
+        return np.where(chosen[corpus.sentence_of_word], moved, index) if len(corpus) else index
+
+
+def segment_of_word(corpus: Corpus, split_at_marks: bool) -> NDArray[np.int64]:
+    """For each word the number of its segment [words]: a sentence, or a piece of one between marks."""
+    starts = np.zeros(corpus.offsets[-1], bool)
+    starts[corpus.offsets[:-1][corpus.lengths > 0]] = True
+    if split_at_marks:
+        names = corpus.form.names or ()
+        mark = np.asarray([name in _MARKS for name in names] or [False])[corpus.form.codes]
+        starts |= mark
+        starts[1:] |= mark[:-1]
+    return np.cumsum(starts) - 1

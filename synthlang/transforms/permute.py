@@ -1,0 +1,24 @@
+"""Permutation: the words of a sentence in random order (Deshpande et al. 2021, T_perm)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.corpus import Corpus
+from synthlang.rng import key_of, random_bits
+from synthlang.transforms.base import Reordering
+
+
+class Permute(Reordering):
+    """Shuffle the words of each sentence, uniformly over all orders."""
+
+    kind: Literal["permute"] = "permute"
+
+    def order(self, corpus: Corpus, segments: NDArray[np.int64], key: int) -> NDArray[np.int64]:
+        """Sort each segment by random keys, a function of (key, sentence id, position)."""
+        ids = corpus.ids[corpus.sentence_of_word]
+        bits = random_bits(key_of("order", key), ids, corpus.position)
+        return np.asarray(np.lexsort((bits, segments)), dtype=np.int64)

@@ -1,0 +1,216 @@
+"""Tokenizers: byte-level BPE of the parent, and its exact parallel in a script.
+
+The text of a corpus is words with one space between each two. The parent's tokenizer has
+V tokens, ids 0–4 are the special ones. The tokenizer of a transliterated language knows
+the same tokens and a copy of each at id + V, so that
+
+    encode(T(text)) = encode(text) + V        for every token of a transliterated word
+
+for any text and any share of transliterated words. It is a plain byte-level BPE: a word in
+the script first merges to its 256 letters, each the copy of one byte, and from there on a
+copy of every merge of the parent applies. The space before such a word becomes the letter
+of the space, so that the copy of ``Ġthe`` exists too. The five special ids have no copy:
+``<s> <pad> </s> <unk> <mask>`` are shared; their places V … V + 4 are never emitted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers.pre_tokenizers import ByteLevel
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.files import write_json
+from synthlang.fingerprint import fingerprint
+from synthlang.scripts import SPECIAL_TOKENS, Script
+
+FORMAT = 1
+BOS, PAD, EOS, UNK, MASK = range(5)
+SPACE = "Ġ"  # how byte-level BPE writes the byte of the space
+
+
+def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> Tokenizer:
+    """A byte-level BPE of at most ``size`` tokens, specials and 256 bytes included."""
+    smallest = len(SPECIAL_TOKENS) + 256
+    if size < smallest:
+        raise InputError(f"vocabulary size {size} is too small: {smallest} tokens are specials and bytes")
+    tokenizer = Tokenizer(models.BPE())
+    _set_pipeline(tokenizer, None)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=sorted(ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokenizer:
+    """The tokenizer of a language in ``script``: every token also at id + ``offset``."""
+    model = json.loads(parent.to_str())["model"]
+    vocab: dict[str, int] = dict(model["vocab"])
+    merges = [tuple(pair) for pair in model["merges"]]
+    letters = _Letters(script)
+    copies = {token: letters.copy(token) for token in vocab if token not in SPECIAL_TOKENS}
+    joint = vocab | {copies[token]: index + offset for token, index in vocab.items() if token in copies}
+    spell, prefixes = letters.merges()
+    fillers = [*prefixes, *(f"<unused{i}>" for i in range(len(prefixes), len(SPECIAL_TOKENS)))]
+    joint |= {token: offset + i for i, token in enumerate(fillers)}
+    parallel = [(copies[left], copies[right]) for left, right in merges]
+    tokenizer = Tokenizer(models.BPE(vocab=joint, merges=[*spell, *parallel, *merges]))
+    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    _set_pipeline(tokenizer, script)
+    assert tokenizer.get_vocab_size() == offset + len(vocab), "a copy is no token of its own"
+    return tokenizer
+
+
+class _Letters:
+    """Letters of a script as byte-level BPE writes them."""
+
+    def __init__(self, script: Script) -> None:
+        self.bytes_of = {char: byte for byte, char in enumerate(_byte_characters())}
+        self.spelled = [_byte_level(letter) for letter in script.letters]
+
+    def copy(self, token: str) -> str:
+        """The token's copy: each of its bytes written as a letter of the script."""
+        return "".join(self.spelled[self.bytes_of[char]] for char in token)
+
+    def merges(self) -> tuple[list[tuple[str, str]], list[str]]:
+        """The merges that spell all letters, and the prefixes they need (of three-byte letters)."""
+        prefixes = sorted({letter[:2] for letter in self.spelled if len(letter) == 3})
+        assert len(prefixes) <= len(SPECIAL_TOKENS), "prefixes take the places of the specials' copies"
+        first = [(prefix[0], prefix[1]) for prefix in prefixes]
+        return first + [(letter[:-1], letter[-1]) for letter in self.spelled], prefixes
+
+
+def _byte_characters() -> list[str]:
+    """The character that byte-level BPE writes for each byte value (GPT-2's table)."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = iter(range(0x100, 0x200))
+    table = [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
+    assert set(table) == set(ByteLevel.alphabet())
+    return table
+
+
+def _byte_level(text: str) -> str:
+    table = _byte_characters()
+    return "".join(table[byte] for byte in text.encode("utf-8"))
+
+
+def _set_pipeline(tokenizer: Tokenizer, script: Script | None) -> None:
+    """Words with one space before each; in a script the space becomes its letter."""
+    space = script.space if script else ""
+    steps: list[Any] = [normalizers.Strip(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Prepend(" ")]
+    to_text: list[Any] = [decoders.ByteLevel()]
+    if script:
+        steps.append(normalizers.Replace(Regex(f" (?={script.pattern.pattern})"), space))
+        to_text.append(decoders.Replace(space, " "))
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    words = pre_tokenizers.Split(Regex(f"[ {space}][^ {space}]+"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, ByteLevel(add_prefix_space=False, use_regex=False)])
+    sep, cls = (SPECIAL_TOKENS[EOS], EOS), (SPECIAL_TOKENS[BOS], BOS)
+    tokenizer.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=False, add_prefix_space=False)
+    tokenizer.decoder = decoders.Sequence([*to_text, decoders.Strip(" ", 1, 0)])
+
+
+class Vocabulary:
+    """The parent's tokenizer and those of its derived languages, in one id space.
+
+    ``size`` is V. A language without a script shares the parent's ids; one with a script
+    has them at ``offset`` = V.
+    """
+
+    def __init__(self, parent: Tokenizer) -> None:
+        self.parent = parent
+
+    @property
+    def size(self) -> int:
+        """V: the number of tokens of the parent."""
+        return int(self.parent.get_vocab_size())
+
+    def size_with(self, script: Script | None) -> int:
+        """The number of ids of a model of the parent and a language in ``script``: V or 2V."""
+        return self.size * 2 if script else self.size
+
+    def tokenizer(self, script: Script | None) -> Tokenizer:
+        """The tokenizer of the language in ``script`` (None: the parent's)."""
+        return parallel_tokenizer(self.parent, script, self.size) if script else self.parent
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the tokens, the merges and the way to ids."""
+        return fingerprint("vocabulary", format=FORMAT, tokenizer=json.loads(self.parent.to_str()))
+
+    def save(self, folder: Path, script: Script | None = None) -> None:
+        """Write a tokenizer folder that ``AutoTokenizer.from_pretrained`` loads."""
+        save_tokenizer(self.tokenizer(script), folder)
+
+    @staticmethod
+    def load(folder: Path) -> Vocabulary:
+        """Read the parent's tokenizer from a folder that ``save`` wrote."""
+        path = folder / "tokenizer.json"
+        if not path.exists():
+            raise InputError("no such file; is this a tokenizer folder?", path)
+        return Vocabulary(Tokenizer.from_str(path.read_text(encoding="utf-8")))
+
+
+def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 2) -> Vocabulary:
+    """Train the parent's vocabulary on a stream of batches."""
+
+    def texts() -> Iterator[str]:
+        for batch in batches:
+            yield from batch.texts()
+
+    return Vocabulary(train_tokenizer(texts(), size, min_frequency))
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Token ids of a batch without <s> and </s>: ``ids`` [tokens], ``word_offsets`` [words + 1]."""
+
+    ids: NDArray[np.int64]
+    word_offsets: NDArray[np.int64]
+
+
+def encode_corpus(tokenizer: Tokenizer, corpus: Corpus) -> Encoded:
+    """Encode a batch. Words are encoded apart from each other, so each type is encoded once."""
+    encodings = tokenizer.encode_batch(list(corpus.form.names or ()), add_special_tokens=False)
+    lengths = np.fromiter((len(e) for e in encodings), np.int64, len(encodings))
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    ids = np.fromiter((i for e in encodings for i in e.ids), np.int64, int(starts[-1]))
+    codes = corpus.form.codes
+    word_lengths = lengths[codes]
+    word_offsets = np.concatenate([[0], np.cumsum(word_lengths)]).astype(np.int64)
+    within = np.arange(word_offsets[-1]) - np.repeat(word_offsets[:-1], word_lengths)
+    return Encoded(ids[np.repeat(starts[codes], word_lengths) + within], word_offsets)
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write tokenizer.json and tokenizer_config.json (RoBERTa's special tokens)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "tokenizer.json", json.loads(tokenizer.to_str()))
+    bos, pad, eos, unk, mask = SPECIAL_TOKENS
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": bos,
+        "cls_token": bos,
+        "eos_token": eos,
+        "sep_token": eos,
+        "pad_token": pad,
+        "unk_token": unk,
+        "mask_token": mask,
+        "clean_up_tokenization_spaces": False,
+        "model_input_names": ["input_ids", "attention_mask"],
+    }
+    write_json(folder / "tokenizer_config.json", settings)
