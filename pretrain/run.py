@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from accelerate import PartialState
@@ -32,7 +33,7 @@ def pretrain(config: PretrainConfig, run: Path, store: Store | None = None, repo
     with PartialState().main_process_first():  # the others find the artifacts built
         artifacts = prepare(config, store, report)
     name = config.fingerprint(artifacts.parents)
-    _claim(run, config, name)
+    _claim(run, config, name, store)
     if not (run / DONE).exists():
         trainer = Trainer(config, artifacts, run, report)
         trainer.train()
@@ -43,7 +44,7 @@ def pretrain(config: PretrainConfig, run: Path, store: Store | None = None, repo
     return name
 
 
-def _claim(run: Path, config: PretrainConfig, name: str) -> None:
+def _claim(run: Path, config: PretrainConfig, name: str, store: Store) -> None:
     """Make the folder this run's, or see that it is."""
     state = PartialState()
     if (run / "run.json").exists():
@@ -55,18 +56,18 @@ def _claim(run: Path, config: PretrainConfig, name: str) -> None:
             raise InputError("is not empty and holds no run; choose another folder", run)
         with atomic_file(run / "config.yaml", "w") as handle:
             handle.write(dump_yaml(config))
-        write_json(run / "run.json", {"fingerprint": name})
+        write_json(run / "run.json", {"fingerprint": name, "data": os.path.relpath(store.root, run)})
     state.wait_for_everyone()
 
 
-def open_run(run: Path, store: Store | None = None) -> tuple[PretrainConfig, Artifacts]:
-    """The config and the artifacts of a finished run."""
+def open_run(run: Path) -> tuple[PretrainConfig, Artifacts]:
+    """The config and the data artifacts of a finished run."""
     if not (run / "config.yaml").exists():
         raise InputError("is no run folder: config.yaml is missing", run)
     if not (run / DONE).exists():
         raise InputError("the run is not finished; run synthlang pretrain again to go on", run)
-    config = load(PretrainConfig, run / "config.yaml", [])
-    return config, prepare(config, store or Store(run / "data"))
+    config = load(PretrainConfig, run / "config.yaml")
+    return config, prepare(config, Store(run / read_json(run / "run.json")["data"]))
 
 
 def load_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> RobertaForMaskedLM:

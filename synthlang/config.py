@@ -40,7 +40,7 @@ def load_yaml(path: str | PathLike[str]) -> dict[str, Any]:
     """Read a YAML file with a mapping at the top; anything else is an InputError with its line."""
     data = read_yaml(path)
     if not isinstance(data, dict):
-        found = "the file is empty" if data is None else f"it is a {type(data).__name__}"
+        found = "the file is empty" if data is None else "it is a list" if isinstance(data, list) else "it is one value"
         raise InputError(f"the top level must be a mapping of keys to values; {found}", path)
     return data
 
@@ -51,13 +51,23 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
     Raises InputError that names each wrong key, its value and what is allowed.
     """
     try:
-        # JSON mode is strict about types, yet takes a list for a tuple and a string for a path
-        return model.model_validate_json(json.dumps(data), strict=True)
+        # JSON mode is strict about types, yet takes a list for a tuple and a string for a path.
+        model.model_validate_json(json.dumps(data), strict=True)
     except pydantic.ValidationError as error:
-        problems = explain(model, error)
-        more = len(problems) - SHOWN_ERRORS
-        text = "; ".join(problems[:SHOWN_ERRORS]) + (f"; and {more} more" if more > 0 else "")
-        raise InputError(text, path) from error
+        # It also refuses a default that JSON cannot write (a Path): only what is wrong with ``data`` counts.
+        _refuse(explain(model, error, data), path)
+    try:
+        return model.model_validate(data)
+    except pydantic.ValidationError as error:
+        _refuse(explain(model, error), path)
+        raise
+
+
+def _refuse(problems: Sequence[str], path: PathName) -> None:
+    """Raise InputError with the first few problems, if there are any."""
+    more = len(problems) - SHOWN_ERRORS
+    if problems:
+        raise InputError("; ".join(problems[:SHOWN_ERRORS]) + (f"; and {more} more" if more > 0 else ""), path)
 
 
 def override(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:

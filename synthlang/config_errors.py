@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -10,63 +10,79 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import pydantic
 
 SHOWN_VALUE = 60  # characters
-WORDING = {
-    "a valid ": "a ",
+WORDING = {  # in this order
+    "Input should be": "must be",
+    "a valid integer": "an integer",
+    "a valid array": "a list",
+    "a valid": "a",
     "an object": "a mapping",
     "a dictionary": "a mapping",
-    "an array": "a list",
-    "a array": "a list",
 }
+KEY_ERRORS = ("missing", "extra_forbidden", "union_tag_invalid", "union_tag_not_found")
 Part = int | str
 
 
-def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError) -> list[str]:
-    """One line for each wrong key; the alternatives of a union are joined by ``or``."""
+def explain(
+    model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Mapping[str, Any] | None = None
+) -> list[str]:
+    """One line for each wrong key; the alternatives of a union are joined by ``or``.
+
+    With ``data`` only what is wrong with it: no errors of defaults.
+    """
     lines: dict[str, list[str]] = {}
     for item in error.errors(include_url=False):
         key, problem = _line(model, dict(item))
-        if problem not in lines.setdefault(key, []):
-            lines[key].append(problem)
-    return [f"{key}: {' or '.join(problems)}" if key else " or ".join(problems) for key, problems in lines.items()]
+        if data is not None and item["type"] not in KEY_ERRORS and not _is_given(data, key):
+            continue
+        problems = lines.setdefault(".".join(key), [])
+        if problem not in problems:
+            problems.append(problem)
+    return [f"{key}: {', or '.join(found)}" if key else ", or ".join(found) for key, found in lines.items()]
 
 
-def _line(model: type[pydantic.BaseModel], item: dict[str, Any]) -> tuple[str, str]:
-    """(dotted key, what is wrong with it)."""
+def _is_given(data: Any, key: Sequence[str]) -> bool:
+    """Whether ``data`` has a value at ``key``."""
+    for part in key:
+        if isinstance(data, Mapping) and part in data:
+            data = data[part]
+        elif isinstance(data, list) and part.isdigit():
+            data = data[int(part)]
+        else:
+            return False
+    return True
+
+
+def _line(model: type[pydantic.BaseModel], item: dict[str, Any]) -> tuple[list[str], str]:
+    """(keys from the top, what is wrong there)."""
     loc, kind, context = item["loc"], item["type"], item.get("ctx", {})
     if kind == "extra_forbidden":
         key, models = _locate(model, loc[:-1])
-        return ".".join([*key, str(loc[-1])]), _unknown(str(loc[-1]), models)
+        return [*key, str(loc[-1])], _unknown(str(loc[-1]), models)
     key, models = _locate(model, loc)
     if kind == "missing":
-        return ".".join(key), "is required"
-    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return key, "is required"
+    if kind in KEY_ERRORS:
         name = context["discriminator"].strip("'")
-        allowed = ", ".join(repr(tag) for m in models for tag in _literals(m, name))
+        allowed = ", ".join(dict.fromkeys(repr(tag) for m in models for tag in _literals(m, name)))
         found = f"{context['tag']!r} " if "tag" in context else "is required and "
-        return ".".join([*key, name]), f"{found}must be one of {allowed}"
-    return ".".join(key), _wrong(item["input"], item["msg"])
+        return [*key, name], f"{found}must be one of {allowed}"
+    return key, _wrong(item["input"], item["msg"])
 
 
 def _unknown(name: str, models: Sequence[type[pydantic.BaseModel]]) -> str:
     allowed = list(dict.fromkeys(field for model in models for field in _fields(model)))
-    near = get_close_matches(name, allowed, n=3)
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    near = get_close_matches(name, allowed, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
     return f"unknown key; {hint}allowed: {', '.join(allowed) or 'none'}"
 
 
 def _wrong(value: Any, message: str) -> str:
-    if message.startswith("Value error, "):
+    if message.startswith("Value error, "):  # raised by a validator of ours
         rule = message.removeprefix("Value error, ")
-    else:
-        rule = message.replace("Input should be", "must be")
-        rule = rule[0].lower() + rule[1:]
-        for theirs, ours in WORDING.items():
-            rule = rule.replace(theirs, ours)
-    return (
-        rule
-        if isinstance(value, dict) and "mapping" not in rule and not rule.startswith("must")
-        else f"{_show(value)} {rule}"
-    )
+        return rule if isinstance(value, dict) else f"{_show(value)}: {rule}"
+    for theirs, ours in WORDING.items():
+        message = message.replace(theirs, ours)
+    return f"{_show(value)} {message}" if message.startswith("must") else f"{_show(value)}: {message}"
 
 
 def _show(value: Any) -> str:

@@ -119,9 +119,9 @@ def _from_name(spec: str) -> Language:
             raise InputError(
                 f"language {spec!r}: {part!r} is none of {names} (as in trans+inv or trans:0.5), nor a .yaml"
             )
-        data = {} if match[2] is None else {"strength": _number(match[2], spec)}
-        transforms.append(parse(SHORT_NAMES[match[1]], data, f"language {spec!r}"))
-    return Language(name=spec.replace(":", "="), transforms=tuple(transforms))
+        strength = {} if match[2] is None else {"strength": _number(match[2], spec)}
+        transforms.append({"kind": SHORT_NAMES[match[1]].model_fields["kind"].default, **strength})
+    return parse(Language, {"name": spec.replace(":", "="), "transforms": transforms}, f"language {spec!r}")
 
 
 def _number(text: str, spec: str) -> float:

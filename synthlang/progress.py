@@ -69,6 +69,28 @@ class Display:
                 f"{task}: {done}/{total} ({percent:.0f} %, {_rate(rate)}{left}) {note}".rstrip(), soft_wrap=True
             )
 
+    def counter(self, task: str) -> Callable[[str, int], None]:
+        """A function ``(part, amount)`` that counts work whose total is unknown."""
+        totals: dict[str, int] = {}
+
+        def count(part: str, amount: int) -> None:
+            totals[part] = totals.get(part, 0) + amount
+            self._count(f"{task} {part}", totals[part])
+
+        return count
+
+    def _count(self, task: str, done: int) -> None:
+        now = time.monotonic()
+        start, _ = self._started.setdefault(task, (now, 0))
+        rate = done / (now - start) if now > start else 0.0
+        if self.live:
+            if task not in self._tasks:
+                self._tasks[task] = self._bars.add_task(task, total=None, note="", rate="")
+            self._bars.update(self._tasks[task], completed=done, rate=_rate(rate))
+        elif now - self._printed.get(task, 0.0) >= SECONDS_BETWEEN_LINES:
+            self._printed[task] = now
+            self.console.print(f"{task}: {done} ({_rate(rate)})", soft_wrap=True)
+
     def message(self, text: str) -> None:
         """Print a line above the bars."""
         self.console.print(text, soft_wrap=True)

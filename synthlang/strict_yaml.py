@@ -18,6 +18,7 @@ from synthlang.errors import InputError
 
 MAX_VALUES = 100_000  # after aliases are expanded: a few lines of YAML can stand for billions
 TAG = "tag:yaml.org,2002:"
+RARE_BREAKS = re.compile("[\x85\u2028\u2029]")
 KEY_TAGS = (f"{TAG}str", f"{TAG}int", f"{TAG}merge")
 CORE = {  # name → (pattern of the plain scalars, the characters they start with)
     "bool": (r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
@@ -109,6 +110,13 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         """Write out a part each time it occurs."""
         return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Escape the rare line breaks, which PyYAML would otherwise fold into spaces."""
+        return self.represent_scalar(f"{TAG}str", data, style='"' if RARE_BREAKS.search(data) else None)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _mapping(loader: _Loader, node: yaml.Node) -> dict[str, Any]:

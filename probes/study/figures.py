@@ -74,7 +74,8 @@ def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
         canvas.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    return re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
+    return re.sub(r"\s*\n\s*", "\n", text)
 
 
 def inline_svg(figure: Figure) -> str:

@@ -50,7 +50,8 @@ def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
 def _panel(file: str, title: str, label: str, records: Records, keys: Sequence[str]) -> Figure:
     curves = {key: _curve(records, key) for key in keys}
     values = np.concatenate([y for _, y in curves.values()])
-    log = label != "word-embedding alignment (%)" and values.min() > 0 and values.max() > LOG_RATIO * values.min()
+    alignment = keys == ["alignment"]
+    log = not alignment and values.min() > 0 and values.max() > LOG_RATIO * values.min()
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
@@ -63,13 +64,13 @@ def _panel(file: str, title: str, label: str, records: Records, keys: Sequence[s
         axes.set_xlabel("step")
         axes.set_ylabel(label + (", log scale" if log else ""))
         axes.grid(color=INK, alpha=0.12, linewidth=0.7)
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         axes.xaxis.set_major_formatter(FuncFormatter(_steps))
         if log:
             _log(axes)
-        elif label == "word-embedding alignment (%)":
+        elif alignment:
             axes.set_ylim(0, max(5.0, 1.05 * float(values.max())))
-        if len(curves) > 1 or label == "perplexity":
+        if not alignment:
             axes.legend(fontsize=8.5)
 
     ends = "; ".join(f"{key} from {y[0]:.3g} to {y[-1]:.3g}" for key, (_, y) in curves.items())

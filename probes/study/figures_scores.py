@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
+from probes.statistics import Interval
 from probes.study.figures import INK, Figure, draw, markers, shorten, slug
 from probes.study.report_scores import CellScore, grouped
 
@@ -43,22 +44,18 @@ def delta_bars(task: str, scores: Sequence[CellScore], palette: dict[str, str], 
     def paint(canvas: Canvas) -> None:
         axes, y = canvas.subplots(), 0.0
         ticks: list[tuple[float, str]] = []
+        headings: list[int] = []
         for language, group in groups.items():
-            axes.annotate(
-                shorten(language, 60),
-                (0, y),
-                (2, 0),
-                ("axes fraction", "data"),
-                "offset points",
-                weight="bold",
-                va="center",
-            )
+            ticks.append((y, shorten(language, 60)))
+            headings.append(len(ticks) - 1)
             for score in group:
                 y += 1
                 _bar(axes, y, score, palette[score.objective])
                 ticks.append((y, shorten(score.objective if unique else score.cell)))
             y += 1.4
         axes.set_yticks([at for at, _ in ticks], [label for _, label in ticks])
+        for i in headings:
+            axes.get_yticklabels()[i].set_fontweight("bold")
         axes.set_ylim(y - 0.7, -0.6)
         axes.axvline(0, color=INK, linewidth=0.7)
         axes.spines["left"].set_visible(False)
@@ -73,7 +70,7 @@ def delta_bars(task: str, scores: Sequence[CellScore], palette: dict[str, str], 
             ]
             canvas.legend(handles=handles, loc="outside upper left", ncols=3)
 
-    svg = draw(6.4, 0.9 + 0.3 * (rows + 1.4 * len(groups)), paint)
+    svg = draw(5.4, 0.9 + 0.3 * (rows + 1.4 * len(groups)), paint)
     bars = [f"{s.language}, {s.objective}: {s.delta.mean:.1f}" for g in groups.values() for s in g if s.delta]
     alt = f"Bars of Δ on {task}. " + "; ".join(bars[:40]) + ("; …" if len(bars) > 40 else ".")
     caption = (
@@ -87,17 +84,11 @@ def _bar(axes: Axes, y: float, score: CellScore, colour: str) -> None:
     assert score.delta is not None
     axes.barh(y, score.delta.mean, height=0.66, color=colour, alpha=0.75)
     if score.delta.low is not None and score.delta.high is not None:
-        axes.plot([score.delta.low, score.delta.high], [y, y], color=INK, linewidth=1.3)
-    axes.plot(
-        score.deltas,
-        [y] * len(score.deltas),
-        linestyle="",
-        marker="o",
-        markersize=3.6,
-        color=INK,
-        alpha=0.6,
-        markeredgewidth=0,
-    )
+        axes.plot(
+            [score.delta.low, score.delta.high], [y - 0.1, y - 0.1], color=INK, linewidth=1.4, solid_capstyle="butt"
+        )
+    dots = [y + 0.2] * len(score.deltas)  # below the interval, which they would hide
+    axes.plot(score.deltas, dots, linestyle="", marker="o", markersize=3.8, color="white", mec=INK, mew=0.8)
 
 
 def alignment_scatter(task: str, scores: Sequence[CellScore], palette: dict[str, str], number: int) -> Figure | None:
@@ -130,9 +121,9 @@ def alignment_scatter(task: str, scores: Sequence[CellScore], palette: dict[str,
             {language_name(s, scores) for _, _, s in points},
         )
         if len(points) <= LABELLED:
-            _label(canvas, axes, [(x, y, shorten(s.cell, 26)) for x, y, s in points])
+            _label(canvas, axes, [(x, s.delta, shorten(s.cell, 26)) for x, _, s in points if s.delta])
 
-    svg = draw(6.4, 4.3, paint)
+    svg = draw(5.4, 4.1, paint)
     named = [f"{s.cell}: {x:.1f} %, Δ {y:.1f}" for x, y, s in points]
     alt = f"Scatter of alignment against Δ on {task}. " + "; ".join(named[:40]) + ("; …" if len(named) > 40 else ".")
     caption = f"{task}: a point per cell. Lines: 95 % t interval of Δ over transfer seeds."
@@ -155,30 +146,36 @@ def _legend(
     canvas.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=8.5, handletextpad=0.3)
 
 
-def _label(canvas: Canvas, axes: Axes, points: Sequence[tuple[float, float, str]]) -> None:
-    """Put each label on the side of its point where it covers no earlier label and no point."""
+SIDES = [
+    (dx, dy, {-1: "right", 0: "center", 1: "left"}[dx], {-1: "top", 0: "center", 1: "bottom"}[dy])
+    for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+]
+
+
+def _label(canvas: Canvas, axes: Axes, points: Sequence[tuple[float, Interval, str]]) -> None:
+    """Put each label on the side of its point where it covers least: points, intervals, labels, the frame."""
     canvas.draw_without_rendering()
-    renderer = canvas.canvas.get_renderer()  # type: ignore[attr-defined]
-    spots = [axes.transData.transform((x, y)) for x, y, _ in points]
-    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in spots]
-    for i, (x, y, text) in enumerate(points):
-        others = taken[:i] + taken[i + 1 :]
+    taken: list[Bbox] = []
+    for x, delta, _ in points:
+        at, y = axes.transData.transform((x, delta.mean))
+        taken.append(Bbox.from_extents(at - 5, y - 5, at + 5, y + 5))
+        if delta.low is not None and delta.high is not None:
+            ends = axes.transData.transform([(x, delta.low), (x, delta.high)])
+            taken.append(Bbox.from_extents(at - 1, ends[0][1], at + 1, ends[1][1]))
+    for x, delta, text in points:
         best: tuple[int, Annotation, Bbox] | None = None
-        for dx, dy, ha, va in (
-            (7, 0, "left", "center"),
-            (-7, 0, "right", "center"),
-            (0, 7, "center", "bottom"),
-            (0, -7, "center", "top"),
-        ):
-            label = axes.annotate(text, (x, y), (dx, dy), textcoords="offset points", ha=ha, va=va, fontsize=8)
-            box = label.get_window_extent(renderer)
+        for dx, dy, ha, va in SIDES:
+            offset = (7 * dx, (4 if dx else 7) * dy)
+            label = axes.annotate(
+                text, (x, delta.mean), offset, textcoords="offset points", ha=ha, va=va, fontsize=8, in_layout=False
+            )
+            box = label.get_window_extent()
             inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
-            cost = sum(box.overlaps(other) for other in others) + 3 * (not inside)
+            cost = sum(box.overlaps(other) for other in taken) + 3 * (not inside)
+            loser = label if best is not None and cost >= best[0] else best[1] if best is not None else None
             if best is None or cost < best[0]:
-                if best is not None:
-                    best[1].remove()
                 best = cost, label, box
-            else:
-                label.remove()
+            if loser is not None:
+                loser.remove()
         assert best is not None
         taken.append(best[2])

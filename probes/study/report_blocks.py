@@ -18,6 +18,13 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Bullets:
+    """Lines of text of equal rank."""
+
+    items: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Table:
     """Cells are text; a line break in a cell sets off the smaller second line (an interval)."""
 
@@ -50,7 +57,7 @@ class Folded:
     blocks: Sequence[Paragraph | Table | Code | Figures]
 
 
-Block = Paragraph | Table | Code | Figures | Folded
+Block = Paragraph | Bullets | Table | Code | Figures | Folded
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,9 @@ def html_blocks(blocks: Sequence[Block]) -> str:
 
 def _html(block: Block) -> str:
     if isinstance(block, Paragraph):
-        return f'<p class="{escape(block.kind)}">{escape(block.text)}</p>'
+        return f'<p class="{escape(block.kind)}">{_unbroken(block.text)}</p>'
+    if isinstance(block, Bullets):
+        return "<ul>" + "".join(f"<li>{_unbroken(item)}</li>" for item in block.items) + "</ul>"
     if isinstance(block, Code):
         return f"<pre>{escape(block.text)}</pre>"
     if isinstance(block, Folded):
@@ -86,6 +95,11 @@ def _html(block: Block) -> str:
         kind = "figures" if len(block.figures) > 1 else "figures single"
         return f'<div class="{kind}">\n' + "\n".join(_html_figure(figure) for figure in block.figures) + "\n</div>"
     return _html_table(block)
+
+
+def _unbroken(text: str) -> str:
+    """Escaped, with no line break between a number and its sign."""
+    return escape(text).replace(" %", "&nbsp;%").replace(" = ", "&nbsp;=&nbsp;")
 
 
 def _html_figure(figure: Figure) -> str:
@@ -122,6 +136,8 @@ def markdown_blocks(blocks: Sequence[Block], figures: str = "figures") -> str:
 def _markdown(block: Block, figures: str) -> str:
     if isinstance(block, Paragraph):
         return ("> " if block.kind == "note" else "") + markdown_text(block.text)
+    if isinstance(block, Bullets):
+        return "\n".join(f"- {markdown_text(item)}" for item in block.items)
     if isinstance(block, Code):
         return "\n".join("    " + line for line in block.text.splitlines())
     if isinstance(block, Folded):

@@ -15,7 +15,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--ink); line-height: 1.55;
   font-family: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-main, header, footer { max-width: 62rem; margin: 0 auto; padding: 0 1.25rem; }
+main, header, footer { max-width: 70rem; margin: 0 auto; padding: 0 1.25rem; }
 header { padding-top: 2.5rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.6rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
@@ -24,6 +24,7 @@ a { color: var(--link); text-decoration: none; } a:hover { text-decoration: unde
 p { max-width: 46rem; overflow-wrap: anywhere; }
 .sub, footer { color: var(--soft); font-size: .9rem; margin: 0; }
 .lead { font-size: 1.06rem; }
+li { max-width: 46rem; margin: .45rem 0; overflow-wrap: anywhere; } ul { padding-left: 1.2rem; }
 .note { border-left: 3px solid var(--note); padding: .1rem 0 .1rem .8rem; color: var(--soft); }
 .scroll { overflow-x: auto; margin: 1rem 0 1.6rem; }
 table { border-collapse: collapse; font-size: .88rem; min-width: 60%; }
@@ -32,21 +33,23 @@ th, td { padding: .38rem .7rem .38rem 0; text-align: left; vertical-align: top; 
 thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1.5px solid var(--soft); }
 tbody th { font-weight: 500; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-thead th.number { white-space: normal; }
 small { display: block; color: var(--soft); font-size: .78rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 1rem 1.4rem; margin: 1rem 0 1.8rem; }
-.single { grid-template-columns: minmax(0, 44rem); }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr));
+  gap: 1rem 1.4rem; margin: 1rem 0 1.8rem; }
+.single { grid-template-columns: minmax(0, 40rem); }
 .figures:not(.single) figure { max-width: 26rem; }
 figure { margin: 0; }
 figure svg { width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .85rem; margin-top: .3rem; overflow-wrap: anywhere; }
-pre { background: var(--card); padding: .9rem 1rem; overflow-x: auto; font-size: .82rem; border-radius: 6px; line-height: 1.4; }
+pre { background: var(--card); padding: .9rem 1rem; overflow-x: auto; font-size: .82rem; border-radius: 6px;
+  line-height: 1.4; }
 details { margin: .4rem 0 1.4rem; } summary { cursor: pointer; color: var(--soft); }
 footer { padding-top: 2rem; padding-bottom: 3rem; }
 @media (max-width: 40rem) {
   h1 { font-size: 1.5rem; } main, header, footer { padding: 0 1rem; } header { padding-top: 1.4rem; }
   caption { max-width: calc(100vw - 2rem); position: sticky; left: 0; }
-  tbody th, thead th:first-child { position: sticky; left: 0; background: var(--ground); max-width: 9rem; overflow-wrap: anywhere; }
+  tbody th, thead th:first-child { position: sticky; left: 0; background: var(--ground);
+    min-width: 4.5rem; max-width: 9rem; overflow-wrap: break-word; }
 }
 @media print {
   :root { --ink: #000; --soft: #444; --line: #bbb; --ground: #fff; --card: #f4f4f4; --note: #777; }

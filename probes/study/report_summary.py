@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from probes.statistics import Interval, RankCorrelation
 from probes.study.report_data import Study
@@ -37,38 +38,39 @@ def plural(n: int, noun: str) -> str:
     return f"{n} {noun}" + ("" if n == 1 else "s")
 
 
-def p_value(correlation: RankCorrelation) -> str:
-    """``p = .012`` in words that say whether it is exact."""
-    assert correlation.p is not None
-    value = f"p < {0.001}" if correlation.p < 0.001 else f"p = {correlation.p:.3f}"
-    return value + (" (exact)" if correlation.exact else "")
+@dataclass(frozen=True)
+class Summary:
+    """``lead``: what was run, the correlations, the caveats. ``comparisons``: a line per language."""
+
+    lead: str
+    comparisons: tuple[str, ...]
 
 
-def summary(study: Study, scores: Sequence[CellScore]) -> list[str]:
-    """Sentences: what was run, who wins under each language, the correlation, the caveats."""
-    sentences = [_what_was_run(study, scores)]
+def summary(study: Study, scores: Sequence[CellScore]) -> Summary:
+    """What the study shows, and how sure it is."""
+    lead = [_what_was_run(study, scores)]
     if not scores:
-        return [*sentences, "Nothing can be compared yet."]
-    groups = grouped(conditions(study, scores), lambda c: (c.task, c.source, c.language))
-    several_sources = len({source for _, source, _ in groups}) > 1
-    several_tasks = len({task for task, _, _ in groups}) > 1
-    for (task, source, language), rivals in groups.items():
-        place = f"Under {language}" + (f" from {source}" if several_sources else "")
-        sentences.append(place + (f" on {task}" if several_tasks else "") + f", {_comparison(rivals)}")
-    for task, members in grouped(scores, lambda score: score.task).items():
-        sentences.append(_correlation(f" on {task}" if several_tasks else "", correlate(members, "alignment_all")))
-    single = [c for rivals in groups.values() for c in rivals if c.runs == 1]
-    if single:
-        every = (
-            "Every condition rests"
-            if len(single) == sum(map(len, groups.values()))
-            else f"{len(single)} conditions rest"
-        )
-        sentences.append(
-            f"{every} on one pretraining seed: those intervals cover fine-tuning seeds only, "
+        return Summary(f"{lead[0]} Nothing can be compared yet.", ())
+    found = conditions(study, scores)
+    tasks = grouped(scores, lambda score: score.task)
+    for task, members in tasks.items():
+        lead.append(_correlation(f" on {task}" if len(tasks) > 1 else "", correlate(members, "alignment_all")))
+    if any(condition.runs == 1 for condition in found):
+        alone = sum(condition.runs == 1 for condition in found)
+        rest = "Every condition rests" if alone == len(found) else f"{alone} of {len(found)} conditions rest"
+        lead.append(
+            f"{rest} on one pretraining seed: intervals of Δ there cover fine-tuning seeds only, alignment has none, "
             "and another pretraining run may change the order."
         )
-    return sentences
+    several = len({condition.source for condition in found}) > 1
+    languages = grouped(found, lambda c: (c.source, c.language))
+    return Summary(
+        " ".join(lead),
+        tuple(
+            f"Under {language}{f' from {source}' if several else ''}: {_comparison(rivals, len(tasks) > 1)}."
+            for (source, language), rivals in languages.items()
+        ),
+    )
 
 
 def _what_was_run(study: Study, scores: Sequence[CellScore]) -> str:
@@ -85,50 +87,49 @@ def _what_was_run(study: Study, scores: Sequence[CellScore]) -> str:
     return text + "."
 
 
-def _comparison(rivals: Sequence[Condition]) -> str:
-    scored = [c for c in rivals if c.delta is not None]
-    if len(scored) < 2:
-        return (
-            f"only {rivals[0].label} has a score: nothing to compare."
-            if len(rivals) == 1
-            else "too few scores to compare."
-        )
-    return f"{_smallest_delta(scored)}; {_highest_alignment(scored)}."
+def _comparison(rivals: Sequence[Condition], several_tasks: bool) -> str:
+    """All conditions of one language: alignment once (it is the same for every task), Δ per task."""
+    if len({c.label for c in rivals}) == 1:
+        return f"only {rivals[0].label} has been scored, so there is nothing to compare"
+    parts = [_highest_alignment(list({c.label: c for c in rivals}.values()))]
+    for task, members in grouped(rivals, lambda c: c.task).items():
+        parts.append(_smallest_delta(members, f" on {task}" if several_tasks else ""))
+    return "; ".join(parts)
 
 
-def _smallest_delta(scored: Sequence[Condition]) -> str:
-    ranked = sorted(scored, key=lambda c: _mean(c.delta))
+def _smallest_delta(members: Sequence[Condition], task: str) -> str:
+    ranked = sorted((c for c in members if c.delta is not None), key=lambda c: _mean(c.delta))
+    if len(ranked) < 2:
+        return f"Δ{task} was not measured for two conditions"
     best, second = ranked[0], ranked[1]
     assert best.delta and second.delta
-    text = f"Δ is smallest for {best.label} ({number(best.delta.mean)} points; next {second.label}, {number(second.delta.mean)})"
-    return text + _certainty(best.delta, second.delta)
+    text = f"Δ{task} is smallest for {best.label} ({number(best.delta.mean)} points; next {second.label}, "
+    return text + f"{number(second.delta.mean)})" + _certainty(best.delta, second.delta, min(best.runs, second.runs))
 
 
-def _highest_alignment(scored: Sequence[Condition]) -> str:
-    ranked = sorted((c for c in scored if c.alignment is not None), key=lambda c: -_mean(c.alignment))
+def _highest_alignment(members: Sequence[Condition]) -> str:
+    ranked = sorted((c for c in members if c.alignment is not None), key=lambda c: -_mean(c.alignment))
     if len(ranked) < 2:
-        return "alignment was not measured for two of them"
+        return "alignment was not measured for two conditions"
     best, second = ranked[0], ranked[1]
     assert best.alignment and second.alignment
-    text = f"alignment is highest for {best.label} ({number(best.alignment.mean)} %; next {second.label}, {number(second.alignment.mean)} %)"
-    known = best.alignment.overlaps(second.alignment)
-    return text + ("" if known is None else _certainty(best.alignment, second.alignment))
+    text = f"alignment is highest for {best.label} ({number(best.alignment.mean)} %; next {second.label}, "
+    text += f"{number(second.alignment.mean)} %)"
+    runs = min(best.runs, second.runs)
+    return text + (_certainty(best.alignment, second.alignment, runs) if runs > 1 else "")
 
 
-def _certainty(first: Interval, second: Interval) -> str:
+def _certainty(first: Interval, second: Interval, runs: int) -> str:
     overlap = first.overlaps(second)
     if first.mean == second.mean:
         return ", a tie"
     if overlap is None:
-        return (
-            ", with one seed each and so without an interval"
-            if first.n == second.n == 1
-            else ", one of them without an interval"
-        )
+        return ", without an interval for lack of seeds"
+    which = "95 % intervals over " + ("pretraining runs" if runs > 1 else "fine-tuning seeds")
     return (
-        ", but their 95 % intervals overlap: the order is not established"
+        f", but their {which} overlap: the order is not established"
         if overlap
-        else ", and their 95 % intervals do not overlap"
+        else f", and their {which} do not overlap"
     )
 
 
@@ -141,6 +142,8 @@ def _correlation(task: str, found: RankCorrelation) -> str:
     if found.rho is None:
         return f"Alignment and Δ{task} cannot be correlated ({found.reason})."
     interval = bounds(found.low, found.high, 2)
-    text = f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.rho, 2)} over n = {found.n} cells ({p_value(found)}"
+    text = f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.rho, 2)} "
+    p = "p < 0.001" if found.p is not None and found.p < 0.001 else f"p = {number(found.p, 3)}"
+    text += f"over n = {found.n} cells ({'exact ' if found.exact else ''}{p}"
     text += f", bootstrap interval {interval})" if interval else ", too few for an interval)"
     return text + (", a hint at most with so few cells." if found.n < SMALL_N else ".")

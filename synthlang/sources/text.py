@@ -136,15 +136,15 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 def read_pieces(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, line) of a UTF-8 file; a line longer than PIECE comes in several."""
     with open_bytes(path) as handle:
-        number, rest = 1, b""
+        number, rest, codec = 1, b"", "utf-8-sig"
         while raw := handle.readline(PIECE):
             whole = raw.endswith(b"\n") or len(raw) < PIECE
             line = rest + raw
             cut = len(line) if whole else _cut(line)
-            yield number, _decode(line[:cut], path, number)
-            number, rest = number + raw.endswith(b"\n"), line[cut:]
+            yield number, _decode(line[:cut], codec, path, number)
+            number, rest, codec = number + raw.endswith(b"\n"), line[cut:], "utf-8"
         if rest:
-            yield number, _decode(rest, path, number)
+            yield number, _decode(rest, codec, path, number)
 
 
 def _cut(line: bytes) -> int:
@@ -158,8 +158,8 @@ def _cut(line: bytes) -> int:
     return cut
 
 
-def _decode(raw: bytes, path: Path, number: int) -> str:
+def _decode(raw: bytes, codec: str, path: Path, number: int) -> str:
     try:
-        return raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        return raw.decode(codec)
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error

@@ -10,9 +10,9 @@ is not white space is a word. Within a word stay
 so that splitting the words joined by spaces gives the same words again.
 
 Sentences. A mark of ``ENDS`` with the closing quotes and brackets after it ends a sentence,
-unless a lower-case word follows or it is the point of an initial (``J.``) or a title (``Dr.``).
-A ``= Title =`` line is never split. A script without spaces (Chinese, Thai) must come
-segmented: its words cannot be found by these rules.
+unless a lower-case word follows or it is the point of an initial (``J.``), a title (``Dr.``)
+or what stands before a number (``No. 5``). A ``= Title =`` line is never split. A script
+without spaces (Chinese, Thai) must come segmented: its words cannot be found by these rules.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ RULES = 1  # part of the fingerprint of whatever is read by these rules: count u
 LONGEST = 400  # words; a longer sentence is cut, so that no row of a batch is without bound
 ENDS = frozenset(".!?…。！？؟۔।")
 CLOSING = frozenset(")]}»”’」』）")
+NUMBERED = frozenset(["No", "Nos", "Vol", "Vols", "Fig", "Figs", "Op"])
 QUOTES = frozenset("\"'")
 TITLES = frozenset(
     ["Mr", "Mrs", "Ms", "Dr", "St", "Prof", "Mt", "Gen", "Col", "Lt", "Capt", "Sgt", "Rev", "Gov", "Sen"]
@@ -93,8 +94,8 @@ def _past_closing(words: list[str], start: int, end: int) -> int:
     """Move ``end`` past what still belongs to the sentence from ``start``."""
     while end < len(words):
         word = words[end]
-        if word in QUOTES:  # a straight quote closes if it was opened: their number so far is odd
-            closes = words[max(start, end - LONGEST) : end].count(word) % 2 == 1
+        if word in QUOTES:  # a straight quote closes if their number so far is odd
+            closes = end + 1 == len(words) or words[max(start, end - LONGEST) : end].count(word) % 2 == 1
         else:
             closes = word in ENDS or word in CLOSING
         if not closes:
@@ -110,4 +111,6 @@ def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
     if words[at] != "." or end != at + 1 or at == start:
         return False
     before = words[at - 1]
+    if before in NUMBERED:
+        return words[end][0].isdigit()
     return before in TITLES or (len(before) == 1 and before.isalpha() and before.isascii() and before != "I")

@@ -34,7 +34,7 @@ DETERMINERS = ("the", "a", "some", "this", "that", "these", "those", "every", "n
 POSSESSIVES = ("my", "your", "his", "her", "its", "our", "their")
 NUMERALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 MODALS = ("will", "can", "must", "may", "should", "would", "could", "might")
-BE = {"base": "be", "am": "am", "is": "is", "are": "are", "was": "was", "were": "were", "part": "been", "ing": "being"}
+BE = ("be", "am", "is", "are", "was", "were", "been", "being")
 HAVE = ("have", "has", "had")
 DO = ("do", "does", "did")
 PREPOSITIONS = (
@@ -44,12 +44,13 @@ PREPOSITIONS = (
 MARKS = ("because", "when", "if", "while", "although", "before", "after", "since")
 CONJUNCTIONS = ("and", "or", "but")
 ADVERBS = (
-    *("not", "very", "quite", "too", "really", "always", "never", "often", "sometimes", "usually", "exactly", "there"),
+    *("very", "quite", "too", "really", "always", "never", "often", "sometimes", "usually", "exactly", "there"),
     *("yesterday", "today", "tomorrow", "here", "now", "soon", "again", "where", "why", "when", "how"),
 )
 OTHERS = {
     "that": ("SCONJ", "DET", "PRON"),
     "to": ("PART", "ADP"),
+    "not": ("PART",),
     "'s": ("PART",),
     "an": ("DET",),
     "there": ("PRON", "ADV"),
@@ -78,8 +79,8 @@ def closed_forms() -> dict[str, set[str]]:
     add(POSSESSIVES, "PRON")
     add(DETERMINERS, "DET")
     add(NUMERALS, "NUM")
-    add((*MODALS, *BE.values(), *HAVE, *DO), "AUX")
-    add(("is", "are", "was", "were", "be"), "VERB")  # existential "there is"
+    add((*MODALS, *BE, *HAVE, *DO), "AUX")
+    add(("is", "are", "was", "were", "be", "been"), "VERB")  # existential "there is"
     add(PREPOSITIONS, "ADP")
     add(MARKS, "SCONJ")
     add(CONJUNCTIONS, "CCONJ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from synthlang.sources.mini_english.closed import Pronoun
 from synthlang.sources.mini_english.draw_noun import modified, noun_phrase
 from synthlang.sources.mini_english.entries import Frame, Noun, Verb
 from synthlang.sources.mini_english.plan import Clause, NounPhrase
@@ -9,7 +10,10 @@ from synthlang.sources.mini_english.world import Context, Use
 
 KINDS = "in tr di cc xc aj"
 STATIVE = frozenset(
-    "know want like love hate need believe seem become look hope fear admire agree hear see remember forget".split()
+    {
+        *("know", "want", "like", "love", "hate", "need", "believe", "seem", "become", "look", "hope", "fear"),
+        *("admire", "agree", "hear", "see", "remember", "forget"),
+    }
 )
 MODALS = (
     *(("will", 0.27), ("can", 0.22), ("must", 0.12), ("should", 0.1), ("may", 0.08), ("would", 0.08)),
@@ -54,7 +58,8 @@ def clause(c: Context, room: int) -> Clause:
         assert use is not None
         subject = noun_phrase(c, use.verb.base, "subject", use.frame.subject, room)
         plan = verbal(c, use, subject, room)
-        _relative(c, plan.subject, room)
+        for phrase in (plan.subject, plan.object):
+            _relative(c, phrase, room)
     _tense(c, plan)
     return plan
 
@@ -66,14 +71,14 @@ def verbal(c: Context, use: Use, subject: NounPhrase | None, room: int, sense: s
     sense = subject.sense if subject is not None else sense
     if frame.kind in ("tr", "di"):
         plan.object = noun_phrase(c, verb.base, "object", frame.object, room)
-    if frame.kind == "di":
+    if frame.kind == "di" and plan.object is not None:
         plan.recipient = noun_phrase(c, verb.base, "recipient", "pg", 0)
-        plan.recipient_last = c.chance(0.3)
+        plan.recipient_last = c.chance(0.3) or isinstance(plan.object.head, Pronoun)  # "gave it to her"
     elif frame.kind == "cc":
         plan.complement, plan.complement_mark = clause(c, room - 1), "that" if c.chance(0.75) else ""
     elif frame.kind == "xc":
         inner = c.world.uses.draw(c.draw, c.topic, verb.base, "xcomp", f"in tr|{sense}|")
-        if inner is not None:
+        if inner is not None and inner.verb is not verb:
             plan.complement, plan.complement_mark = verbal(c, inner, None, room - 1, sense), "to"
     elif frame.kind == "aj":
         key = subject.key if subject is not None else verb.base
@@ -86,14 +91,14 @@ def verbal(c: Context, use: Use, subject: NounPhrase | None, room: int, sense: s
 
 def _adjuncts(c: Context, plan: Clause, verb: Verb, frame: Frame, room: int) -> None:
     """Prepositional phrases and adverbs."""
-    share = {"in": 0.75, "tr": 0.27, "di": 0.1}.get(frame.kind, 0.04)
+    share = {"in": 0.75, "tr": 0.4, "di": 0.1}.get(frame.kind, 0.04)
     if c.chance(share):
         plan.obliques = (_oblique(c, verb, frame, room),)
         if c.chance(0.12) and room > 0:
             second = _oblique(c, verb, Frame("in", ""), 0)
             if second[0] != plan.obliques[0][0]:
                 plan.obliques += (second,)
-    if frame.kind != "aj" and c.chance(0.13):
+    if frame.kind not in ("aj", "xc", "cc") and verb.base not in STATIVE and c.chance(0.16):
         manner = c.world.manners.draw(c.draw, c.topic, verb.base, "manner", "")
         plan.manner = manner.form if manner is not None else ""
 
@@ -112,7 +117,7 @@ def _relative(c: Context, phrase: NounPhrase | None, room: int) -> None:
     """Now and then give a common noun a relative clause."""
     if phrase is None or room <= 0 or not isinstance(phrase.head, Noun) or phrase.conjunct or phrase.prepositional:
         return
-    if not c.chance(0.09):
+    if not c.chance(0.12):
         return
     sense, gap = phrase.sense, "object" if c.chance(0.4) else "subject"
     limit = f"tr||{sense}" if gap == "object" else f"in tr|{sense}|"
@@ -134,7 +139,7 @@ def _adjectival(c: Context, room: int) -> Clause:
     subject = noun_phrase(c, "be", "subject", "patflgie", room)
     plan = Clause("adjective", subject)
     plan.adjective = c.world.adjectives.draw(c.draw, c.topic, subject.key, "amod", subject.sense)
-    if plan.adjective is None:
+    if plan.adjective is None or plan.adjective in subject.adjectives:
         return _nominal(c, room)
     plan.degree = c.weighted((("", 0.7), ("very", 0.14), ("too", 0.06), ("quite", 0.06), ("really", 0.04)))
     return plan

@@ -35,7 +35,10 @@ def noun_phrase(c: Context, head: str, slot: str, senses: str, room: int) -> Nou
         return NounPhrase(closed.IT)
     if noun.sense in NAME_SHARE and c.chance(NAME_SHARE[noun.sense]):
         return NounPhrase(entity(c, head, slot, noun.sense))
-    return modified(c, noun, room)
+    phrase = modified(c, noun, room)
+    if phrase.determiner == "no" and role == "oblique":  # "before no harvest" is no English
+        phrase.determiner = "the"
+    return phrase
 
 
 def entity(c: Context, head: str, slot: str, sense: str) -> Entity:
@@ -65,7 +68,7 @@ def modified(c: Context, noun: Noun, room: int) -> NounPhrase:
         phrase.compound = c.world.nouns.draw(c.draw, c.topic, noun.singular, "compound", "tilfe")
         if phrase.compound is noun:
             phrase.compound = None
-    if room > 0 and c.chance(0.14):
+    if room > 0 and c.chance(0.2):
         _add_prepositional(c, phrase, noun, room)
     if room > 0 and c.chance(0.06):
         other = noun_phrase(c, noun.singular, "conjunct", noun.sense, 0)
@@ -85,7 +88,7 @@ def _determine(c: Context, phrase: NounPhrase, noun: Noun, room: int) -> None:
         phrase.determiner = "the"
         if room > 0:
             owner = noun_phrase(c, noun.singular, "owner", "pg", 0)
-            if not isinstance(owner.head, closed.Pronoun):
+            if not isinstance(owner.head, closed.Pronoun) and not owner.plural:
                 phrase.determiner, phrase.owner = "", owner
     else:
         phrase.determiner = choice

@@ -1,8 +1,8 @@
 """Who goes with whom: every head word has preferences of its own over its dependents.
 
-For a head h in a slot s and a word n of rank r:
+For a head h in a slot s and a word n of rank r among N:
 
-    P(n | h, s)  ∝  (r + 2)^−1 · exp(τ·⟨u_hs, v_n⟩) · [n fits the slot]
+    P(n | h, s)  ∝  (r + 4 + N/20)^−1 · exp(τ·⟨u_hs, v_n⟩) · [n fits the slot]
 
 with random unit-variance vectors u, v (functions of the seed). Within a document words of
 its topic are kept and others only now and then, so topics of unequal weight show as well.
@@ -23,8 +23,8 @@ from synthlang.rng import key_of, uniform
 Draw = Callable[[], float]
 DIMENSIONS = 8
 SHARPNESS = 1.6  # τ: standard deviation of a log preference
-OFF_TOPIC = 0.3  # how often a word of another topic is kept
-TRIES = 4
+OFF_TOPIC = 0.15  # how often a word of another topic is kept
+TRIES = 6
 
 
 class HasTopic(Protocol):
@@ -56,7 +56,7 @@ class Vocabulary(Generic[E]):
         self._fits = fits
         self._seed = seed
         self._vectors = _vectors(key_of("mini-english", "words", name, seed), len(entries))
-        self._log_frequency = -np.log(np.arange(len(entries)) + 2.0)
+        self._log_frequency = -np.log(np.arange(len(entries)) + 4.0 + len(entries) / 20)
         self._rows: dict[tuple[str, str, str], array[float]] = {}
 
     def row(self, head: str, slot: str, limit: str) -> array[float]:

@@ -13,12 +13,12 @@ NOUNS: dict[str, dict[str, str]] = {
     "home": {
         "p": "person mother child father friend sister brother baby neighbour guest aunt uncle cousin daughter son",
         "a": "animal dog cat bird mouse kitten parrot",
-        "f": "bread* cake soup egg apple milk* meal cheese* tea* rice* meat* sugar* pie biscuit butter* salt*",
+        "f": "food* bread* drink cake soup egg apple milk* meal cheese* tea* rice* meat* sugar* pie biscuit butter*",
         "t": "thing door table window chair bed letter key box cup lamp clock plate knife blanket mirror toy basket",
         "l": "house kitchen garden room cellar attic",
-        "i": "secret dream help* habit love* memory",
+        "i": "secret dream help* love* hope* habit fear* memory",
         "g": "family",
-        "e": "party wedding dinner visit birthday walk call",
+        "e": "party visit walk dinner call wedding birthday rest",
     },
     "city": {
         "p": "man woman driver stranger visitor tourist guide passenger cook",
@@ -27,22 +27,22 @@ NOUNS: dict[str, dict[str, str]] = {
         "l": "place city street station market hotel road park bridge village square museum airport tower",
         "g": "crowd",
         "i": "address way noise* rumour",
-        "e": "trip journey parade",
+        "e": "trip return drive journey parade",
     },
     "school": {
         "p": "teacher student girl boy pupil professor",
         "t": "book paper computer pen page desk notebook",
         "l": "school library university classroom college",
         "g": "class group",
-        "i": "idea question story problem answer lesson word language fact mistake theory subject essay",
-        "e": "exam lecture test study talk",
+        "i": "idea question answer story problem lesson word language fact mistake theory subject essay",
+        "e": "talk test exam study lecture",
     },
     "work": {
         "p": "worker manager boss engineer customer clerk expert",
-        "t": "money* machine report phone product tool contract",
+        "t": "report machine phone money* product tool contract",
         "l": "office shop factory bank",
         "g": "company team firm union",
-        "i": "plan work* job price project deal offer need change order",
+        "i": "plan work* change offer need order job price project deal support*",
         "e": "meeting strike sale",
     },
     "law": {
@@ -50,24 +50,24 @@ NOUNS: dict[str, dict[str, str]] = {
         "t": "gun document weapon sword flag",
         "l": "court prison palace castle",
         "g": "government army council",
-        "i": "law rule truth* crime decision promise power* claim",
-        "e": "war trial election vote fight attack",
+        "i": "law promise claim rule truth* crime decision power*",
+        "e": "fight vote attack war trial election",
     },
     "nature": {
         "p": "farmer hunter",
         "a": "horse cow sheep fox wolf bear rabbit goose hen snake",
         "f": "water* fruit potato corn* honey*",
-        "t": "tree flower stone leaf grass* rock branch tractor",
+        "t": "plant tree flower stone leaf grass* rock branch tractor",
         "l": "forest river field farm hill mountain lake valley",
         "e": "storm harvest fire winter",
     },
     "sport": {
         "p": "player coach runner captain champion",
-        "t": "ball prize medal bat",
+        "t": "watch ball prize medal bat",
         "l": "stadium gym track",
         "g": "club squad",
-        "i": "record score goal skill",
-        "e": "game race match run tournament",
+        "i": "score record goal skill",
+        "e": "game race run match tournament",
     },
     "art": {
         "p": "singer writer painter actor poet dancer",
@@ -75,13 +75,13 @@ NOUNS: dict[str, dict[str, str]] = {
         "l": "theatre gallery studio",
         "g": "band choir",
         "i": "music* style tune drama",
-        "e": "show concert play dance",
+        "e": "show play dance concert",
     },
     "health": {
         "p": "doctor nurse patient dentist",
         "t": "pill medicine* bandage needle",
         "l": "hospital clinic",
-        "i": "pain illness cure disease risk",
+        "i": "pain cure illness disease risk",
         "e": "accident operation",
     },
     "sea": {
@@ -97,7 +97,7 @@ NOUNS: dict[str, dict[str, str]] = {
 # verb, topic (- any), then frames separated by ";": kind, subject senses, [object senses], prep:senses …
 # Kinds: in transitive none, tr object, di recipient + object, cc that-clause, xc to-infinitive, aj adjective.
 VERBS = """
-say - cc pg; tr p i
+say - cc pg
 see - tr pa patle; cc p
 go - in pa to:l from:l through:l
 want - xc pag; tr pa ftei
@@ -302,6 +302,29 @@ sweet f bitter
 busy pl -
 ugly ptal beautiful
 simple tie -
+yellow t -
+royal plg -
+modest p -
+curious pa -
+smooth t rough
+rough tl smooth
+thin pat thick
+thick t thin
+soft tf -
+dry tfl wet
+wet tpal dry
+common tia rare
+rare tia common
+huge tl tiny
+tiny tla huge
+serious pie -
+funny pie -
+patient p -
+fair ipe -
+rapid e -
+shy pa -
+polite p rude
+rude p polite
 secret tie -
 proud pg -
 modern tlgi ancient
@@ -357,6 +380,16 @@ eagerly reluctantly
 gently roughly
 reluctantly eagerly
 honestly -
+nervously -
+closely -
+finally -
+patiently -
+seriously -
+firmly -
+kindly -
+clearly -
+gladly -
+briefly -
 warmly coldly
 roughly gently
 coldly warmly
@@ -372,12 +405,12 @@ SURNAMES = (
     "Foster Barnes Kelly Grant Porter Marsh Reed Newton Lambert Washington Fisher Bennett Doyle Hunter Pearce Lowe "
     "Sutton Harper Blake Webb Mason Dunn Hale"
 )
-# A place of two words is written with "_"; the second letter group tells how its words join: + compound, = flat.
+# A place of two words is joined by + (a compound) or = (a flat name).
 PLACES = (
-    "London Paris Boston New+York Berlin Oslo Chicago Jordan Madrid Vienna San=Diego Lincoln Texas Dublin Kenya Houston "
-    "Lake=Erie Austin Rome Spain Poland Sydney Cairo Lima New+Zealand Geneva Brazil Mount=Hood Washington Prague "
-    "Florence Norway San=Marino Chelsea Athens Peru Kyoto Milan Port+Said Canada Lake=Como Delhi Turin Chile Seoul "
-    "Lisbon Malta Denver Ghana Newton Riga"
+    "London Paris Boston New+York Berlin Oslo Chicago Jordan Madrid Vienna San=Diego Lincoln Texas Dublin Kenya "
+    "Houston Lake=Erie Austin Rome Spain Poland Sydney Cairo Lima New+Zealand Geneva Brazil Mount=Hood Washington "
+    "Prague Florence Norway San=Marino Chelsea Athens Peru Kyoto Milan Port+Said Canada Lake=Como Delhi Turin Chile "
+    "Seoul Lisbon Malta Denver Ghana Newton Riga"
 )
 ORGS = "Acme Norco Ford Zentra Lumex Morgan Delphi Orbis Apex Santex Vortex Kappa Telco Polaris Ambra Helix Quanta Nexo"
 ORG_HEADS = "Bank University Company Institute Club Group College Council Museum Union"

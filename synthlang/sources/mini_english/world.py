@@ -6,6 +6,8 @@ import random
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from synthlang.rng import key_of, uniform
 from synthlang.sources.mini_english.entries import Adjective, Frame, Manner, Name, Noun, Verb
 from synthlang.sources.mini_english.lexicon import Lexicon, build_lexicon
@@ -45,6 +47,10 @@ class Link:
     topic: int = -1
 
 
+def _any(_entry: object, _limit: str) -> bool:
+    return True
+
+
 def _use_fits(use: Use, limit: str) -> bool:
     """Limit "kinds|subject|object": kinds separated by spaces, a sense or nothing for any."""
     kinds, subject, taken = limit.split("|")
@@ -58,22 +64,23 @@ class World:
     def __init__(self, types: int, seed: int) -> None:
         self.lexicon: Lexicon = build_lexicon(types, seed)
         lexicon = self.lexicon
-        uses = [Use(verb, frame, verb.topic) for verb in lexicon.verbs for frame in verb.frames]
+        ranked = [(r + 10 * n, Use(v, f, v.topic)) for r, v in enumerate(lexicon.verbs) for n, f in enumerate(v.frames)]
+        uses = [use for _, use in sorted(ranked, key=lambda pair: pair[0])]  # further frames are rarer
         self.nouns = Vocabulary[Noun]("noun", lexicon.nouns, seed, lambda n, limit: n.sense in limit)
         self.uses = Vocabulary[Use]("use", uses, seed, _use_fits)
         self.adjectives = Vocabulary[Adjective](
             "adjective", lexicon.adjectives, seed, lambda a, limit: not limit or limit in a.senses
         )
-        self.manners = Vocabulary[Manner]("manner", lexicon.manners, seed, lambda m, limit: True)
-        self.given = Vocabulary[Name]("given", lexicon.given, seed, lambda n, limit: True)
-        self.surnames = Vocabulary[Name]("surname", lexicon.surnames, seed, lambda n, limit: True)
-        self.places = Vocabulary[Name]("place", lexicon.places, seed, lambda n, limit: True)
-        self.organisations = Vocabulary[Name]("org", lexicon.organisations, seed, lambda n, limit: True)
+        self.manners = Vocabulary[Manner]("manner", lexicon.manners, seed, _any)
+        self.given = Vocabulary[Name]("given", lexicon.given, seed, _any)
+        self.surnames = Vocabulary[Name]("surname", lexicon.surnames, seed, _any)
+        self.places = Vocabulary[Name]("place", lexicon.places, seed, _any)
+        self.organisations = Vocabulary[Name]("org", lexicon.organisations, seed, _any)
         adjuncts = [Link("", preposition, senses) for preposition, senses in ADJUNCTS]
-        self.adjuncts = Vocabulary[Link]("adjunct", adjuncts, seed, lambda k, limit: True)
+        self.adjuncts = Vocabulary[Link]("adjunct", adjuncts, seed, _any)
         modifiers = [Link(*parts) for parts in MODIFIERS]
         self.modifiers = Vocabulary[Link]("modifier", modifiers, seed, lambda k, limit: limit in k.before)
-        numbers = uniform(key_of("mini-english", "plural", seed), range(len(lexicon.nouns)))  # type: ignore[arg-type]
+        numbers = uniform(key_of("mini-english", "plural", seed), np.arange(len(lexicon.nouns)))
         self.plural_share = dict(zip(lexicon.nouns, (0.08 + 0.5 * numbers).tolist(), strict=True))
 
 
@@ -107,7 +114,8 @@ def world_of(types: int, seed: int) -> World:
 
 def context_of(world: World, seed: int, types: int, split: str, sentence: int, purpose: str = "sentence") -> Context:
     """The context of sentence ``sentence`` of a split: a function of the arguments alone."""
-    document = random.Random(key_of("mini-english", "topic", seed, types, split, purpose, sentence // DOCUMENT))  # noqa: S311
+    about = key_of("mini-english", "topic", seed, types, split, purpose, sentence // DOCUMENT)
+    document = random.Random(about)  # noqa: S311
     topic = document.choices(range(len(TOPIC_WEIGHTS)), TOPIC_WEIGHTS)[0]
     own = random.Random(key_of("mini-english", purpose, seed, types, split, sentence))  # noqa: S311
     return Context(world, own.random, topic)

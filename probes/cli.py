@@ -1,0 +1,145 @@
+"""The command ``synthlang``. Libraries are imported inside the commands, so ``--help`` is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synthlang.errors import InputError
+
+app = typer.Typer(
+    name="synthlang",
+    help="Derive synthetic languages, pretrain on them, measure alignment and zero-shot transfer.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config; repeatable.")]
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        help="builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH or hf:NAME[:CONFIG]."
+    ),
+]
+RunArgument = Annotated[Path, typer.Argument(help="A finished run folder.")]
+SOME_LINES = 3
+
+
+@app.command()
+def derive(
+    source: SourceArgument,
+    language: Annotated[str, typer.Option(help="A name such as trans+inv or trans:0.5+perm, or a YAML file.")],
+    out: Annotated[Path, typer.Option(help="The data set folder to write; must not exist.")],
+    workers: Annotated[int, typer.Option(min=1, help="Processes; the bytes do not depend on it.")] = 1,
+) -> None:
+    """Derive a language and write it as a data set that datasets.load_dataset(DIR) reads."""
+    from synthlang.export import export_language
+    from synthlang.language import parse_language
+    from synthlang.progress import Display
+    from synthlang.sources import open_source
+
+    opened, spec = open_source(source), parse_language(language)
+    with Display() as display:
+        counts = export_language(
+            opened, spec, out, source_name=source, workers=workers, progress=display.counter(f"derive {spec.name}")
+        )
+        display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in counts.items()))
+    first = next(iter(opened.batches(opened.splits[0]))).between(0, SOME_LINES)
+    for before, after in zip(first.texts(), spec.derive(first).texts(), strict=True):
+        typer.echo(f"  {before}\n→ {after}")
+
+
+@app.command()
+def pretrain(
+    config: Annotated[Path, typer.Argument(help="A YAML file.")],
+    out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it goes on.")],
+    overrides: Set = [],  # noqa: B006  typer copies it
+) -> None:
+    """Pretrain a bilingual model; the same as accelerate launch -m pretrain.train CONFIG --out RUN."""
+    from pretrain.train import run
+
+    run(config, out, overrides)
+
+
+@app.command()
+def transfer(
+    model: RunArgument,
+    task: Annotated[str, typer.Option(help="The task: pos.")] = "pos",
+    seeds: Annotated[int, typer.Option(min=1, help="Fine-tune with seeds 0 … N − 1.")] = 3,
+    out: Annotated[Path | None, typer.Option(help="JSON file to write (default: transfer.json in the run).")] = None,
+    overrides: Set = [],  # noqa: B006
+) -> None:
+    """Fine-tune on the parent and on the derived language; report SUP, ZS and Δ = SUP − ZS."""
+    from probes.commands import transfer_run
+
+    transfer_run(model, task, seeds, out, overrides)
+
+
+@app.command()
+def probe(
+    model: RunArgument,
+    probe: Annotated[str, typer.Option(help="The probe: alignment.")] = "alignment",
+    out: Annotated[Path | None, typer.Option(help="Folder for probes.json (default: the run).")] = None,
+) -> None:
+    """Measure how well the word embeddings of the two languages are aligned."""
+    from probes.commands import probe_run
+
+    probe_run(model, probe, out)
+
+
+@app.command()
+def study(
+    config: Annotated[Path, typer.Argument(help="A study YAML.")],
+    out: Annotated[Path, typer.Option(help="The study folder; an unfinished study in it goes on.")],
+    executor: Annotated[str, typer.Option(help="local (processes) or in-process.")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
+    overrides: Set = [],  # noqa: B006
+) -> None:
+    """Run every cell of a grid, then write results.csv, results.parquet and report.html."""
+    from probes.commands import run_study
+
+    if not run_study(config, out, executor, workers, overrides):
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(folders: Annotated[list[Path], typer.Argument(help="Study folders.")]) -> None:
+    """Write the tables and figures of finished studies again."""
+    from probes.commands import write_reports
+
+    write_reports(folders)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is installed, what is missing and the command that mends it."""
+    from probes.doctor import examine
+
+    if not examine():
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command; what a user can mend is one line and exit code 2."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    try:
+        app()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except OSError as error:
+        print(f"error: {error.filename or 'file system'}: {error.strerror or error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

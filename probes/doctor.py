@@ -1,0 +1,67 @@
+"""``synthlang doctor``: what is installed, what is missing, the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+DISTRIBUTION = "synthlang"
+
+
+def examine() -> bool:
+    """Print a table of the requirements and the machine; False if a needed one is missing."""
+    console = Console()
+    table = Table(title="synthlang doctor")
+    for column in ("package", "needed", "installed", "to mend"):
+        table.add_column(column)
+    sound = True
+    for requirement in map(Requirement, requires(DISTRIBUTION) or []):
+        extra = _extra(requirement)
+        if extra == "dev":
+            continue
+        found = _version(requirement.name)
+        fits = found is not None and requirement.specifier.contains(found, prereleases=True)
+        sound = sound and (fits or extra is not None)
+        needed = f"{requirement.specifier}" + (f" (extra {extra})" if extra else "")
+        wanted = f"synthlang[{extra}]" if extra else str(requirement)
+        mend = "" if fits else escape(f"pip install '{wanted}'")  # [parse] is no markup
+        table.add_row(requirement.name, needed, found or "missing", mend)
+    console.print(table)
+    for line in _machine():
+        console.print(line, soft_wrap=True)
+    return sound
+
+
+def _extra(requirement: Requirement) -> str | None:
+    """The extra that a requirement belongs to."""
+    if requirement.marker is None:
+        return None
+    text = str(requirement.marker)
+    return text.split("extra ==")[1].strip(" \"'") if "extra ==" in text else None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _machine() -> list[str]:
+    lines = [f"python {platform.python_version()} · {platform.platform()} · {os.cpu_count()} cores"]
+    if _version("torch"):
+        import torch
+
+        devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        lines.append(f"accelerators: {', '.join(devices) or 'none; training runs on the CPU'}")
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    lines.append(f"free disk here: {free:.1f} GiB")
+    return lines

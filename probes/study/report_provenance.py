@@ -1,0 +1,65 @@
+"""Where a study comes from: fingerprints, environment, times, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from probes.study.report_blocks import Block, Code, Paragraph, Section, Table
+from probes.study.report_data import Study
+
+
+def settings(study: Study) -> Section:
+    """The resolved config as YAML."""
+    return Section("Settings", [Code(_yaml(study.config) or "No settings were recorded.")])
+
+
+def provenance(study: Study) -> Section:
+    """Fingerprints, environment and time."""
+    stages = list(dict.fromkeys(stage for cell in study.cells for stage in cell.stages))
+    body = [
+        [c.name, c.status, *(c.stages.get(stage, "–") for stage in stages), _overrides(c.overrides)]
+        for c in study.cells
+    ]
+    blocks: list[Block] = [Paragraph(f"Study {study.name}, fingerprint {study.fingerprint or 'unknown'}.")]
+    if body:
+        header = ["Cell", "Status", *(f"{stage} fingerprint" for stage in stages), "Settings of the cell"]
+        blocks.append(Table("Cells and the fingerprints of their stages.", header, body, len(header)))
+    if study.environment:
+        environment = [[str(k), _value(v)] for k, v in study.environment.items()]
+        blocks.append(Table("Environment.", ["What", "Version or value"], environment, 2))
+    if study.seconds:
+        times = [[stage, duration(seconds)] for stage, seconds in sorted(study.seconds.items())]
+        times.append(["Total of all stages", duration(sum(study.seconds.values()))])
+        blocks.append(Table("Time per stage. h:mm:ss.", ["Stage", "Time"], times))
+    else:
+        blocks.append(Paragraph("No times were recorded.", "note"))
+    return Section("Where it comes from", blocks)
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(3725.4), duration(0.42)
+    ('1:02:05', '0:00:00.4')
+    """
+    if seconds < 10:
+        return f"0:00:{seconds:04.1f}"
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _overrides(overrides: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={_value(value)}" for key, value in overrides.items()) or "–"
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else _yaml(value).removesuffix("...\n").strip()
+
+
+def _yaml(value: Any) -> str:
+    if not value and isinstance(value, Mapping):
+        return ""
+    flow = not isinstance(value, Mapping)
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100, default_flow_style=flow)

@@ -1,0 +1,165 @@
+"""A made-up study folder with known numbers, and a reader of the page made from it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4.0)}
+"""Alignment and Δ of each objective under the harder language; half of Δ under the easier one."""
+LANGUAGES = {"trans": 0.5, "trans+inv": 1.0}
+EVIL = "<script>alert(1)</script>"
+NAMES = ("cell", "source", "language", "objective", "task", "seed", "metric", "pretrain", "transfer", "probe")
+SCORES = ("parent", "sup", "zs", "delta", "alignment_all", "alignment_dictionary", "alignment_held_out")
+
+
+def _metrics(folder: Path, objective: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    with (folder / "metrics.jsonl").open("w") as handle:
+        for step in range(20, 4001, 20):
+            mlm = 2 + 5 * np.exp(-step / 700) + 0.1 * random.normal()
+            record: dict[str, Any] = {"step": step, "loss": mlm, "mlm": mlm, "lr": 1e-3, "tokens_per_second": 9e3}
+            record["tokens_seen"] = step * 4096
+            if objective == "align_mlm":
+                record |= {"align": -1 + np.exp(-step / 500), "loss": mlm + 10 * (-1 + np.exp(-step / 500))}
+            if step % 500 == 0:
+                record |= {
+                    "validation/parent": np.exp(mlm),
+                    "validation/derived": 1.2 * np.exp(mlm),
+                    "alignment": step / 80,
+                }
+            handle.write(json.dumps(record) + "\n")
+
+
+def make_study(folder: Path, seeds: int = 3, tasks: tuple[str, ...] = ("pos",), replicates: int = 1) -> Path:
+    """A study of 3 objectives × 2 languages with a failed and a pending cell."""
+    random = np.random.default_rng(0)
+    cells: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for replicate in range(replicates):
+        for objective, (aligned, delta) in OBJECTIVES.items():
+            for language, factor in LANGUAGES.items():
+                name = f"{objective}-{language}" + (f"-seed{replicate}" if replicates > 1 else "")
+                pretrain = f"{len(cells):016x}"
+                run = f"stages/pretrain-{pretrain}"
+                _metrics(folder / run, objective, len(cells))
+                overrides = {"objective.name": objective, "language": language, "pretrain.seed": replicate}
+                stages = {"derive": "ab" * 8, "pretrain": pretrain, "transfer": "cd" * 8}
+                cells.append(
+                    {
+                        "name": name,
+                        "overrides": overrides,
+                        "status": "done",
+                        "error": None,
+                        "stages": stages,
+                        "run": run,
+                    }
+                )
+                align = aligned * (1.2 - 0.2 * factor) + random.normal()
+                for task in tasks:
+                    for seed in range(seeds):
+                        sup, gap = 92 + random.normal(), delta * factor + 1.5 * random.normal()
+                        scores = {"parent": sup + 1, "sup": sup, "zs": sup - gap, "delta": gap}
+                        scores |= {
+                            "alignment_all": align,
+                            "alignment_dictionary": align + 5,
+                            "alignment_held_out": align - 5,
+                        }
+                        names = {
+                            "cell": name,
+                            "source": "mini-english",
+                            "language": language,
+                            "objective": objective,
+                            "task": task,
+                        }
+                        rows.append(names | scores | {"seed": seed, "metric": "token_accuracy", "pretrain": pretrain})
+    error = "InputError: learning rate is NaN <b>at</b> step 12"
+    cells.append({"name": EVIL, "overrides": {}, "status": "failed", "error": error, "stages": {}, "run": None})
+    cells.append({"name": "later", "overrides": {}, "status": "pending", "error": None, "stages": {}, "run": None})
+    study = {
+        "name": "example",
+        "title": "Three objectives & two languages",
+        "fingerprint": "0123456789abcdef",
+        "config": {"pretrain": {"steps": 4000, "objective": {"name": "mlm", "alpha": 10}}, "tasks": list(tasks)},
+        "environment": {"python": "3.11.9", "torch": "2.13.0", "threads": 2},
+        "cells": cells,
+        "seconds": {"pretrain-0000000000000000": 271.3, "derive-" + "ab" * 8: 0.4},
+    }
+    (folder / "study.json").write_text(json.dumps(study))
+    write_rows(folder, rows)
+    probes = {"alignment": {"all": {"n": 258, "cosine": {"mean": 71.25}}}}
+    (folder / "stages/pretrain-0000000000000000/probes.json").write_text(json.dumps(probes))
+    return folder
+
+
+def write_rows(folder: Path, rows: list[dict[str, Any]]) -> None:
+    with (folder / "results.csv").open("w", newline="") as handle:
+        writer = csv.DictWriter(handle, NAMES + SCORES, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def change(folder: Path, **values: Any) -> None:
+    path = folder / "study.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+class Page(HTMLParser):
+    """Tables as lists of rows of text, every address that is loaded or followed, and unclosed tags."""
+
+    VOID = frozenset({"meta", "link", "br", "img", "hr"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: list[list[list[str]]] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.addresses += [
+            value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "data", "action")
+        ]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+        elif tag == "small":
+            self.tables[-1][-1][-1] += "|"
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if {"td", "th"} & set(self.open):
+            self.tables[-1][-1][-1] += data
+
+    def table(self, *header: str) -> list[dict[str, str]]:
+        for rows in self.tables:
+            if set(header) <= set(rows[0]):
+                return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+        raise AssertionError(f"no table with {header}")
+
+
+def read_rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "results.csv").open() as handle:
+        return list(csv.DictReader(handle))

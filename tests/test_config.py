@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import copy
+import json
+import math
+import subprocess
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pydantic
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from synthlang.config import StrictModel, dump_yaml, load, load_yaml, override, parse
+from synthlang.errors import InputError
+
+
+class Mlm(StrictModel):
+    kind: Literal["mlm"] = "mlm"
+    alpha: float = Field(default=0.5, gt=0, le=1)
+
+
+class Tlm(StrictModel):
+    kind: Literal["tlm"]
+    mlm: int = 3  # a field named as the tag of the other
+
+
+class Device(Enum):
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+class Run(StrictModel):
+    steps: int
+    objective: Annotated[Mlm | Tlm, Field(discriminator="kind")] = Mlm()
+    stages: tuple[Annotated[Mlm | Tlm, Field(discriminator="kind")], ...] = ()
+    table: dict[str, Mlm] = Field(default_factory=dict)
+    either: int | str | None = None
+    out: Path = Path("runs")
+    flag: bool = False
+    device: Device = Device.CPU
+    mode: Literal["fast", "slow"] = "fast"
+
+    @pydantic.field_validator("mode")
+    @classmethod
+    def _mode(cls, value):
+        if value == "slow":
+            raise ValueError("slow is for the night")
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _run(self):
+        if self.steps == 13:
+            raise ValueError("steps 13 brings bad luck")
+        return self
+
+
+KEYS = "steps, objective, stages, table, either, out, flag, device, mode"
+YAML = [
+    ("a: no\nb: yes\nc: on\nd: off\nno: y", {"a": "no", "b": "yes", "c": "on", "d": "off", "no": "y"}),
+    ("a: true\nb: False\nc: TRUE", {"a": True, "b": False, "c": True}),
+    ("a: 1e-4\nb: .5\nc: 3.\nd: 1E5\ne: -2.5e+3", {"a": 1e-4, "b": 0.5, "c": 3.0, "d": 1e5, "e": -2500.0}),
+    ("a: 010\nb: 0x1F\nc: 0o17\nd: -7", {"a": 10, "b": 31, "c": 15, "d": -7}),
+    ("a: 1:30\nb: 2024-01-01\nc: 1_000\nd: 1.2.3", {"a": "1:30", "b": "2024-01-01", "c": "1_000", "d": "1.2.3"}),
+    ("a:\nb: ~\nc: null\nd: ''\ne: 'null'", {"a": None, "b": None, "c": None, "d": "", "e": "null"}),
+    ("a: .inf\nb: -.Inf", {"a": math.inf, "b": -math.inf}),
+    (
+        "a: &x {p: 1, q: 2}\nb: {<<: *x, q: 3}\nc: *x",
+        {"a": {"p": 1, "q": 2}, "b": {"p": 1, "q": 3}, "c": {"p": 1, "q": 2}},
+    ),
+    ("\ufeff1: a\n# comment\nb: [x, 2]", {"1": "a", "b": ["x", 2]}),
+    ("a: !!str 5\nb: !!float 5", {"a": "5", "b": 5.0}),
+]
+LAUGHS = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
+    f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdef", "bcdefg", strict=True)
+)
+BAD_YAML = [
+    ("a: 1\nb: 2\na: 3", 3, "duplicate key 'a', first in line 1"),
+    ("a:\n  b: 1\n  'b': 2", 3, "duplicate key 'b', first in line 2"),
+    ("a: [{x: 1, x: 2}]", 1, "duplicate key 'x'"),
+    ("a:\n  <<: {x: 1,\n    x: 2}", 3, "duplicate key 'x'"),
+    ("a: 1\nb: [1, 2", 2, "while parsing a flow sequence"),
+    ("a: b: c", 1, "mapping values are not allowed here"),
+    ("a: 1\n\tb: 2", 2, "'\\t' that cannot start any token"),
+    ("a: 1\nb: *x", 2, "undefined alias 'x'"),
+    ("a: &x [1, *x]", 1, "recursive"),
+    ("a: &x {b: *x}", 1, "recursive"),
+    ("a: !!python/object/apply:os.system [ls]", 1, "the tag '!!python/object/apply:os.system' is not allowed"),
+    ("a: !!binary aGk=", 1, "the tag '!!binary' is not allowed"),
+    ("a: !mine 1", 1, "the tag '!mine' is not allowed"),
+    ("a: !!bool yes", 1, "not a usable bool: 'yes'"),
+    ("a: !!int x", 1, "not a usable int: 'x'"),
+    ("a: " + "9" * 5000, 1, "not a usable int: '999"),
+    ("a: !!map 5", 1, "a mapping is needed here"),
+    ("a: !!seq {b: 1}", 1, "a list is needed here"),
+    ("? [1]\n: 2", 1, "a key must be a string"),
+    ("a: 1\ntrue: 2", 2, "a key must be a string"),
+    ("null: 2", 1, "a key must be a string"),
+    ("a: 1\n---\nb: 2", 2, "expected a single document"),
+    ("", None, "the top level must be a mapping of keys to values; the file is empty"),
+    ("# nothing", None, "the file is empty"),
+    ("- 1", None, "it is a list"),
+    ("5", None, "it is one value"),
+    ("a: \x00", None, "not YAML: unacceptable character #x0000"),
+    ("a: " + "[" * 5000, None, "nested too deeply"),
+    (LAUGHS, None, "more than 100000 values"),
+]
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "c.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("text", "expected"), YAML)
+def test_yaml(tmp_path, text, expected):
+    found = load_yaml(write(tmp_path, text))
+    assert found == expected
+    assert json.dumps(found) == json.dumps(expected)  # types too: 1 is not 1.0
+
+
+def test_nan(tmp_path):
+    assert math.isnan(load_yaml(write(tmp_path, "a: .nan"))["a"])
+
+
+@pytest.mark.parametrize(("text", "line", "message"), BAD_YAML)
+def test_wrong_yaml(tmp_path, text, line, message):
+    path = write(tmp_path, text)
+    with pytest.raises(InputError) as info:
+        load_yaml(path)
+    assert message in str(info.value)
+    assert str(info.value).startswith(f"{path}: " if line is None else f"{path}:{line}: ")
+    assert "\n" not in str(info.value)
+
+
+def test_wrong_files(tmp_path):
+    with pytest.raises(InputError, match=r"no.yaml: no such file"):
+        load_yaml(tmp_path / "no.yaml")
+    with pytest.raises(InputError, match=r"cannot read: Is a directory"):
+        load_yaml(tmp_path)
+    (tmp_path / "x.yaml").write_bytes(b"a: 1\nb: \xff")
+    with pytest.raises(InputError, match=r"x.yaml:2: not UTF-8"):
+        load_yaml(tmp_path / "x.yaml")
+
+
+OVERRIDES = [
+    (["a.b=5"], {"a": {"b": 5, "c": [1, {"d": 2}]}, "e": None}),
+    (["a.x.y=no"], {"a": {"b": 1, "c": [1, {"d": 2}], "x": {"y": "no"}}, "e": None}),
+    (["a=1e-4"], {"a": 1e-4, "e": None}),
+    (["a.c.1.d=7", "a.c.0=x"], {"a": {"b": 1, "c": ["x", {"d": 7}]}, "e": None}),
+    (["e.f={g: [true, on]}"], {"a": {"b": 1, "c": [1, {"d": 2}]}, "e": {"f": {"g": [True, "on"]}}}),
+    (["e=a=b"], {"a": {"b": 1, "c": [1, {"d": 2}]}, "e": "a=b"}),
+    (["e=null", "a=''", "a=2"], {"a": 2, "e": None}),
+    ([], {"a": {"b": 1, "c": [1, {"d": 2}]}, "e": None}),
+]
+
+
+@pytest.mark.parametrize(("assignments", "expected"), OVERRIDES)
+def test_override(assignments, expected):
+    config = {"a": {"b": 1, "c": [1, {"d": 2}]}, "e": None}
+    before = copy.deepcopy(config)
+    assert override(config, assignments) == expected
+    assert config == before
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("a", "--set a: must be KEY=VALUE with a dotted key"),
+        ("=5", "must be KEY=VALUE"),
+        ("a..b=5", "must be KEY=VALUE"),
+        (".a=5", "must be KEY=VALUE"),
+        ("a b=5", "must be KEY=VALUE"),
+        ("a=", "has no value; write a=null for none or a='' for an empty text"),
+        ("a=[1", "--set a=[1:1: while parsing a flow sequence"),
+        ("a={x: 1, x: 2}", "duplicate key 'x'"),
+        ("a=!!python/name:os.system x", "is not allowed"),
+        ("a.b.c=5", "'c' cannot be set inside 1, which is no mapping"),
+        ("l.2=5", "'2' is no index of a list of 2 values (the first is 0)"),
+        ("l.x=5", "'x' is no index of a list"),
+        ("l.-1=5", "'-1' is no index of a list"),
+    ],
+)
+def test_wrong_override(assignment, message):
+    with pytest.raises(InputError) as info:
+        override({"a": {"b": 1}, "l": [1, 2]}, [assignment])
+    assert message in str(info.value)
+
+
+BAD_CONFIG = [
+    ({}, "steps: is required"),
+    ({"stesp": 1, "steps": 1}, f"stesp: unknown key; did you mean steps? allowed: {KEYS}"),
+    ({"steps": 1, "zzz": 1}, f"zzz: unknown key; allowed: {KEYS}"),
+    ({"steps": "5"}, "steps: '5' must be an integer"),
+    ({"steps": 1.0}, "steps: 1.0 must be an integer"),
+    ({"steps": True}, "steps: true must be an integer"),
+    ({"steps": None}, "steps: null must be an integer"),
+    ({"steps": 1, "flag": "no"}, "flag: 'no' must be a boolean"),
+    ({"steps": 1, "flag": 1}, "flag: 1 must be a boolean"),
+    ({"steps": 1, "device": "tpu"}, "device: 'tpu' must be 'cpu' or 'gpu'"),
+    ({"steps": 1, "mode": "fats"}, "mode: 'fats' must be 'fast' or 'slow'"),
+    ({"steps": 1, "mode": "slow"}, "mode: 'slow': slow is for the night"),
+    ({"steps": 13}, "steps 13 brings bad luck"),
+    ({"steps": 1, "out": 5}, "out: 5 must be a string"),
+    ({"steps": 1, "either": [1]}, "either: [1] must be an integer, or [1] must be a string"),
+    ({"steps": 1, "objective": 5}, "objective: 5 must be a mapping"),
+    ({"steps": 1, "objective": None}, "objective: null must be a mapping"),
+    ({"steps": 1, "objective": {"alpha": 1}}, "objective.kind: is required and must be one of 'mlm', 'tlm'"),
+    ({"steps": 1, "objective": {"kind": "x"}}, "objective.kind: 'x' must be one of 'mlm', 'tlm'"),
+    ({"steps": 1, "objective": {"kind": "mlm", "alpha": 7}}, "objective.alpha: 7 must be less than or equal to 1"),
+    ({"steps": 1, "objective": {"kind": "mlm", "alpha": math.inf}}, "objective.alpha: inf must be a finite number"),
+    ({"steps": 1, "objective": {"kind": "mlm", "alpha": math.nan}}, "objective.alpha: nan must be a finite number"),
+    (
+        {"steps": 1, "objective": {"kind": "mlm", "alhpa": 1}},
+        "objective.alhpa: unknown key; did you mean alpha? allowed: kind, alpha",
+    ),
+    ({"steps": 1, "objective": {"kind": "tlm", "mlm": "x"}}, "objective.mlm: 'x' must be an integer"),
+    ({"steps": 1, "stages": 3}, "stages: 3 must be a list"),
+    ({"steps": 1, "stages": [{"kind": "mlm"}, {"kind": "tlm", "mlm": [1]}]}, "stages.1.mlm: [1] must be an integer"),
+    ({"steps": 1, "table": [1]}, "table: [1] must be a mapping"),
+    ({"steps": 1, "table": {"t": {"a": 1}}}, "table.t.a: unknown key; allowed: kind, alpha"),
+    ({"steps": 1, "table": {"t": {"alpha": "x" * 99}}}, f"table.t.alpha: '{'x' * 59}… must be a number"),
+    ({"steps": "a", "flag": 2}, "steps: 'a' must be an integer; flag: 2 must be a boolean"),
+    ({"a": 1, "b": 1, "c": 1, "d": 1, "steps": 1}, f"c: unknown key; allowed: {KEYS}; and 1 more"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), BAD_CONFIG)
+def test_wrong_config(data, message):
+    with pytest.raises(InputError) as info:
+        parse(Run, data, "c.yaml")
+    text = str(info.value)
+    assert text.endswith(message) if message.endswith("more") else text == f"c.yaml: {message}"
+
+
+class Loose(StrictModel):
+    share: float = 2.0
+
+    @pydantic.field_validator("share")
+    @classmethod
+    def _share(cls, value):
+        if value > 1:
+            raise ValueError("at most 1")
+        return value
+
+
+def test_a_wrong_default_is_found():
+    with pytest.raises(InputError, match=r"share: 2.0: at most 1"):
+        parse(Loose, {})
+    assert parse(Loose, {"share": 1}).share == 1.0
+
+
+def test_models_are_strict():
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        Mlm().alpha = 1.0
+    with pytest.raises(pydantic.ValidationError, match="extra_forbidden"):
+        Mlm(beta=1)  # type: ignore[call-arg]
+    with pytest.raises(pydantic.ValidationError, match="finite_number"):
+        Mlm(alpha=math.nan)
+
+
+def test_load_dump_load(tmp_path):
+    path = write(tmp_path, "steps: 5\nstages: [{kind: tlm}]\nout: /tmp/x\ndevice: gpu\n")
+    run = load(Run, path, ["objective.kind=mlm", "objective.alpha=1e-4", "either=no"])
+    assert run == Run(
+        steps=5,
+        objective=Mlm(alpha=1e-4),
+        stages=(Tlm(kind="tlm"),),
+        either="no",
+        out=Path("/tmp/x"),
+        device=Device.GPU,
+    )
+    text = dump_yaml(run)
+    assert load(Run, write(tmp_path, text)) == run
+    assert list(yaml.safe_load(text)) == KEYS.split(", ")  # complete, in the order of the fields
+    assert dump_yaml(load(Run, write(tmp_path, text))) == text
+
+
+class Any1(StrictModel):
+    text: str
+    number: float
+    count: int
+    more: dict[str, list[str | int | float | bool | None]] = Field(default_factory=dict)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+NASTY = st.sampled_from(["no", "1e-4", "0o7", "0x1", "~", "", "null", "1:30", "<<", "2024-01-01", "1_0", ".inf", "="])
+NASTY |= st.sampled_from([" a", "a: b", "- a", "#", "\x85", "\u2028", "\ufeff", "a\n b", "\t"])
+STRING = TEXT | NASTY
+VALUE = STRING | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none()
+
+
+@given(
+    STRING, st.floats(allow_nan=False, allow_infinity=False), st.integers(), st.dictionaries(STRING, st.lists(VALUE))
+)
+def test_any_config_is_read_back(tmp_path_factory, text, number, count, more):
+    model = Any1(text=text, number=number, count=count, more=more)
+    path = tmp_path_factory.getbasetemp() / "any.yaml"
+    path.write_bytes(dump_yaml(model).encode())
+    found = load(Any1, path)
+    assert found == model
+    assert repr(found) == repr(model)
+
+
+def test_config_needs_no_torch():
+    code = "import sys, synthlang.config; sys.exit(bool({'torch', 'datasets', 'transformers'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

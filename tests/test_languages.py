@@ -1,0 +1,179 @@
+"""Transforms and their compositions: cases by hand, inverses, strengths, labels."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.language import PARENT, Language, parse_language
+from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
+from tests.test_rewrite import sentences
+
+NAMES = ["+".join(names) for size in (1, 2, 3) for names in itertools.permutations(["trans", "inv", "perm"], size)]
+
+CASES = [  # language spec, sentence, derived sentence, origin
+    ("inv", "he saw her .", "her saw he .", [2, 1, 0, 3]),
+    ("inv", "he ran . she sat !", "ran he . sat she !", [1, 0, 2, 4, 3, 5]),
+    ("inv", "no mark here", "here mark no", [2, 1, 0]),
+    ("inv", ". . !", ". . !", [0, 1, 2]),
+    ("inv", "e.g. this .", "this e.g. .", [1, 0, 2]),
+    ("trans", "the cat .", "тхе цат Ѣ", [0, 1, 2]),
+    ("trans", "He is a <mask>", "Хе ис а <mask>", [0, 1, 2, 3]),
+    ("trans+inv", "the cat .", "цат тхе Ѣ", [1, 0, 2]),
+    ("inv+trans", "the cat .", "цат тхе Ѣ", [1, 0, 2]),
+    ("inv:0", "the cat .", "the cat .", [0, 1, 2]),
+    ("parent", "the cat .", "the cat .", [0, 1, 2]),
+    ({"name": "x", "transforms": [{"kind": "invert", "keep_final_punctuation": False}]}, "a b .", ". b a", [2, 1, 0]),
+    ({"name": "x", "transforms": [{"kind": "transliterate", "script": "hangul"}]}, "ab", "걡걢", [0]),
+]
+
+
+@pytest.mark.parametrize(("spec", "before", "after", "origin"), CASES, ids=lambda v: str(v)[:20])
+def test_cases(spec, before, after, origin):
+    language = parse_language(spec)
+    corpus = Corpus.of_words([before.split()])
+    rewrite = language.rewrite(corpus)
+    assert rewrite.apply(corpus).texts() == [after]
+    assert rewrite.origin.tolist() == origin
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(sentences(), min_size=1, max_size=6),
+    st.sampled_from(NAMES),
+    st.integers(0, 5),
+    st.sampled_from([0.5, 1.0]),
+)
+def test_inverse_and_labels_for_every_composition(rows, name, seed, strength):
+    corpus = Corpus.of(rows, first=17)
+    steps = [t.model_copy(update={"strength": strength}) for t in parse_language(name).transforms]
+    language = Language(name=name, seed=seed, transforms=tuple(steps))
+    derived = language.derive(corpus)
+    back = language.invert(derived)
+    for name_ in ("form", "upos", "head"):
+        assert back.columns[name_].values() == corpus.columns[name_].values()
+    # labels are on the words they belong to: each word of the parent carries its own number
+    numbered = Corpus.of(
+        [{**r, "number": [100 * i + j for j in range(len(r["form"]))]} for i, r in enumerate(rows)], first=17
+    )
+    moved, script = language.derive(numbered), SCRIPTS["cyrillic"]
+    for sentence, row in zip(moved, rows, strict=True):
+        for form, number, upos in zip(
+            sentence.words, sentence.columns["number"], sentence.columns["upos"], strict=True
+        ):
+            assert script.decode(form) == row["form"][number % 100]
+            assert upos == row["upos"][number % 100]
+        # the tree is the same tree: the head of each word is the same word as before
+        for number, head in zip(sentence.columns["number"], sentence.columns["head"], strict=True):
+            before = row["head"][number % 100]
+            after = 0 if head == 0 else sentence.columns["number"][head - 1] % 100 + 1
+            assert after == before
+
+
+words = st.text(st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc")), min_size=1).filter(
+    lambda w: not w.isspace()
+)
+
+
+@settings(max_examples=300)
+@given(words, st.sampled_from(sorted(SCRIPTS)))
+def test_scripts_are_reversible(word, name):
+    script = SCRIPTS[name]
+    if script.pattern.search(word):
+        with pytest.raises(InputError, match="choose another script"):
+            script.check_absent([word])
+        return
+    written = script.encode(word)
+    assert script.decode(written) == word
+    assert len(written) == len(word.encode()) or any(token in word for token in SPECIAL_TOKENS)
+    assert not any(c.isspace() for c in written)
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_a_script_has_256_letters(name):
+    letters = SCRIPTS[name].letters
+    assert len(set(letters)) == 256
+    assert all(letters[byte].isalpha() for byte in range(256) if byte not in (0xC0, 0xC1, *range(0xF5, 256)))
+
+
+def test_letters_that_spell_no_text_are_an_error():
+    with pytest.raises(InputError, match="no word written in cyrillic"):
+        SCRIPTS["cyrillic"].decode(SCRIPTS["cyrillic"].letters[0xFF])
+
+
+def corpus_of(count, length=6):
+    return Corpus.of_words([[f"w{(i * 7 + j * 3) % 50}" for j in range(length)] for i in range(count)])
+
+
+@pytest.mark.parametrize("kind", ["inv", "perm"])
+def test_strength_is_the_share_of_sentences_and_nested(kind):
+    corpus = corpus_of(2000)
+    changed = []
+    for strength in (0.0, 0.25, 0.5, 0.75, 1.0):
+        origin = parse_language(f"{kind}:{strength}").rewrite(corpus).origin.reshape(2000, 6)
+        changed.append(set(np.flatnonzero((origin != np.arange(6)).any(1)).tolist()))
+        # one in 720 shuffles is the identity
+        assert len(changed[-1]) / 2000 == pytest.approx(strength, abs=0.03)
+    assert all(a <= b for a, b in itertools.pairwise(changed))
+
+
+def test_strength_of_transliteration_is_the_share_of_types_and_nested():
+    corpus = Corpus.of_words([[f"w{i}" for i in range(3000)]])
+    chosen = []
+    for strength in (0.0, 0.3, 0.6, 1.0):
+        forms = parse_language(f"trans:{strength}").derive(corpus)[0].words
+        chosen.append({i for i, form in enumerate(forms) if form != f"w{i}"})
+        assert len(chosen[-1]) / 3000 == pytest.approx(strength, abs=0.03)
+    assert all(a <= b for a, b in itertools.pairwise(chosen))
+
+
+def test_permutations_are_uniform():
+    """Each of the 6 orders of three words is drawn about equally often."""
+    origin = parse_language("perm").rewrite(Corpus.of_words([["a", "b", "c"]] * 6000)).origin.reshape(-1, 3)
+    _, counts = np.unique(origin, axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert counts.min() > 850
+
+
+def test_a_sentence_is_derived_alike_in_every_batch():
+    corpus = corpus_of(50)
+    language = parse_language("perm:0.7+trans:0.5+inv:0.5")
+    whole = language.derive(corpus)
+    parts = [s for i in range(0, 50, 7) for s in language.derive(corpus.between(i, i + 7))]
+    assert [s.words for s in whole] == [s.words for s in parts]
+
+
+def test_seeds_and_strengths_make_other_languages():
+    prints = {parse_language(s).fingerprint for s in ("trans", "inv", "trans+inv", "inv+trans", "trans:0.5", "parent")}
+    assert len(prints) == 6
+    assert Language(name="a", seed=1).fingerprint != PARENT.fingerprint
+    assert Language(name="other").fingerprint == PARENT.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("trnas", "'trnas' is none of trans, inv, perm"),
+        ("trans+", "'' is none of trans, inv, perm"),
+        ("trans:1.5", "strength"),
+        ("trans:1.2.3", "the strength '1.2.3' is not a number"),
+        ("trans+trans", "transliterated at most once"),
+        ({"name": "x", "transforms": [{"kind": "invert", "strength": -0.1}]}, "strength"),
+        ({"name": "x", "transforms": [{"kind": "transliterate", "script": "runes"}]}, "cyrillic, syllabics, hangul"),
+        ({"name": "x", "transforms": [{"kind": "shuffle"}]}, "kind"),
+        ({"name": "../x"}, "name"),
+        ("missing.yaml", "missing.yaml: no such file"),
+    ],
+)
+def test_wrong_specs(spec, message):
+    with pytest.raises(InputError, match=message):
+        parse_language(spec)
+
+
+def test_a_source_written_in_the_script_is_refused():
+    with pytest.raises(InputError, match="written in cyrillic; choose another script: syllabics, hangul"):
+        parse_language("trans").derive(Corpus.of_words([["слово"]]))

@@ -1,0 +1,122 @@
+"""Corpus and Rewrite: labels follow origin, for every composition, against a loop over words."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlang.corpus import Column, Corpus, concatenate
+from synthlang.rewrite import INSERTED, Rewrite, mentions
+
+UPOS = ["NOUN", "VERB", "ADP"]
+NER = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+
+
+@st.composite
+def sentences(draw, max_words=7):
+    """A labelled sentence with a random tree (heads form a single-rooted tree)."""
+    n = draw(st.integers(1, max_words))
+    order = draw(st.permutations(range(n)))
+    heads = [0] * n
+    for i, node in enumerate(order[1:], start=1):
+        heads[node] = order[draw(st.integers(0, i - 1))] + 1
+    return {
+        "form": draw(st.lists(st.sampled_from(["a", "b", "c", ".", "!"]), min_size=n, max_size=n)),
+        "upos": draw(st.lists(st.sampled_from(UPOS), min_size=n, max_size=n)),
+        "head": heads,
+        "ner": draw(st.lists(st.sampled_from(NER), min_size=n, max_size=n)),
+    }
+
+
+@st.composite
+def corpora(draw):
+    return Corpus.of(draw(st.lists(sentences(), min_size=1, max_size=5)), first=draw(st.integers(0, 1000)))
+
+
+@st.composite
+def rewrites(draw, corpus):
+    """A random rewrite: words dropped, moved, repeated never, inserted sometimes."""
+    origins, lengths = [], []
+    for length in corpus.lengths.tolist():
+        kept = [i for i in draw(st.permutations(range(length))) if draw(st.booleans())]
+        for place in draw(st.lists(st.integers(0, len(kept)), max_size=2)):
+            kept.insert(place, INSERTED)
+        origins += kept
+        lengths.append(len(kept))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Rewrite(offsets, np.asarray(origins, np.int32), Column.of([f"w{i}" for i in range(len(origins))]))
+
+
+@given(st.data())
+def test_apply_equals_a_loop_over_words(data):
+    corpus = data.draw(corpora())
+    rewrite = data.draw(rewrites(corpus))
+    result = rewrite.apply(corpus)
+    for row, (before, after) in enumerate(zip(corpus, result, strict=True)):
+        origin = rewrite.origin[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
+        heads = before.columns["head"]
+        for j, source in enumerate(origin):
+            if source == INSERTED:
+                assert after.columns["upos"][j] == "_"
+                assert after.columns["head"][j] == -1
+                assert after.columns["ner"][j] == "O"
+                continue
+            assert after.columns["upos"][j] == before.columns["upos"][source]
+            assert after.columns["ner"][j][1:] == before.columns["ner"][source][1:]
+            head = heads[source]
+            expected = 0 if head == 0 else origin.index(head - 1) + 1 if head - 1 in origin else -1
+            assert after.columns["head"][j] == expected
+
+
+@given(st.data())
+def test_composition_is_application_twice(data):
+    corpus = data.draw(corpora())
+    first = data.draw(rewrites(corpus))
+    middle = first.apply(corpus)
+    second = data.draw(rewrites(middle))
+    once, twice = first.then(second).apply(corpus), second.apply(middle)
+    assert [s.columns["upos"] for s in once] == [s.columns["upos"] for s in twice]
+    assert [s.words for s in once] == [s.words for s in twice]
+    composed = first.then(second)
+    for row in range(len(corpus)):
+        a = first.origin[first.offsets[row] : first.offsets[row + 1]]
+        b = second.origin[second.offsets[row] : second.offsets[row + 1]]
+        expected = [INSERTED if j == INSERTED else int(a[j]) for j in b]
+        assert composed.origin[composed.offsets[row] : composed.offsets[row + 1]].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("tags", "order", "expected"),
+    [
+        (["B-PER", "I-PER", "O"], [2, 1, 0], ["O", "B-PER", "I-PER"]),
+        (["B-PER", "I-PER", "O"], [1, 2, 0], ["B-PER", "O", "B-PER"]),  # torn apart: two entities
+        (["B-PER", "B-PER", "O"], [1, 0, 2], ["B-PER", "B-PER", "O"]),  # neighbours stay two
+        (["I-LOC", "I-PER", "I-PER"], [2, 1, 0], ["B-PER", "I-PER", "B-LOC"]),  # IOB1 is repaired
+        (["B-LOC", "I-LOC", "B-LOC"], [2, 0, 1], ["B-LOC", "B-LOC", "I-LOC"]),
+    ],
+)
+def test_bio_stays_legal(tags, order, expected):
+    corpus = Corpus.of([{"form": ["x", "y", "z"], "ner": tags}])
+    assert Rewrite.reorder(corpus, np.asarray(order)).apply(corpus)[0].columns["ner"] == expected
+
+
+@given(corpora())
+def test_a_mention_never_crosses_a_sentence(corpus):
+    mention, _, _ = mentions(corpus.columns["ner"], corpus.offsets)
+    rows = corpus.sentence_of_word
+    for number in set(mention.tolist()) - {-1}:
+        assert len(set(rows[mention == number].tolist())) == 1
+
+
+@given(st.lists(corpora(), min_size=1, max_size=4), st.integers(0, 8), st.integers(0, 8))
+def test_joining_and_slicing_keep_sentences(parts, start, stop):
+    joined = concatenate(parts)
+    everything = [s for part in parts for s in part]
+    assert list(joined) == everything
+    assert list(joined.between(start, stop)) == everything[start:stop]
+
+
+def test_an_empty_corpus_is_one():
+    corpus = Corpus.of_words([])
+    assert len(corpus) == 0
+    assert Rewrite.identity(corpus).apply(corpus).texts() == []

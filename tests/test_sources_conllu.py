@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlang.corpus import concatenate
+from synthlang.errors import InputError
+from synthlang.sources import conllu, open_source
+from synthlang.sources.conllu import ConlluSource, tree_problem
+
+DATA = Path(os.environ.get("SYNTHLANG_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+TREEBANKS = [  # sentences and words, as counted in the INDEX of the test data
+    ("ud2/en_ewt", {"train": (12544, 204577), "dev": (2001, 25147), "test": (2077, 25094)}),
+    ("ud2/fr_gsd", {"dev": (1476, 35721), "test": (416, 10018)}),
+    ("ud2/de_gsd", {"dev": (799, 12480), "test": (977, 16499)}),
+    ("ud2/ru_gsd", {"dev": (579, 11709), "test": (601, 11385)}),
+    ("ud2/tr_imst", {"dev": (1100, 10542), "test": (1100, 10032)}),
+    ("ud2/ga_idt", {"train": (2019, 44636), "dev": (451, 10000), "test": (454, 10109)}),
+    ("ud2/eu_bdt", {"dev": (1798, 24095)}),
+    ("ud2/ja_gsd", {"dev": (511, 11556), "test": (557, 12615)}),
+    ("ud1/en_ewt_r1.2", {"dev": (2002, 25148)}),
+    ("ud1/fr_gsd_r1.2", {"dev": (1596, 38662), "test": (298, 7018)}),
+    ("ud1/ar_padt_r1.2", {"dev": (786, 28263)}),
+]
+
+
+def word(number: int | str, form: str = "w", head: int | str = 0, deprel: str = "dep", upos: str = "X") -> str:
+    return f"{number}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_"
+
+
+def write(path: Path, *lines: str, newline: str = "\n") -> Path:
+    path.write_bytes(newline.join(lines).encode())
+    return path
+
+
+def rows(source: ConlluSource, split: str) -> list[dict[str, Any]]:
+    return [dict(sentence.columns) for batch in source.batches(split) for sentence in batch]
+
+
+def trees(count: int) -> st.SearchStrategy[list[int]]:
+    """Heads of a random tree: every word hangs on one that comes before it in a random order."""
+
+    def heads(order_and_picks: tuple[list[int], list[int]]) -> list[int]:
+        order, picks = order_and_picks
+        head = [0] * count
+        for place, (node, pick) in enumerate(zip(order, picks, strict=True)):
+            head[node] = order[pick % place] + 1 if place else 0
+        return head
+
+    picks = st.lists(st.integers(0, 99), min_size=count, max_size=count)
+    return st.tuples(st.permutations(range(count)), picks).map(heads)
+
+
+FORM = st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Zl", "Zp"]), min_size=1, max_size=6)
+FORM = FORM.filter(lambda form: form.split() == [form])
+SENTENCE = st.integers(1, 8).flatmap(
+    lambda n: st.fixed_dictionaries(
+        {
+            "form": st.lists(FORM, min_size=n, max_size=n),
+            "upos": st.lists(st.sampled_from(["NOUN", "VERB", "_"]), min_size=n, max_size=n),
+            "head": trees(n),
+            "deprel": st.lists(st.sampled_from(["nsubj", "nmod:poss", "root"]), min_size=n, max_size=n),
+        }
+    )
+)
+
+
+@given(st.lists(SENTENCE, min_size=1, max_size=6), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_random_trees_are_read_back(tmp_path_factory, sentences, newline, noise):
+    lines = []
+    for sentence in sentences:
+        lines += ["# text = 1\tx"] * noise
+        columns = zip(sentence["form"], sentence["head"], sentence["deprel"], sentence["upos"], strict=True)
+        for number, (form, head, deprel, upos) in enumerate(columns, start=1):
+            if noise:
+                lines.append(f"{number}-{number + 1}" + "\t_" * 9)
+            lines.append(word(number, form, head, deprel, upos))
+            if noise:
+                lines.append(f"{number}.1" + "\t_" * 9)
+        lines += ["", ""] if noise else [""]
+    path = write(tmp_path_factory.mktemp("t") / "x.conllu", *lines[: None if noise else -1], newline=newline)
+    assert rows(ConlluSource(path), "train") == sentences
+
+
+def test_batches_count_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(conllu, "BATCH_SENTENCES", 2)
+    source = ConlluSource(write(tmp_path / "x.conllu", *[word(1, f"w{i}") + "\n" for i in range(5)]))
+    batches = list(source.batches("train"))
+    assert [len(batch) for batch in batches] == [2, 2, 1]
+    assert concatenate(batches).ids.tolist() == [0, 1, 2, 3, 4]
+    assert concatenate(batches).texts() == ["w0", "w1", "w2", "w3", "w4"]
+
+
+def test_columns_and_a_form_with_a_space(tmp_path):
+    path = write(tmp_path / "x.conllu", word(1, "10 000", 2, "nummod", "NUM"), word(2, "mots", 0, "root", "NOUN"))
+    source = ConlluSource(path)
+    assert source.columns == ("form", "upos", "head", "deprel")
+    [batch] = source.batches("train")
+    assert tuple(batch.columns) == source.columns
+    assert batch.columns["head"].names is None
+    assert batch[0].columns == {
+        "form": ["10\u00a0000", "mots"],
+        "upos": ["NUM", "NOUN"],
+        "head": [2, 0],
+        "deprel": ["nummod", "root"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("x-ud-dev.conllu", "dev"), ("en_test.conllu", "test"), ("my.conllu", "train"), ("dev.txt", "train")],
+)
+def test_a_file_is_the_split_its_name_says(tmp_path, name, split):
+    assert ConlluSource(write(tmp_path / name, word(1))).splits == (split,)
+
+
+def test_a_treebank_folder(tmp_path):
+    for name in ("a-ud-test.conllu", "a-ud-train.conllu", "LICENSE.txt", "train.txt"):
+        write(tmp_path / name, word(1, name))
+    source = open_source(f"conllu:{tmp_path}")
+    assert isinstance(source, ConlluSource)
+    assert source.splits == ("train", "test")
+    assert [rows(source, split)[0]["form"] for split in source.splits] == [["a-ud-train.conllu"], ["a-ud-test.conllu"]]
+    with pytest.raises(InputError, match=r"has no split 'dev'; it has train, test"):
+        source.batches("dev")
+
+
+def test_several_files_for_a_split(tmp_path):
+    for part in "cl":
+        write(tmp_path / f"cs-ud-train-{part}.conllu", word(1))
+    with pytest.raises(InputError, match=r"several files for the split train: cs-ud-train-c.conllu, cs-ud-train-l"):
+        ConlluSource(tmp_path)
+
+
+def test_fingerprint_is_of_the_content(tmp_path, monkeypatch):
+    first = ConlluSource(write(tmp_path / "a.conllu", word(1))).fingerprint
+    assert ConlluSource(write(tmp_path / "b.conllu", word(1))).fingerprint == first
+    assert ConlluSource(write(tmp_path / "c-dev.conllu", word(1))).fingerprint != first
+    assert ConlluSource(write(tmp_path / "d.conllu", word(1, "v"))).fingerprint != first
+    monkeypatch.setattr(conllu, "READER", conllu.READER + 1)
+    assert ConlluSource(tmp_path / "a.conllu").fingerprint != first
+
+
+GOOD = [word(1, head=2), word(2), ""]
+BAD = [
+    (["1\tw\t_"], 1, "a word has 10 columns with a tab between each two, here are 3"),
+    ([word(1).replace("\t", "    ")], 1, "here are 1"),
+    ([*GOOD, word(1) + "\t"], 4, "here are 11"),
+    ([*GOOD, "# c", word("x")], 5, "the id 'x' must be an integer, a range like 3-4 or an empty node like 8.1"),
+    ([word("１")], 1, "the id '１' must be an integer"),
+    ([word("1-")], 1, "the id '1-' must be an integer"),
+    ([word(2)], 1, "the id 2 is out of sequence; 1 is next"),
+    ([word(1, head=2), word(3)], 2, "the id 3 is out of sequence; 2 is next"),
+    ([word(1), word(1)], 2, "the id 1 is out of sequence; 2 is next"),
+    ([word(1, head="_")], 1, "the head '_' of word 1 must be an integer"),
+    ([word(1, head="-1")], 1, "the head '-1' of word 1 must be an integer"),
+    ([word(1, head="9" * 5000)], 1, "of word 1 must be an integer"),
+    ([*GOOD, word(1), word(2, head=3)], 5, "the head 3 of word 2 is out of range; the sentence has 2 words"),
+    ([*GOOD, word(1), word(2, head=1), word(3)], 6, "words 1 and 3 are both roots"),
+    ([*GOOD, word(1, head=2), word(2, head=1)], 4, "the sentence has no root"),
+    ([*GOOD, word(1), "1.1" + "\t_" * 9, word(2, head=3), word(3, head=2)], 6, "the heads of word 2 form a cycle"),
+    ([word(1), word(2, head=2)], 2, "the heads of word 2 form a cycle"),
+    ([word(1, form="")], 1, "word 1 has an empty form"),
+]
+
+
+@pytest.mark.parametrize(("lines", "line", "message"), BAD)
+def test_wrong_lines(tmp_path, lines, line, message):
+    path = write(tmp_path / "x.conllu", *lines)
+    with pytest.raises(InputError) as info:
+        list(ConlluSource(path).batches("train"))
+    assert str(info.value).startswith(f"{path}:{line}: ")
+    assert message in str(info.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"# only a comment\n\n", b"\r\n"])
+def test_no_sentence(tmp_path, content):
+    path = tmp_path / "x.conllu"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"x.conllu: holds no sentence"):
+        ConlluSource(path)
+
+
+def test_not_utf8(tmp_path):
+    path = tmp_path / "x.conllu"
+    path.write_bytes(f"{word(1)}\n\n".encode() + word(1, "é").encode("latin-1"))
+    with pytest.raises(InputError, match=r"x.conllu:3: not UTF-8"):
+        list(ConlluSource(path).batches("train"))
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
+def test_tree_problem_agrees_with_walking_to_the_root(head):
+    def reaches_root(node: int) -> bool:
+        for _ in head:
+            node = head[node - 1] if 0 < node <= len(head) else node
+        return node == 0
+
+    is_tree = head.count(0) == 1 and max(head) <= len(head) and all(map(reaches_root, range(1, len(head) + 1)))
+    assert (tree_problem(head) is None) == is_tree
+
+
+@pytest.mark.parametrize(("folder", "counts"), TREEBANKS, ids=[folder for folder, _ in TREEBANKS])
+def test_real_treebanks(folder, counts):
+    if not (DATA / folder).is_dir():
+        pytest.skip(f"needs the test data {folder} in {DATA}")
+    source = ConlluSource(DATA / folder)
+    found = {}
+    for split in source.splits:
+        batches = list(source.batches(split))
+        found[split] = (sum(map(len, batches)), sum(int(batch.offsets[-1]) for batch in batches))
+        assert all(" " not in form for batch in batches for form in batch.form.names or ())
+    assert found == counts

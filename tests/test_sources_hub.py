@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is first imported
+
+import pytest
+
+from synthlang.errors import InputError
+from synthlang.sources import open_source
+from synthlang.sources.base import Source
+
+datasets = pytest.importorskip("datasets")
+
+TAGS = datasets.ClassLabel(names=["O", "B-PER"])
+TOKENS = {"tokens": [["Anna", "ran"], ["10 000"]], "ner_tags": [[1, 0], [0]], "head": [[2, 0], [0]]}
+FEATURES = {
+    "tokens": datasets.List(datasets.Value("string")),
+    "ner_tags": datasets.List(TAGS),
+    "head": datasets.List(datasets.Value("int32")),
+}
+
+
+@pytest.fixture(autouse=True)
+def _offline(tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(sys.modules["huggingface_hub"].constants, "HF_HUB_OFFLINE", True)
+
+
+def jsonl(folder: Path, **splits: dict[str, list[Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for split, columns in splits.items():
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def parquet(folder: Path, features: dict[str, Any] = FEATURES, **splits: dict[str, list[Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for split, columns in splits.items():
+        data = datasets.Dataset.from_dict(columns, datasets.Features(features))
+        data.to_parquet(folder / f"{split}-00000-of-00001.parquet")
+    return folder
+
+
+def rows(source: Source, split: str = "train") -> list[dict[str, Any]]:
+    return [dict(sentence.columns) for batch in source.batches(split) for sentence in batch]
+
+
+def test_words_with_class_labels(tmp_path):
+    source = open_source(f"hf:{parquet(tmp_path / 'd', train=TOKENS, validation=TOKENS)}")
+    assert source.splits == ("train", "dev")
+    assert source.columns == ("form", "head", "ner")
+    [batch] = source.batches("dev")
+    assert tuple(batch.columns) == source.columns
+    assert rows(source, "dev") == [
+        {"form": ["Anna", "ran"], "head": [2, 0], "ner": ["B-PER", "O"]},
+        {"form": ["10\u00a0000"], "head": [0], "ner": ["O"]},
+    ]
+
+
+def test_words_with_labels_as_strings_and_heads_as_digits(tmp_path):
+    columns = {"words": [["a"], [], ["b", "c"]], "upos": [["X"], [], ["Y", "X"]], "head": [["0"], [], ["0", "1"]]}
+    source = open_source(f"hf:{jsonl(tmp_path / 'd', train={**columns, 'deprel': columns['upos']})}")
+    assert rows(source) == [
+        {"form": ["a"], "upos": ["X"], "head": [0], "deprel": ["X"]},
+        {"form": ["b", "c"], "upos": ["Y", "X"], "head": [0, 1], "deprel": ["Y", "X"]},
+    ]
+    assert [batch.ids.tolist() for batch in source.batches("train")] == [[0, 1]]
+
+
+@pytest.mark.parametrize("column", ["text", "sentence"])
+def test_text_goes_through_the_rules_for_words(tmp_path, column):
+    texts = ["He left. She didn't!\nThe end", "", None, "Next."]
+    source = open_source(f"hf:{jsonl(tmp_path / 'd', test={column: texts, 'label': [0, 1, 2, 3]})}")
+    assert source.splits == ("test",)
+    assert source.columns == ("form",)
+    found = [" ".join(row["form"]) for row in rows(source, "test")]
+    assert found == ["He left .", "She didn't !", "The end", "Next ."]
+
+
+def test_labels_without_names_are_no_column(tmp_path):
+    source = open_source(f"hf:{jsonl(tmp_path / 'd', train={'tokens': [['a']], 'ner_tags': [[3]]})}")
+    assert source.columns == ("form",)
+
+
+def test_fingerprint_is_of_the_values(tmp_path):
+    first = open_source(f"hf:{parquet(tmp_path / 'a', train=TOKENS)}").fingerprint
+    same = {**TOKENS, "id": ["x", "y"]}
+    features = {**FEATURES, "id": datasets.Value("string")}
+    assert open_source(f"hf:{parquet(tmp_path / 'b', features, train=same)}").fingerprint == first
+    for name, value in (
+        ("tokens", [["Anna", "run"], ["10 000"]]),
+        ("ner_tags", [[0, 0], [0]]),
+        ("head", [[0, 1], [0]]),
+    ):
+        other = parquet(tmp_path / name, train={**TOKENS, name: value})
+        assert open_source(f"hf:{other}").fingerprint != first
+    named = {**FEATURES, "ner_tags": datasets.List(datasets.ClassLabel(names=["O", "B-LOC"]))}
+    assert open_source(f"hf:{parquet(tmp_path / 'c', named, train=TOKENS)}").fingerprint != first
+    assert open_source(f"hf:{parquet(tmp_path / 'e', validation=TOKENS)}").fingerprint != first
+
+
+def test_the_format_of_the_files_is_no_part_of_the_fingerprint(tmp_path):
+    texts = {"text": ["One.", "Two."]}
+    first = open_source(f"hf:{jsonl(tmp_path / 'a', train=texts)}").fingerprint
+    features = {"text": datasets.Value("string")}
+    assert open_source(f"hf:{parquet(tmp_path / 'b', features, train=texts)}").fingerprint == first
+
+
+def test_a_changed_folder_is_read_again(tmp_path):
+    before = rows(open_source(f"hf:{jsonl(tmp_path / 'd', train={'text': ['One.']})}"))
+    after = rows(open_source(f"hf:{jsonl(tmp_path / 'd', train={'text': ['Two.']})}"))
+    assert (before, after) == ([{"form": ["One", "."]}], [{"form": ["Two", "."]}])
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        ({"train": {"title": ["x"], "n": [1]}}, "text in text or sentence; it has title (string), n (int64)"),
+        ({"train": {"tokens": [[1, 2]]}}, "it has tokens (list of int64)"),
+        ({"train": {"text": ["", " "]}}, "the split train holds no word"),
+        ({"train": {"tokens": [["a", ""]]}}, "row 1 of the split train: word 2 is empty"),
+        ({"train": {"tokens": [["a"], ["b", None]]}}, "row 2 of the split train: word 2 is empty"),
+        (
+            {"train": {"tokens": [["a"]], "upos": [["X", "Y"]]}},
+            "row 1 of the split train: 1 words but 2 values in 'upos'",
+        ),
+        ({"train": {"tokens": [["a"]], "upos": [[None]], "deprel": [["x"]]}}, "'upos' has a word without a label"),
+        ({"train": {"tokens": [["a"]], "head": [[1]]}}, "row 1 of the split train: the sentence has no root"),
+        ({"train": {"tokens": [["a"]], "head": [["x"]]}}, "row 1 of the split train: a head must be an integer"),
+    ],
+)
+def test_wrong_data(tmp_path, splits, message):
+    if splits["train"].get("upos") == [[None]]:  # JSON would make it a column of nulls
+        features = {c: datasets.List(datasets.Value("string")) for c in splits["train"]}
+        folder = parquet(tmp_path / "d", features, **splits)
+    else:
+        folder = jsonl(tmp_path / "d", **splits)
+    with pytest.raises(InputError) as info:
+        rows(open_source(f"hf:{folder}"))
+    assert message in str(info.value)
+    assert "\n" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nobody/nothing", "hf:nobody/nothing: cannot load the data set: "),
+        ("nobody/nothing:en", "hf:nobody/nothing:en: cannot load the data set: "),
+        ("/no/such/folder", "/no/such/folder: no such file or folder"),
+        ("./no:en", "no: no such file or folder"),
+    ],
+)
+def test_what_cannot_be_reached(name, message):
+    with pytest.raises(InputError) as info:
+        open_source(f"hf:{name}")
+    assert message in str(info.value)
+    assert "\n" not in str(info.value)
+
+
+def test_a_file_is_no_data_set(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("{}")
+    with pytest.raises(InputError, match=r"is a file; name the folder"):
+        open_source(f"hf:{path}")
+
+
+def test_splits_of_other_names(tmp_path):
+    data = datasets.DatasetDict({"unsupervised": datasets.Dataset.from_dict({"text": ["a"]})})
+    from synthlang.sources.hub import _by_split
+
+    with pytest.raises(InputError, match=r"hf:x: no split is named train, validation or test; it has unsupervised"):
+        _by_split(data, "hf:x")
+    with pytest.raises(InputError, match=r"hf:x: several splits stand for dev: validation, dev"):
+        _by_split({"validation": data, "dev": data}, "hf:x")
+
+
+def test_code_in_a_folder_is_not_run(tmp_path):
+    folder = tmp_path / "evil"
+    folder.mkdir()
+    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with pytest.raises(InputError, match=r"cannot load the data set"):
+        open_source(f"hf:{folder}")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_without_the_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(InputError, match=r"need the library datasets: pip install 'datasets>=4'"):
+        open_source("hf:x")

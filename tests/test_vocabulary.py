@@ -1,0 +1,149 @@
+"""Tokenizers: the derived one is exact, decodes, and loads without this project."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.language import parse_language
+from synthlang.scripts import SCRIPTS
+from synthlang.vocabulary import Vocabulary, encode_corpus, train_vocabulary
+
+TEXT = [
+    "the cat sat on the mat .",
+    "a cat and a dog ran to the old house in town .",
+    "don't say “naïve” 漢字 — 3.14 % of the time !",
+    "the dogs' owner said : the cat is not a dog .",
+] * 3
+anything = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
+
+
+@pytest.fixture(scope="module")
+def vocabulary():
+    return train_vocabulary([Corpus.of_words([line.split() for line in TEXT])], 320)
+
+
+def shifted(ids, size):
+    return [i if i < 5 else i + size for i in ids]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=st.one_of(anything, st.sampled_from(TEXT), st.just("a<mask>b <unk> </s>c")),
+    name=st.sampled_from(sorted(SCRIPTS)),
+)
+def test_encoding_the_derived_text_is_encoding_the_text_plus_v(vocabulary, text, name):
+    script = SCRIPTS[name]
+    words = text.split()
+    if any(script.pattern.search(word) for word in words):
+        return
+    derived = " ".join(script.encode(word) for word in words)
+    parent_ids = vocabulary.parent.encode(" ".join(words)).ids
+    tokenizer = vocabulary.tokenizer(script)
+    assert tokenizer.encode(derived).ids == shifted(parent_ids, vocabulary.size)
+    # the tokenizer of the derived language also reads words that were not transliterated
+    assert tokenizer.encode(" ".join(words)).ids == parent_ids
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    text=st.sampled_from(TEXT),
+    strength=st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+    name=st.sampled_from(["trans", "trans+inv"]),
+)
+def test_text_form_and_id_form_agree_at_any_strength(vocabulary, text, strength, name):
+    """The id form: encode the parent's words, move those of transliterated types, reorder."""
+    language = parse_language(name.replace("trans", f"trans:{strength}"))
+    corpus = Corpus.of_words([text.split()])
+    rewrite = language.rewrite(corpus)
+    derived = rewrite.apply(corpus)
+    as_text = encode_corpus(vocabulary.tokenizer(language.script), derived).ids.tolist()
+    parent_words = [vocabulary.parent.encode(w, add_special_tokens=False).ids for w in text.split()]
+    as_ids = []
+    for source, form in zip(rewrite.origin.tolist(), derived[0].words, strict=True):
+        moved = form != text.split()[source]
+        as_ids += shifted(parent_words[source], vocabulary.size) if moved else parent_words[source]
+    assert as_text == as_ids
+
+
+@given(text=st.sampled_from(TEXT))
+def test_words_encode_alone_as_in_the_sentence(vocabulary, text):
+    corpus = Corpus.of_words([text.split(), ["the"], text.split()[:3]])
+    for language in ("parent", "trans"):
+        spec = parse_language(language)
+        tokenizer = vocabulary.tokenizer(spec.script)
+        derived = spec.derive(corpus)
+        encoded = encode_corpus(tokenizer, derived)
+        bounds = encoded.word_offsets[derived.offsets]
+        for row, line in enumerate(derived.texts()):
+            assert (
+                encoded.ids[bounds[row] : bounds[row + 1]].tolist()
+                == tokenizer.encode(line, add_special_tokens=False).ids
+            )
+
+
+@pytest.mark.parametrize("script", [None, *sorted(SCRIPTS)])
+def test_decoding_gives_the_text_back(vocabulary, script):
+    chosen = SCRIPTS[script] if script else None
+    tokenizer = vocabulary.tokenizer(chosen)
+    for line in TEXT[:4]:
+        text = " ".join(chosen.encode(w) for w in line.split()) if chosen else line
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+def test_specials_have_the_ids_of_roberta(vocabulary):
+    ids = [vocabulary.parent.token_to_id(t) for t in ("<s>", "<pad>", "</s>", "<unk>", "<mask>")]
+    assert ids == [0, 1, 2, 3, 4]
+    ids = vocabulary.parent.encode("cat", "dog").ids
+    assert ids[0] == 0
+    assert ids.count(2) == 3
+
+
+def test_save_load_and_fingerprint(vocabulary, tmp_path):
+    vocabulary.save(tmp_path / "v")
+    assert Vocabulary.load(tmp_path / "v").fingerprint == vocabulary.fingerprint
+    assert vocabulary.size_with(None) == vocabulary.size
+    assert vocabulary.size_with(SCRIPTS["hangul"]) == 2 * vocabulary.size
+    other = train_vocabulary([Corpus.of_words([["other", "text", "text"]])], 300)
+    assert other.fingerprint != vocabulary.fingerprint
+
+
+def test_auto_tokenizer_loads_it_in_another_process(vocabulary, tmp_path):
+    script = SCRIPTS["cyrillic"]
+    vocabulary.save(tmp_path / "v", script)
+    text = " ".join(script.encode(w) for w in TEXT[2].split())
+    code = (
+        "import sys; from transformers import AutoTokenizer;"
+        "t = AutoTokenizer.from_pretrained(sys.argv[1]);"
+        "print(*t(sys.argv[2])['input_ids']); print(t.mask_token_id, t.pad_token_id);"
+        "assert not any(m.split('.')[0] in ('synthlang', 'pretrain', 'probes') for m in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "v", text], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    ids, specials = done.stdout.splitlines()
+    assert [int(i) for i in ids.split()] == vocabulary.tokenizer(script).encode(text).ids
+    assert specials == "4 1"
+
+
+def test_bad_input(tmp_path):
+    with pytest.raises(InputError, match="too small: 261"):
+        train_vocabulary([Corpus.of_words([["a"]])], 100)
+    with pytest.raises(InputError, match="is this a tokenizer folder"):
+        Vocabulary.load(tmp_path)
+
+
+def test_training_is_deterministic():
+    corpora = [Corpus.of_words([line.split() for line in TEXT])]
+    assert train_vocabulary(corpora, 300).fingerprint == train_vocabulary(corpora, 300).fingerprint
+
+
+def test_every_id_below_2v_is_a_token(vocabulary):
+    tokenizer: Tokenizer = vocabulary.tokenizer(SCRIPTS["syllabics"])
+    assert np.array_equal(sorted(tokenizer.get_vocab().values()), np.arange(2 * vocabulary.size))
