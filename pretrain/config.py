@@ -22,13 +22,14 @@ class VocabularyConfig(StrictModel):
 
 
 class ModelConfig(StrictModel):
-    """RoBERTa's shape."""
+    """RoBERTa's shape; ``init_std`` is the deviation of its random weights (0.02 suits hidden ≥ 512)."""
 
     layers: int = Field(default=8, ge=1)
     heads: int = Field(default=8, ge=1)
     hidden: int = Field(default=512, ge=1)
     feed_forward: int = Field(default=2048, ge=1)
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    init_std: float = Field(default=0.02, gt=0.0)
 
     @model_validator(mode="after")
     def _heads_divide(self) -> ModelConfig:

@@ -25,6 +25,7 @@ def build_model(config: ModelConfig, ids: int, length: int, seed: int) -> Robert
         attention_probs_dropout_prob=config.dropout,
         max_position_embeddings=length + POSITION_OFFSET,
         type_vocab_size=1,
+        initializer_range=config.init_std,
         layer_norm_eps=1e-5,
         bos_token_id=BOS,
         pad_token_id=PAD,

@@ -199,7 +199,7 @@ def test_a_run_that_was_killed_keeps_its_curve(study: Path) -> None:
 def test_curves_leave_out_what_is_no_loss(study: Path) -> None:
     names = {path.stem for path in write_report(study).figures.iterdir()}
     assert {"loss-1-mlm-trans", "perplexity-1-mlm-trans", "alignment-1-mlm-trans"} <= names
-    assert "signed-loss-1-mlm-trans" not in names and "signed-loss-5-align-mlm-trans" in names
+    assert "signed-loss-1-mlm-trans" not in names and "signed-loss-2-align-mlm-trans" in names
 
 
 def test_a_figure_of_a_former_report_is_gone(study: Path) -> None:

@@ -17,7 +17,11 @@ from synthlang.sources.base import Source
 datasets = pytest.importorskip("datasets")
 
 TAGS = datasets.ClassLabel(names=["O", "B-PER"])
-TOKENS = {"tokens": [["Anna", "ran"], ["10 000"]], "ner_tags": [[1, 0], [0]], "head": [[2, 0], [0]]}
+TOKENS: dict[str, list[Any]] = {
+    "tokens": [["Anna", "ran"], ["10 000"]],
+    "ner_tags": [[1, 0], [0]],
+    "head": [[2, 0], [0]],
+}
 FEATURES = {
     "tokens": datasets.List(datasets.Value("string")),
     "ner_tags": datasets.List(TAGS),

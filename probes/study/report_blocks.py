@@ -103,7 +103,7 @@ def _unbroken(text: str) -> str:
 
 
 def _html_figure(figure: Figure) -> str:
-    return f"<figure>{inline_svg(figure)}<figcaption>{escape(figure.caption)}</figcaption></figure>"
+    return f"<figure>{inline_svg(figure)}<figcaption>{_unbroken(figure.caption)}</figcaption></figure>"
 
 
 def _html_table(table: Table) -> str:
@@ -123,7 +123,7 @@ def _html_table(table: Table) -> str:
     label = escape(table.caption.partition(". ")[0], quote=True)
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
-        f"<caption>{escape(table.caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
+        f"<caption>{_unbroken(table.caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
 

@@ -34,7 +34,7 @@ thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1.5px solid 
 tbody th { font-weight: 500; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 small { display: block; color: var(--soft); font-size: .78rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr));
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr));
   gap: 1rem 1.4rem; margin: 1rem 0 1.8rem; }
 .single { grid-template-columns: minmax(0, 40rem); }
 .figures:not(.single) figure { max-width: 26rem; }
