@@ -21,6 +21,7 @@ from pretrain.model import build_model
 from pretrain.objectives import Objective, TensorBatch, build_objective
 from pretrain.optim import build_optimizer, learning_rate
 from pretrain.prepare import Artifacts
+from pretrain.processes import process_state
 from pretrain.validation import Validation
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
@@ -45,7 +46,8 @@ class Trainer:
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts, run: Path, report: Report = silent) -> None:
         self.config, self.run, self.report = config, run, report
-        self.accelerator = Accelerator()
+        state = process_state()  # before Accelerator, which would not join processes on CPUs
+        self.accelerator = Accelerator(cpu=state.device.type == "cpu")
         self.parts = self.accelerator.num_processes * config.batch.accumulation
         if config.batch.rows % self.parts:
             wanted = f"a multiple of processes × batch.accumulation = {self.parts}"

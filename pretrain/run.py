@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from accelerate import PartialState
 from transformers import RobertaForMaskedLM
 
 from pretrain.checkpoint import latest_checkpoint, load_weights
@@ -14,6 +13,7 @@ from pretrain.export import export_model
 from pretrain.loop import Trainer
 from pretrain.model import build_model
 from pretrain.prepare import Artifacts, prepare
+from pretrain.processes import process_state
 from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_json, write_json
@@ -30,7 +30,7 @@ def pretrain(config: PretrainConfig, run: Path, store: Store | None = None, repo
     is refused before anything is written.
     """
     store = store or Store(run / "data")
-    with PartialState().main_process_first():  # the others find the artifacts built
+    with process_state().main_process_first():  # the others find the artifacts built
         artifacts = prepare(config, store, report)
     name = config.fingerprint(artifacts.parents)
     _claim(run, config, name, store)
@@ -46,7 +46,7 @@ def pretrain(config: PretrainConfig, run: Path, store: Store | None = None, repo
 
 def _claim(run: Path, config: PretrainConfig, name: str, store: Store) -> None:
     """Make the folder this run's, or see that it is."""
-    state = PartialState()
+    state = process_state()
     if (run / "run.json").exists():
         held = read_json(run / "run.json")["fingerprint"]
         if held != name:

@@ -29,17 +29,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(config_path: Path, out: Path, overrides: list[str]) -> int:
     """Load the config, run it with progress, say where the result is."""
-    from accelerate import PartialState
 
     from pretrain.config import PretrainConfig
+    from pretrain.processes import process_state
     from pretrain.run import pretrain
     from synthlang.config import load
     from synthlang.progress import Display, silent
 
     config = load(PretrainConfig, config_path, overrides)
     with Display() as display:
-        pretrain(config, out, report=display.report if PartialState().is_main_process else silent)
-        if PartialState().is_main_process:
+        pretrain(config, out, report=display.report if process_state().is_main_process else silent)
+        if process_state().is_main_process:
             display.message(f"run folder: {out}  ·  models: {out / 'export'}")
     return 0
 
