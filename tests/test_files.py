@@ -1,0 +1,132 @@
+"""Atomic writes: a full disk or a kill leaves what was there before, and says so in one line."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from synthlang.errors import InputError
+from synthlang.files import atomic_file, atomic_folder, read_json, read_lines, remove_leftovers, safe_name, write_json
+from synthlang.fingerprint import canonical_json, digest_files, fingerprint
+from synthlang.store import Store
+from synthlang.workers import ordered_map
+
+
+def listing(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"old": 1})
+
+    def interrupted():
+        with atomic_file(path, "w") as handle:
+            handle.write('{"new"')
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert read_json(path) == {"old": 1}
+    assert listing(tmp_path) == ["a.json"]
+
+
+def test_an_interrupted_folder_leaves_nothing(tmp_path):
+    def interrupted():
+        with atomic_folder(tmp_path / "d") as folder:
+            (folder / "x").write_text("x")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert listing(tmp_path) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no device that is always full")
+def test_no_space_left_for_real(tmp_path, monkeypatch):
+    """Writing to a device that is always full ends in one clear line."""
+    monkeypatch.setattr("synthlang.files._temporary", lambda path: type(path)("/dev/full"))
+    monkeypatch.setattr(type(tmp_path), "unlink", lambda self, missing_ok=False: None)
+    with pytest.raises(InputError, match="no space left on the disk"), atomic_file(tmp_path / "a") as handle:
+        handle.write(b"x" * 100_000)
+
+
+def test_no_space_left_in_a_folder(tmp_path):
+    with pytest.raises(InputError, match="d: no space left on the disk; free some"), atomic_folder(tmp_path / "d"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert listing(tmp_path) == []
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    for text in ("one", "two"):
+        with atomic_folder(tmp_path / "d", replace=True) as folder:
+            (folder / text).write_text(text)
+    assert listing(tmp_path / "d") == ["two"]
+    with pytest.raises(InputError, match="exists already"), atomic_folder(tmp_path / "d"):
+        pass
+    (tmp_path / ".tmp-d-0").mkdir()
+    (tmp_path / ".tmp-e").write_text("half")
+    remove_leftovers(tmp_path)
+    assert listing(tmp_path) == ["d"]
+
+
+@pytest.mark.parametrize("name", ["", ".x", "a/b", "..", "a b", "x" * 200, "a\n", "-a"])
+def test_unsafe_names(name):
+    with pytest.raises(InputError, match="must be 1 to 128"):
+        safe_name(name)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "a: no such file"), (b"", "a:1: not JSON"), (b'{"a": 1', "a:1: not JSON"), (b"\xff\xfe", "a: not UTF-8")],
+)
+def test_bad_json(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "a").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_json(tmp_path / "a")
+
+
+def test_lines_name_the_bad_one(tmp_path):
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n\xff")
+    lines = read_lines(tmp_path / "a")
+    assert [next(lines), next(lines)] == [(1, "one"), (2, "two")]
+    with pytest.raises(InputError, match="a:3: not UTF-8"):
+        next(lines)
+    with pytest.raises(InputError, match="is a folder"):
+        next(read_lines(tmp_path))
+
+
+def test_fingerprints(tmp_path):
+    assert canonical_json({"b": 1, "a": [1.0, None, "é"]}) == '{"a":[1.0,null,"é"],"b":1}'
+    # pinned: a fingerprint that moves would orphan every artifact on every disk
+    assert fingerprint("corpus", a=1, b="x") == fingerprint("corpus", b="x", a=1) == PINNED
+    assert fingerprint("other", a=1, b="x") != PINNED
+    with pytest.raises(ValueError, match="JSON"):
+        canonical_json(float("nan"))
+    (tmp_path / "x").write_text("1")
+    before = digest_files([tmp_path / "x"])
+    (tmp_path / "x").write_text("2")
+    assert digest_files([tmp_path / "x"]) != before
+
+
+PINNED = "aac3e2714112ccb9"
+
+
+def test_the_store_builds_once(tmp_path):
+    built = []
+
+    def build(path):
+        built.append(path)
+        path.mkdir()
+        (path / "x").write_text(json.dumps(1))
+
+    store = Store(tmp_path / "s")
+    assert store.obtain("k", "f", build) == store.obtain("k", "f", build) == tmp_path / "s" / "k-f"
+    assert len(built) == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_ordered_map_keeps_the_order(workers):
+    assert list(ordered_map(abs, range(-20, 0), workers)) == list(range(20, 0, -1))
