@@ -1,5 +1,6 @@
 """The model and the losses against transformers' own; runs that resume, split and load elsewhere."""
 
+import inspect
 import json
 import math
 import os
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,7 +103,9 @@ def finished(tmp_path_factory):
 
 
 def weights(run):
-    return load_file(latest_checkpoint(run / "checkpoints") / "model.safetensors")
+    path = latest_checkpoint(run / "checkpoints")
+    assert path is not None
+    return load_file(path / "model.safetensors")
 
 
 def untimed(run):
@@ -246,8 +250,8 @@ def test_two_processes_give_the_weights_of_one(finished, tmp_path):
 
 def test_the_command_by_path_and_by_module_are_the_same_run(finished, tmp_path):
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(PRETRAIN))
-    path = sys.modules["pretrain.run"].__file__.replace("run.py", "train.py")
-    command = [sys.executable, path, str(tmp_path / "c.yaml"), "--out", str(tmp_path / "run")]
+    path = Path(inspect.getfile(pretrain)).with_name("train.py")
+    command = [sys.executable, str(path), str(tmp_path / "c.yaml"), "--out", str(tmp_path / "run")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert str(tmp_path / "run") in done.stderr
     assert_same_run(finished / "run", tmp_path / "run")

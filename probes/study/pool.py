@@ -80,7 +80,7 @@ def run_in_processes(
             while waiting and len(running) < workers:
                 task = waiting.popleft()
                 mine, theirs = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(task, root, threads, theirs), daemon=True)
+                process: BaseProcess = context.Process(target=_work, args=(task, root, threads, theirs), daemon=True)
                 process.start()
                 theirs.close()
                 running[mine] = (process, task, time.monotonic())

@@ -47,6 +47,7 @@ class ProbeTask:
 
     def run(self, store: Store, report: Report) -> dict[str, Any]:
         """Measure alignment; the result is in ``probe-<fingerprint>/result.json``."""
+        del report  # a probe takes a moment
         name = probe_fingerprint(self.pretrained, self.config.dictionary)
 
         def build(path: Path) -> None:

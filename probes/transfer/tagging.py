@@ -82,7 +82,7 @@ def _train_step(tagger: Tagger, optimizer: torch.optim.Optimizer, train: Example
     ids, labels, _ = train.batch(rows)
     logits = tagger(ids.to(device)).flatten(0, 1)
     loss = F.cross_entropy(logits, labels.to(device).flatten(), ignore_index=NO_LABEL)
-    loss.backward()
+    torch.autograd.backward(loss)
     nn.utils.clip_grad_norm_(tagger.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
