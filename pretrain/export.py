@@ -16,6 +16,7 @@ from synthlang.language import Language
 
 def export_model(model: RobertaForMaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
     """Write ``run/export/<language>`` for both languages; ``name`` is the run's fingerprint."""
+    logging.disable_progress_bar()  # the run shows its own
     for language in artifacts.languages:
         with atomic_folder(run / "export" / language.name, replace=True) as folder:
             model.save_pretrained(folder)
@@ -28,7 +29,6 @@ def _verify(folder: Path, model: RobertaForMaskedLM) -> None:
     """Load the export as a stranger would; every key must be there and no other."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
     loaded, info = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True)
     logging.set_verbosity(verbosity)
     problems = {kind: keys for kind, keys in info.items() if keys}

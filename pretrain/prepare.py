@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,10 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     check_split(source, "train", config.source)
     languages = (PARENT, config.language)
     steps = 3 + 2 * ("dev" in source.splits)
-    tick = _Ticker(report, f"prepare {config.language.name}", steps)
+    tick = _Ticker(report, f"prepare {config.objective.kind} {config.language.name}", steps)
     vocabulary = tick("vocabulary", lambda: _vocabulary(config, source, store))
     opened = {
-        (split, language.name): tick(
-            f"{split} shards", lambda s=split, lang=language: _shards(source, s, lang, vocabulary, store)
-        )
+        (split, language.name): tick(f"{split} shards", partial(_shards, source, split, language, vocabulary, store))
         for split in ("train", "dev")
         if split in source.splits
         for language in languages

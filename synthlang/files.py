@@ -138,3 +138,5 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError("no such file", path) from error
     except IsADirectoryError as error:
         raise InputError("is a folder, a file is needed", path) from error
+    except PermissionError as error:
+        raise InputError("may not be read: permission denied", path) from error

@@ -13,6 +13,7 @@ from synthlang.dictionary import DictionarySpec, draw, read_dictionary, trained_
 from synthlang.errors import InputError
 from synthlang.export import export_language
 from synthlang.language import PARENT, parse_language
+from synthlang.scripts import SCRIPTS
 from synthlang.shards import read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
 from synthlang.vocabulary import train_vocabulary
@@ -104,7 +105,7 @@ def test_a_uniform_dictionary_is_uniform_seeded_and_nested():
 
 
 def test_a_saved_dictionary_pairs_copies(vocabulary, shards, tmp_path):
-    script = parse_language("trans").script
+    script = SCRIPTS["cyrillic"]
     counts = read_shards(shards / "parent").counts
     spec = DictionarySpec(coverage=0.5)
     write_dictionary(spec, counts, "parent", vocabulary, tmp_path / "d", script)
@@ -153,7 +154,7 @@ print(json.dumps({"splits": {k: len(v) for k, v in data.items()}, "row": data["t
     loaded = json.loads(done.stdout)
     assert loaded["splits"] == {"train": 4500, "validation": 50, "test": 50}
     row, before = loaded["row"], next(source.batches("train"))[3]
-    script = language.script
+    script = SCRIPTS["cyrillic"]
     assert row["parent_text"] == before.text
     assert row["text"] == " ".join(row["words"])
     assert [script.decode(w) for w in row["words"]] == [before.words[i] for i in row["origin"]]

@@ -106,7 +106,7 @@ def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
     cells = []
     for overrides in study.grid.cells():
         name = cell_name(overrides) or study.name
-        merged = {
+        merged: dict[str, Any] = {
             "source": study.source,
             "pretrain": study.pretrain,
             "transfer": study.transfer.model_dump(mode="json"),
