@@ -42,9 +42,8 @@ class Rewrite:
 
     def then(self, second: Rewrite) -> Rewrite:
         """Compose: this rewrite, then ``second`` of its output: origin = first.origin[second.origin]."""
-        inserted = second.origin == INSERTED
-        origin = self.origin[_rows(second, self.offsets)]
-        return replace(second, origin=np.where(inserted, INSERTED, origin).astype(np.int32))
+        origin = np.append(self.origin, INSERTED)[_rows(second, self.offsets)]
+        return replace(second, origin=origin.astype(np.int32))
 
     def apply(self, corpus: Corpus) -> Corpus:
         """The rewritten corpus with every column of ``corpus`` carried along.
@@ -53,7 +52,6 @@ class Rewrite:
         ``ner`` becomes legal BIO again: an entity torn apart becomes several.
         """
         rows = _rows(self, corpus.offsets)
-        inserted = self.origin == INSERTED
         columns: dict[str, Column] = {}
         for name, column in corpus.columns.items():
             if name == FORM:
@@ -63,7 +61,7 @@ class Rewrite:
             elif name == "ner":
                 columns[name] = self._entities(corpus, rows)
             else:
-                columns[name] = _fill(column.take(rows), inserted)
+                columns[name] = _carry(column, rows)
         return Corpus(self.offsets, columns, corpus.ids)
 
     def _heads(self, corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -72,39 +70,38 @@ class Rewrite:
         kept = self.origin != INSERTED
         place = np.full(len(corpus.form.codes), -1, np.int64)
         place[rows[kept]] = (np.arange(len(rows)) - starts_out)[kept]
-        head = corpus.columns["head"].codes[rows]
+        head = np.append(corpus.columns["head"].codes, -1)[rows]
         target = np.clip(head - 1, 0, None) + np.repeat(corpus.offsets[:-1], np.diff(self.offsets))
-        moved = place[np.minimum(target, len(place) - 1)]
-        new = np.where(head <= 0, head, np.where(moved < 0, -1, moved + 1))
-        return np.where(kept, new, -1).astype(np.int32)
+        moved = np.append(place, -1)[np.minimum(target, len(place))]
+        return np.where(head <= 0, head, np.where(moved < 0, -1, moved + 1)).astype(np.int32)
 
     def _entities(self, corpus: Corpus, rows: NDArray[np.int64]) -> Column:
         """BIO tags moved with their words: B where the left neighbour is of another mention."""
         column = corpus.columns["ner"]
         mention, kind, kinds = mentions(column, corpus.offsets)
-        mention, kind = mention[rows], kind[rows]
-        outside = (self.origin == INSERTED) | (mention < 0)
+        mention, kind = np.append(mention, -1)[rows], np.append(kind, -1)[rows]
         first = np.ones(len(rows), bool)
         first[1:] = mention[1:] != mention[:-1]
         first[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
         names = ("O", *(f"{letter}-{k}" for k in kinds for letter in "BI"))
-        codes = np.where(outside, 0, 1 + 2 * kind + np.where(first, 0, 1))
+        codes = np.where(mention < 0, 0, 1 + 2 * kind + np.where(first, 0, 1))
         return Column(codes.astype(np.int32), names)
 
 
 def _rows(rewrite: Rewrite, source_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each output word the row of its source word in the batch (0 for an inserted one)."""
+    """For each output word the row of its source word in the batch; for an inserted one the row after the last."""
     starts = np.repeat(source_offsets[:-1], np.diff(rewrite.offsets))
-    return np.where(rewrite.origin == INSERTED, 0, rewrite.origin + starts)
+    return np.where(rewrite.origin == INSERTED, source_offsets[-1], rewrite.origin + starts)
 
 
-def _fill(column: Column, inserted: NDArray[np.bool_]) -> Column:
-    if not inserted.any():
-        return column
+def _carry(column: Column, rows: NDArray[np.int64]) -> Column:
+    """The column at ``rows``; inserted words have the name ``_``, or the number −1."""
     if column.names is None:
-        return Column(np.where(inserted, -1, column.codes).astype(np.int32))
+        return Column(np.append(column.codes, -1)[rows].astype(np.int32))
+    if not (rows == len(column.codes)).any():
+        return column.take(rows)
     names = column.names if "_" in column.names else (*column.names, "_")
-    return Column(np.where(inserted, names.index("_"), column.codes).astype(np.int32), names)
+    return Column(np.append(column.codes, names.index("_"))[rows].astype(np.int32), names)
 
 
 def mentions(ner: Column, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
