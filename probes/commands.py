@@ -14,7 +14,7 @@ from probes.study.config import load_study
 from probes.study.report import ReportPaths, terminal_table, write_report
 from probes.study.runner import StudyRun
 from probes.transfer.config import TransferConfig
-from probes.transfer.run import transfer, transfer_fingerprint
+from probes.transfer.run import check_task, transfer, transfer_fingerprint
 from probes.words import probe_alignment, probe_fingerprint
 from synthlang.config import override, parse
 from synthlang.errors import InputError
@@ -91,6 +91,9 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
         raise InputError(f"executor must be local or in-process, not {executor!r}")
     settings, cells = load_study(config, overrides)
     study = StudyRun(settings, cells, out)
+    study.check_folder()
+    for source, task in {(cell.pretrain.source, cell.transfer.task) for cell in cells}:
+        check_task(source, task)
     with Display() as display:
         display.message(f"study {settings.name}: {len(cells)} cells × {len(settings.seeds)} transfer seeds → {out}")
         study.run("local" if executor == "local" else "in-process", workers, display.report)

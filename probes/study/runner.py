@@ -82,8 +82,8 @@ class StudyRun:
                 rows.append(result_row(state.cell.name, state.cell.pretrain, scores, probe, stages))
         return rows
 
-    def _claim(self, workers: int, threads: int) -> None:
-        """Make the folder this study's, or see that it is."""
+    def check_folder(self) -> None:
+        """Raise InputError if the folder holds anything but this study; writes nothing."""
         path = self.folder / STUDY
         if path.exists():
             held = read_json(path)
@@ -91,9 +91,14 @@ class StudyRun:
                 raise InputError(
                     f"holds another study ({held['name']}, {held['fingerprint']}); choose another folder", self.folder
                 )
-            self.seconds = held["seconds"]
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise InputError("is not empty and holds no study; choose another folder", self.folder)
+
+    def _claim(self, workers: int, threads: int) -> None:
+        """Make the folder this study's, or see that it is."""
+        self.check_folder()
+        if (self.folder / STUDY).exists():
+            self.seconds = read_json(self.folder / STUDY)["seconds"]
         self.environment = environment(workers, threads)
         self.root.mkdir(parents=True, exist_ok=True)
         self._save()

@@ -18,7 +18,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.language import Language
 from synthlang.progress import Report, silent
 from synthlang.sources import open_source
-from synthlang.sources.base import check_split, require_columns
+from synthlang.sources.base import Source, check_split, require_columns
 
 COLUMNS = {"pos": "upos"}
 METRICS = {"pos": "accuracy"}
@@ -43,13 +43,19 @@ class TaskData:
     classes: tuple[str, ...]
 
 
-def load_task(spec: str, config: TransferConfig) -> TaskData:
-    """Read the splits of a source for a task."""
+def check_task(spec: str, task: str) -> Source:
+    """Open a source for a task; InputError if it has not what the task needs. Costs no reading."""
     source = open_source(spec)
-    column = COLUMNS[config.task]
-    require_columns(source, [column], spec, f"the task {config.task}")
+    require_columns(source, [COLUMNS[task]], spec, f"the task {task}")
     for split in ("train", "test"):
         check_split(source, split, spec)
+    return source
+
+
+def load_task(spec: str, config: TransferConfig) -> TaskData:
+    """Read the splits of a source for a task."""
+    source = check_task(spec, config.task)
+    column = COLUMNS[config.task]
     train = read_split(source, "train", config.train_sentences)
     if "dev" in source.splits:
         dev = read_split(source, "dev", config.dev_sentences)
