@@ -168,19 +168,17 @@ def command_line(pid):
 
 
 def test_a_cell_that_fails_is_reported_and_the_rest_go_on(tmp_path):
-    """A cell whose source is too small for one row of its length."""
-    data = changed(
-        STUDY, grid={"zip": {"source": [STUDY["source"], "builtin:mini-english?types=500&sentences=1&dev=1&test=1"]}}
-    )
+    """A cell whose dictionary turns out empty once its text is known."""
+    data = changed(STUDY, grid={"product": {"pretrain.dictionary.coverage": [0.5, 0.0]}}, pretrain__language="trans")
     data["seeds"] = [0]
-    study = study_of(changed(data, pretrain__language="trans"))
+    study = study_of(data)
     run = StudyRun(study, expand(study), tmp_path / "out")
     run.run("in-process")
     assert [state.status(1) for state in run.states] == ["done", "failed"]
     assert run.states[1].error is not None
-    assert "do not fill one row" in run.states[1].error
+    assert "empty dictionary" in run.states[1].error
     assert len(run.rows()) == 1
-    assert "do not fill one row" in (tmp_path / "out" / "report.html").read_text()
+    assert "empty dictionary" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_cells_share_a_pretraining(tmp_path):
