@@ -78,11 +78,14 @@ class Script:
         return _decode(self.name, word)
 
     def check_absent(self, words: Iterable[str]) -> None:
-        """Raise InputError if a word uses the script already: it could not be told apart."""
+        """Raise InputError if a word has letters of the script: it could not be told from a transliterated one."""
         for word in words:
             if self.pattern.search(word):
                 others = ", ".join(name for name in SCRIPTS if name != self.name)
-                raise InputError(f"the source has {word!r}, written in {self.name}; choose another script: {others}")
+                raise InputError(
+                    f"the word {word!r} is to stay as it is, but it has letters of the script {self.name}; "
+                    f"choose another script: {others}"
+                )
 
 
 SCRIPTS: dict[str, Script] = {

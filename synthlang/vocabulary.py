@@ -63,12 +63,17 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
     merges = [tuple(pair) for pair in model["merges"]]
     letters = _Letters(script)
     copies = {token: letters.copy(token) for token in vocab if token not in SPECIAL_TOKENS}
-    joint = vocab | {copies[token]: index + offset for token, index in vocab.items() if token in copies}
+    # a parent written in the script has tokens that spell the same as copies: the copies go first, since a
+    # word in the script is always a transliterated one here, and the tokens' ids stay taken
+    taken = set(copies.values())
+    joint = {f"<shadowed{index}>" if token in taken else token: index for token, index in vocab.items()}
+    joint |= {copies[token]: index + offset for token, index in vocab.items() if token in copies}
+    own = [pair for pair in merges if taken.isdisjoint((*pair, pair[0] + pair[1]))]
     spell, prefixes = letters.merges()
     fillers = [*prefixes, *(f"<unused{i}>" for i in range(len(prefixes), len(SPECIAL_TOKENS)))]
     joint |= {token: offset + i for i, token in enumerate(fillers)}
     parallel = [(copies[left], copies[right]) for left, right in merges]
-    tokenizer = Tokenizer(models.BPE(vocab=joint, merges=[*spell, *parallel, *merges]))
+    tokenizer = Tokenizer(models.BPE(vocab=joint, merges=[*spell, *parallel, *own]))
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     _set_pipeline(tokenizer, script)
     assert tokenizer.get_vocab_size() == offset + len(vocab), "a copy is no token of its own"

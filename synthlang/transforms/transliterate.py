@@ -38,8 +38,10 @@ class Transliterate(Transform):
         """Change the forms of the chosen types; the order stays."""
         script = SCRIPTS[self.script]
         names = corpus.form.names or ()
-        script.check_absent(names)
-        forms = [script.encode(name) if self.chosen(name, key) else name for name in names]
+        chosen = [self.chosen(name, key) for name in names]
+        # a word that stays must not look like one that was changed
+        script.check_absent(name for name, is_chosen in zip(names, chosen, strict=True) if not is_chosen)
+        forms = [script.encode(name) if is_chosen else name for name, is_chosen in zip(names, chosen, strict=True)]
         identity = Rewrite.identity(corpus)
         return Rewrite(identity.offsets, identity.origin, corpus.form.map_names(forms))
 
