@@ -63,14 +63,14 @@ def terminal_table(rows: Iterable[ResultRow | Mapping[str, Any]]) -> RichTable:
     """
     parsed = [row if isinstance(row, ResultRow) else ResultRow.parse(row) for row in rows]
     table = RichTable(
-        caption="percent; mean over fine-tuning seeds, 95 % t interval; Δ = SUP − ZS", caption_justify="left"
+        caption="percent; means over fine-tuning seeds, 95 % t interval below; Δ = SUP − ZS", caption_justify="left"
     )
-    for name in ("cell", "language", "objective", "task"):
-        table.add_column(name, overflow="fold")
-    for name in ("n", "SUP", "ZS", "Δ", "align"):
+    table.add_column("cell", overflow="fold")
+    table.add_column("task", no_wrap=True)
+    for name in ("seeds", "SUP", "ZS", "Δ", "alignment"):  # narrow enough for 80 characters
         table.add_column(name, justify="right", no_wrap=True)
     for s in cell_scores(parsed):
-        names = [escape(text) for text in (s.cell, s.language, s.objective, s.task)]
-        scores = [interval_cell(value) for value in (s.sup, s.zs, s.delta)]
-        table.add_row(*names, str(len(s.deltas)), *scores, number(s.alignment_all))
+        means = [number(v.mean if v else None) for v in (s.sup, s.zs)]
+        scores = [*means, interval_cell(s.delta), number(s.alignment_all)]
+        table.add_row(escape(s.cell), escape(s.task), str(len(s.deltas)), *scores)
     return table
