@@ -8,11 +8,16 @@ and the running means of the log are the whole state.
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -30,13 +35,26 @@ def save_checkpoint(
     path = folder / f"step-{state['step']}"
     with atomic_folder(path, replace=True) as temporary:
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.named_parameters()}
-        save_file(weights, temporary / "model.safetensors")
-        save_file(_flatten(optimizer), temporary / "optimizer.safetensors")
+        with disk_errors():
+            save_file(weights, temporary / "model.safetensors")
+            save_file(_flatten(optimizer), temporary / "optimizer.safetensors")
         write_json(temporary / "state.json", state)
         sums = {p.name: sha256_file(p) for p in sorted(temporary.iterdir())}
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
     for old in steps_in(folder)[:-keep]:
         shutil.rmtree(folder / f"step-{old}")
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Turn what safetensors says of a full disk into the OSError it is."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def steps_in(folder: Path) -> list[int]:

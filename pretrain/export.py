@@ -8,6 +8,7 @@ import torch
 from transformers import AutoModelForMaskedLM, RobertaForMaskedLM
 from transformers.utils import logging
 
+from pretrain.checkpoint import disk_errors
 from pretrain.config import PretrainConfig
 from pretrain.prepare import Artifacts
 from synthlang.files import atomic_folder
@@ -19,7 +20,8 @@ def export_model(model: RobertaForMaskedLM, artifacts: Artifacts, config: Pretra
     logging.disable_progress_bar()  # the run shows its own
     for language in artifacts.languages:
         with atomic_folder(run / "export" / language.name, replace=True) as folder:
-            model.save_pretrained(folder)
+            with disk_errors():
+                model.save_pretrained(folder)
             artifacts.vocabulary.save(folder, language.script)
             (folder / "README.md").write_text(_card(language, config, name), encoding="utf-8")
             _verify(folder, model)

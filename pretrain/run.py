@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from transformers import RobertaForMaskedLM
 
@@ -16,7 +17,7 @@ from pretrain.prepare import Artifacts, prepare
 from pretrain.processes import process_state
 from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, read_json, write_json
+from synthlang.files import TEMPORARY, atomic_file, read_json, remove_leftovers, write_json
 from synthlang.progress import Report, silent
 from synthlang.store import Store
 
@@ -29,6 +30,7 @@ def pretrain(config: PretrainConfig, run: Path, store: Store | None = None, repo
     Data artifacts go to ``store`` (default: ``run/data``). A folder that holds another run
     is refused before anything is written.
     """
+    _check_folder(config, run)
     store = store or Store(run / "data")
     with process_state().main_process_first():  # the others find the artifacts built
         artifacts = prepare(config, store, report)
@@ -44,16 +46,46 @@ def pretrain(config: PretrainConfig, run: Path, store: Store | None = None, repo
     return name
 
 
+def _check_folder(config: PretrainConfig, run: Path) -> None:
+    """Raise InputError if the folder surely holds something else; writes nothing."""
+    if (run / "run.json").exists():
+        held = _record(run)["fingerprint"]
+        before = load(PretrainConfig, run / "config.yaml")
+        if _settings(before) != _settings(config):
+            raise InputError(f"holds another run ({held}); choose another folder", run)
+    elif run.exists() and not all(_is_ours(path, config) for path in run.iterdir()):
+        raise InputError("is not empty and holds no run; choose another folder", run)
+
+
+def _is_ours(path: Path, config: PretrainConfig) -> bool:
+    """Whether a run that was killed before it wrote run.json may have left this."""
+    if path.name == "config.yaml":
+        return path.is_file() and path.read_bytes() == dump_yaml(config).encode("utf-8")
+    return path.name in ("data", ".locks") or path.name.startswith(TEMPORARY)
+
+
+def _settings(config: PretrainConfig) -> tuple[str, str, str]:
+    """What makes a run another one, as far as the config alone tells."""
+    return config.source, config.language.fingerprint, config.fingerprint({})
+
+
+def _record(run: Path) -> dict[str, Any]:
+    """run.json, or InputError if it is none."""
+    held = read_json(run / "run.json")
+    if not isinstance(held, dict) or not {"fingerprint", "data"} <= held.keys():
+        raise InputError("is no record of a run; choose another folder", run / "run.json")
+    return held
+
+
 def _claim(run: Path, config: PretrainConfig, name: str, store: Store) -> None:
     """Make the folder this run's, or see that it is."""
     state = process_state()
     if (run / "run.json").exists():
-        held = read_json(run / "run.json")["fingerprint"]
+        held = _record(run)["fingerprint"]
         if held != name:
             raise InputError(f"holds another run ({held}, this one is {name}); choose another folder", run)
     elif state.is_main_process:
-        if run.exists() and any(p.name not in ("data", ".locks") for p in run.iterdir()):
-            raise InputError("is not empty and holds no run; choose another folder", run)
+        remove_leftovers(run)
         with atomic_file(run / "config.yaml", "w") as handle:
             handle.write(dump_yaml(config))
         write_json(run / "run.json", {"fingerprint": name, "data": os.path.relpath(store.root, run)})

@@ -136,9 +136,10 @@ def main() -> None:
     except OSError as error:
         print(f"error: {error.filename or 'file system'}: {error.strerror or error}", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        raise SystemExit(130) from None
+    except SystemExit as end:
+        if end.code == 130:  # typer's for Ctrl-C
+            print("stopped; the same command goes on from here", file=sys.stderr)
+        raise
 
 
 if __name__ == "__main__":

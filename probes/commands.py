@@ -47,7 +47,7 @@ def transfer_run(run: Path, task: str, seeds: int, out: Path | None, overrides: 
         bounds = "–" if interval.low is None else f"{interval.low:.1f} … {interval.high:.1f}"
         table.add_row(label, f"{interval.mean:.1f}", bounds, *(f"{v:.1f}" for v in values))
     Console().print(table)
-    Console().print(f"written: {path}", soft_wrap=True)
+    Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
 
 
 def probe_run(run: Path, probe: str, out: Path | None) -> None:
@@ -63,7 +63,7 @@ def probe_run(run: Path, probe: str, out: Path | None) -> None:
         Console().print(f"no alignment: {result['reason']}")
     else:
         Console().print(_alignment_table(result["scores"], config.language.name))
-    Console().print(f"written: {path}", soft_wrap=True)
+    Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
 
 
 def _alignment_table(scores: dict[str, Any], language: str) -> Table:
@@ -102,7 +102,9 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
         console.print(terminal_table(rows))
     failed = [state for state in study.states if state.error]
     for state in failed:
-        console.print(f"[red]failed[/red] {state.cell.name}: {state.error}", soft_wrap=True)
+        console.print(
+            f"failed {state.cell.name}: {state.error}", style="red", soft_wrap=True, markup=False, emoji=False
+        )
     _say_where(console, out, write_report(out))
     return not failed
 
@@ -117,5 +119,5 @@ def write_reports(folders: list[Path]) -> None:
 
 
 def _say_where(console: Console, folder: Path, paths: ReportPaths) -> None:
-    console.print(f"results: {folder / 'results.csv'}", soft_wrap=True)
-    console.print(f"report:  {paths.html.resolve()}", soft_wrap=True)
+    console.print(f"results: {folder / 'results.csv'}", soft_wrap=True, markup=False, emoji=False)
+    console.print(f"report:  {paths.html.resolve()}", soft_wrap=True, markup=False, emoji=False)

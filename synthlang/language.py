@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from synthlang.config import StrictModel, load_yaml, parse
 from synthlang.corpus import Corpus
@@ -45,6 +45,12 @@ class Language(StrictModel):
         if sum(isinstance(t, Transliterate) for t in value) > 1:
             raise ValueError("a language is transliterated at most once")
         return value
+
+    @model_validator(mode="after")
+    def _parent_is_reserved(self) -> Language:
+        if self.name == "parent" and self.transforms:
+            raise ValueError("the name parent is that of the language without transforms; choose another")
+        return self
 
     @property
     def fingerprint(self) -> str:

@@ -33,13 +33,13 @@ class Display:
         self._printed: dict[str, float] = {}
         self._bars = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
             Remaining(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=self.console,
         )
 
@@ -66,7 +66,10 @@ class Display:
             left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
             percent = 100 * done / max(total, 1)
             self.console.print(
-                f"{task}: {done}/{total} ({percent:.0f} %, {_rate(rate)}{left}) {note}".rstrip(), soft_wrap=True
+                f"{task}: {done}/{total} ({percent:.0f} %, {_rate(rate)}{left}) {note}".rstrip(),
+                soft_wrap=True,
+                markup=False,
+                emoji=False,
             )
 
     def counter(self, task: str) -> Callable[[str, int], None]:
@@ -89,11 +92,11 @@ class Display:
             self._bars.update(self._tasks[task], completed=done, rate=_rate(rate))
         elif now - self._printed.get(task, 0.0) >= SECONDS_BETWEEN_LINES:
             self._printed[task] = now
-            self.console.print(f"{task}: {done} ({_rate(rate)})", soft_wrap=True)
+            self.console.print(f"{task}: {done} ({_rate(rate)})", soft_wrap=True, markup=False, emoji=False)
 
     def message(self, text: str) -> None:
         """Print a line above the bars."""
-        self.console.print(text, soft_wrap=True)
+        self.console.print(text, soft_wrap=True, markup=False, emoji=False)
 
     def _bar(self, task: str, done: int, total: int, note: str, rate: float) -> None:
         if task not in self._tasks:
@@ -101,7 +104,7 @@ class Display:
         self._bars.update(self._tasks[task], completed=done, total=total, note=note, rate=_rate(rate))
         if done >= total:  # a finished task becomes a line, so that a long grid does not fill the screen
             self._bars.remove_task(self._tasks.pop(task))
-            self.console.print(f"{task}: done ({total}) {note}".rstrip(), soft_wrap=True)
+            self.console.print(f"{task}: done ({total}) {note}".rstrip(), soft_wrap=True, markup=False, emoji=False)
 
 
 def _rate(rate: float) -> str:

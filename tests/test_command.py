@@ -84,7 +84,7 @@ def test_study_and_report(tmp_path, monkeypatch, capsys):
     )
     assert code == 0
     assert "report.html" in out
-    assert "align_mlm" in out
+    assert "alignment" in out
     before = (tmp_path / "o" / "report.html").read_bytes()
     (tmp_path / "o" / "report.html").unlink()
     code, out, _ = call(monkeypatch, capsys, "report", tmp_path / "o")

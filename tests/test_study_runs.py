@@ -1,4 +1,4 @@
-"""Studies in real processes: the same results however they were run, killed or resumed."""
+"""Studies killed or failing in places that test_study.py leaves out."""
 
 import csv
 import os
@@ -8,14 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from probes.study.config import StudyConfig, expand
 from probes.study.runner import StudyRun
 from synthlang.config import parse
-from synthlang.errors import InputError
 from synthlang.files import read_json
 from tests.tiny import STUDY, changed
 
@@ -52,49 +50,9 @@ def rows_of(out):
         return list(csv.DictReader(handle))
 
 
-def test_the_artifacts(finished):
-    out = finished / "out"
-    rows = rows_of(out)
-    assert [(r["objective"], r["seed"]) for r in rows] == [(o, s) for o in ("mlm", "align_mlm") for s in ("0", "1")]
-    for row in rows:
-        assert float(row["delta"]) == pytest.approx(float(row["sup"]) - float(row["zs"]))
-    table = pq.read_table(out / "results.parquet").to_pylist()
-    assert [{k: str(v) for k, v in row.items()} for row in table] == rows
-    study = read_json(out / "study.json")
-    assert [cell["status"] for cell in study["cells"]] == ["done", "done"]
-    page = (out / "report.html").read_text()
-    assert "align_mlm" in page
-    assert 'src="http' not in page
-    run = out / study["cells"][0]["run"]
-    assert len(read_json(run / "transfer.json")) == 2
-    assert len(read_json(run / "probes.json")) == 1
-    assert {p.name for p in (run / "export").iterdir()} == {"parent", "trans"}
-
-
-def test_in_process_gives_the_same_bytes(finished, tmp_path):
-    subprocess.run(
-        command(finished, tmp_path / "out", "--executor", "in-process"),
-        env=ENVIRONMENT,
-        check=True,
-        capture_output=True,
-    )
-    assert results(tmp_path / "out") == results(finished / "out")
-
-
-def test_a_second_start_runs_nothing(finished):
-    stages = finished / "out" / "stages"
-    before = {p: p.stat().st_mtime_ns for p in stages.rglob("*") if ".locks" not in p.parts}
-    results_before = results(finished / "out")
-    subprocess.run(command(finished, finished / "out"), env=ENVIRONMENT, check=True, capture_output=True)
-    assert before == {p: p.stat().st_mtime_ns for p in stages.rglob("*") if ".locks" not in p.parts}
-    assert results(finished / "out") == results_before
-
-
 MOMENTS = [  # a file that shows where the study is; whether its workers are killed with it
     ("shards-*", False),
-    ("pretrain-*/checkpoints/step-*", True),
-    ("pretrain-*/done.json", False),
-    ("transfer-*/result.json", True),
+    ("pretrain-*/done.json", True),
 ]
 
 
@@ -179,57 +137,3 @@ def test_a_cell_that_fails_is_reported_and_the_rest_go_on(tmp_path):
     assert "empty dictionary" in run.states[1].error
     assert len(run.rows()) == 1
     assert "empty dictionary" in (tmp_path / "out" / "report.html").read_text()
-
-
-def test_cells_share_a_pretraining(tmp_path):
-    data = changed(STUDY, grid={"product": {"transfer.epochs": [1, 2]}}, pretrain__language="trans")
-    data["seeds"] = [0]
-    study = study_of(data)
-    run = StudyRun(study, expand(study), tmp_path / "out")
-    run.run("in-process")
-    rows = run.rows()
-    assert len({row["pretrain"] for row in rows}) == 1
-    assert len({row["transfer"] for row in rows}) == 2
-
-
-def test_another_study_in_the_folder_is_refused(finished):
-    before = results(finished / "out")
-    study = study_of(changed(STUDY, seeds=[5]))
-    with pytest.raises(InputError, match=r"holds another study .tiny, "):
-        StudyRun(study, expand(study), finished / "out").run("in-process")
-    assert results(finished / "out") == before
-
-
-def names(grid):
-    study = study_of(changed(STUDY, grid=grid, pretrain__language="trans"))
-    return [cell.name for cell in expand(study)]
-
-
-def test_grids_by_hand():
-    assert names({}) == ["tiny"]
-    product = {"pretrain.language": ["trans", "trans+inv"], "pretrain.seed": [0, 1]}
-    assert names({"product": product}) == ["trans, seed=0", "trans, seed=1", "trans+inv, seed=0", "trans+inv, seed=1"]
-    excluded = {"product": product, "exclude": [{"pretrain.language": "trans", "pretrain.seed": 1}]}
-    assert names(excluded) == ["trans, seed=0", "trans+inv, seed=0", "trans+inv, seed=1"]
-    walked = {"product": {"pretrain.seed": [0, 1]}, "zip": {"pretrain.steps": [4, 8], "transfer.epochs": [1, 2]}}
-    assert names(walked)[:2] == ["seed=0, steps=4, epochs=1", "seed=0, steps=8, epochs=2"]
-    assert len(names(walked)) == 4
-
-
-@pytest.mark.parametrize(
-    ("grid", "message"),
-    [
-        ({"product": {"pretain.seed": [0]}}, "axis 'pretain.seed' must start with one of source, pretrain, transfer"),
-        ({"product": {"pretrain.seed": []}}, "axis 'pretrain.seed' has no values"),
-        ({"zip": {"pretrain.seed": [0, 1], "transfer.epochs": [1]}}, "same length"),
-        ({"product": {"pretrain.seed": [0]}, "zip": {"pretrain.seed": [1]}}, "stands in product and in zip"),
-        ({"product": {"pretrain.sed": [0]}}, "cell sed=0: .*sed: unknown key"),
-        ({"product": {"pretrain.language": ["trans:7"]}}, "cell trans:7: .*strength"),
-        ({"product": {"transfer.length": [4096]}}, "transfer.length 4096 exceeds pretrain.batch.length 48"),
-        ({"product": {"pretrain.seed": [0, 0]}}, "two cells of the grid are the same"),
-        ({"product": {"pretrain.seed": [0]}, "exclude": [{"pretrain.seed": 0}]}, "the grid has no cell"),
-    ],
-)
-def test_wrong_grids(grid, message):
-    with pytest.raises(InputError, match=message):
-        names(grid)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 import traceback
 from collections import deque
@@ -52,6 +53,7 @@ def run_task(task: Task, root: Path, report: Report) -> Outcome:
 def _work(task: Task, root: Path, threads: int, connection: Connection) -> None:
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the study kills its workers itself
     torch.set_num_threads(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 

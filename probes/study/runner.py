@@ -16,7 +16,7 @@ from probes.study.report import write_report
 from probes.study.results import result_row, write_results
 from probes.study.stages import PretrainTask, ProbeTask, Task, TransferTask, read_result
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
+from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
 from synthlang.progress import Report, silent
 from synthlang.store import Store
 
@@ -86,22 +86,34 @@ class StudyRun:
         """Raise InputError if the folder holds anything but this study; writes nothing."""
         path = self.folder / STUDY
         if path.exists():
-            held = read_json(path)
+            held = _record(path)
             if held["fingerprint"] != self.study.fingerprint:
                 raise InputError(
                     f"holds another study ({held['name']}, {held['fingerprint']}); choose another folder", self.folder
                 )
-        elif self.folder.exists() and any(self.folder.iterdir()):
+        elif self.folder.exists() and not all(map(_is_ours, self.folder.iterdir())):
             raise InputError("is not empty and holds no study; choose another folder", self.folder)
 
     def _claim(self, workers: int, threads: int) -> None:
         """Make the folder this study's, or see that it is."""
         self.check_folder()
         if (self.folder / STUDY).exists():
-            self.seconds = read_json(self.folder / STUDY)["seconds"]
+            self._recall(_record(self.folder / STUDY))
         self.environment = environment(workers, threads)
         self.root.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
         self._save()
+
+    def _recall(self, held: dict[str, Any]) -> None:
+        """What an earlier start finished, so that a study stopped at once keeps its results."""
+        self.seconds = held["seconds"]
+        stages = {cell["name"]: cell["stages"] for cell in held["cells"]}
+        for state in self.states:
+            mine: dict[str, str] = stages.get(state.cell.name, {})
+            if all(self.store.path(kind.split()[0], name).exists() for kind, name in mine.items()):
+                state.pretrain, state.probe = mine.get("pretrain"), mine.get("probe")
+                seeds = {seed: mine.get(f"transfer seed {seed}") for seed in self.study.seeds}
+                state.transfers = {seed: name for seed, name in seeds.items() if name}
 
     def _distinct(self) -> list[CellState]:
         """One cell for each pretraining config: cells that share it share the stage."""
@@ -127,7 +139,8 @@ class StudyRun:
         elif isinstance(task, PretrainTask):
             name = outcome.result["pretrain"]
             for state in mine:
-                state.pretrain = name
+                if state.pretrain != name:
+                    state.pretrain, state.probe, state.transfers = name, None, {}
             following.append(ProbeTask(task.config, name))
             wanted = {(s.cell.transfer, seed) for s in mine for seed in self.study.seeds}
             ordered = sorted(wanted, key=lambda pair: (pair[0].model_dump_json(), pair[1]))
@@ -194,6 +207,19 @@ class StudyRun:
             "stages": {kind: name for kind, name in stages.items() if name},
             "run": f"stages/pretrain-{state.pretrain}" if state.pretrain else None,
         }
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a study that was killed before it wrote study.json may have left this."""
+    return path.name.startswith(TEMPORARY) or (path.name == "stages" and path.is_dir() and not any(path.iterdir()))
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """study.json, or InputError if it is none."""
+    held = read_json(path)
+    if not isinstance(held, dict) or not {"name", "fingerprint", "seconds", "cells"} <= held.keys():
+        raise InputError("is no record of a study; choose another folder", path)
+    return held
 
 
 def environment(workers: int, threads: int) -> dict[str, Any]:

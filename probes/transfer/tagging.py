@@ -104,5 +104,5 @@ def predict(tagger: Tagger, examples: Examples, rows: int = 128) -> NDArray[np.i
 def evaluate(tagger: Tagger, examples: Examples) -> dict[str, float]:
     """Scores on a set, in percent; a gold label that training never saw is always an error."""
     gold = examples.labels
-    unseen = gold.max(initial=0) + 1
+    unseen = tagger.head.out_features  # no class that can be predicted
     return token_scores(np.where(gold < 0, unseen, gold), predict(tagger, examples))
