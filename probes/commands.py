@@ -96,7 +96,7 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
         check_task(source, task)
     with Display() as display:
         display.message(f"study {settings.name}: {len(cells)} cells × {len(settings.seeds)} transfer seeds → {out}")
-        study.run("local" if executor == "local" else "in-process", workers, display.report)
+        paths = study.run("local" if executor == "local" else "in-process", workers, display.report)
     console = Console()
     if rows := study.rows():
         console.print(terminal_table(rows))
@@ -105,7 +105,7 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
         console.print(
             f"failed {state.cell.name}: {state.error}", style="red", soft_wrap=True, markup=False, emoji=False
         )
-    _say_where(console, out, write_report(out))
+    _say_where(console, out, paths)
     return not failed
 
 

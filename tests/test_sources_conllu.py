@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.sources import conllu, open_source
 from synthlang.sources.conllu import ConlluSource, tree_problem
-
-DATA = Path(os.environ.get("SYNTHLANG_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+from tests.real_data import DATA
 
 TREEBANKS = [  # sentences and words, as counted in the INDEX of the test data
     ("ud2/en_ewt", {"train": (12544, 204577), "dev": (2001, 25147), "test": (2077, 25094)}),

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from itertools import chain
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from synthlang.errors import InputError
 from synthlang.sources import open_source, text, words
 from synthlang.sources.text import TextSource, find_splits, read_pieces, split_of
 from synthlang.sources.words import LONGEST, split_sentences, split_words
+from tests.real_data import DATA
 
-DATA = Path(os.environ.get("SYNTHLANG_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=30))
 
 WORDS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class TensorBatch:
         return TensorBatch(ids, slots, labels, batch.targets)
 
 
-class Objective:
+class Objective(ABC):
     """Named losses and their weights: total = Σ weight · sum / count over all ranks and micro-batches.
 
     Counts are known before the forward pass, so that each micro-batch can be divided by
@@ -42,13 +43,13 @@ class Objective:
 
     weights: Mapping[str, float]
 
+    @abstractmethod
     def counts(self, batch: Batch) -> dict[str, int]:
         """How many terms each loss of the batch sums."""
-        raise NotImplementedError  # abstract: a typing.Protocol would not hold ``weights``
 
+    @abstractmethod
     def losses(self, model: RobertaForMaskedLM, batch: TensorBatch) -> Losses:
         """Each loss as (sum over its terms, number of terms)."""
-        raise NotImplementedError
 
 
 def masked_cross_entropy(model: RobertaForMaskedLM, batch: TensorBatch) -> tuple[Tensor, int]:

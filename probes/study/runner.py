@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from probes.study.config import Cell, StudyConfig
 from probes.study.pool import Outcome, run_in_process, run_in_processes
-from probes.study.report import write_report
+from probes.study.report import ReportPaths, write_report
 from probes.study.results import result_row, write_results
 from probes.study.stages import PretrainTask, ProbeTask, Task, TransferTask, read_result
 from synthlang.errors import InputError
@@ -54,8 +54,8 @@ class StudyRun:
         self.seconds: dict[str, float] = {}
         self.environment: dict[str, Any] = {}
 
-    def run(self, executor: Executor = "local", workers: int | None = None, report: Report = silent) -> None:
-        """Run every stage that is not done; a failed cell is recorded and the rest go on."""
+    def run(self, executor: Executor = "local", workers: int | None = None, report: Report = silent) -> ReportPaths:
+        """Run every stage that is not done, then the report; a failed cell is recorded and the rest go on."""
         cores = os.cpu_count() or 1
         workers = min(workers or cores, len(self.states)) if executor == "local" else 1
         threads = max(1, cores // workers)
@@ -66,7 +66,7 @@ class StudyRun:
         else:
             run_in_process(tasks, self._follow, self.root, report)
         self._save()
-        write_report(self.folder)
+        return write_report(self.folder)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of all finished cells, in the order of the grid."""
