@@ -16,7 +16,7 @@ from synthlang.dictionary import read_dictionary, trained_types, write_dictionar
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder
 from synthlang.fingerprint import fingerprint
-from synthlang.language import PARENT, Language
+from synthlang.language import PARENT, Language, bind_language
 from synthlang.progress import Report, silent
 from synthlang.shards import Shards, read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
@@ -46,7 +46,8 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     """Open or build every data artifact of a config."""
     source = open_source(config.source)
     check_split(source, "train", config.source)
-    languages = (PARENT, config.language)
+    derived = bind_language(config.language, source)
+    languages = (PARENT, derived)
     steps = 3 + 2 * ("dev" in source.splits)
     tick = _Ticker(report, f"prepare {config.objective.kind} {config.language.name}", steps)
     vocabulary = tick("vocabulary", lambda: _vocabulary(config, source, store))
@@ -56,8 +57,8 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         if split in source.splits
         for language in languages
     }
-    train = (opened["train", PARENT.name], opened["train", config.language.name])
-    dev = (opened["dev", PARENT.name], opened["dev", config.language.name]) if "dev" in source.splits else None
+    train = (opened["train", PARENT.name], opened["train", derived.name])
+    dev = (opened["dev", PARENT.name], opened["dev", derived.name]) if "dev" in source.splits else None
     parents = {"parent": train[0].fingerprint, "derived": train[1].fingerprint}
     pairs = None
     if config.objective.kind == "align_mlm":

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FORM = "form"
-LABEL_COLUMNS = ("upos", "deprel", "ner")
+LABEL_COLUMNS = ("upos", "deprel", "ner", "slot", "feats")
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,13 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Sentence]:
         return (self[row] for row in range(len(self)))
+
+    def take(self, rows: NDArray[np.int64]) -> Corpus:
+        """The sentences at ``rows`` [n], in that order; they keep their ids."""
+        lengths = self.lengths[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
+        return Corpus(offsets, {n: c.take(words) for n, c in self.columns.items()}, self.ids[rows])
 
     def texts(self) -> list[str]:
         """Each sentence as text: its words with a space between each two."""

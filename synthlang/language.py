@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+import numpy as np
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from synthlang.config import StrictModel, load_yaml, parse
-from synthlang.corpus import Corpus
+from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
-from synthlang.rewrite import Rewrite
+from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
+from synthlang.sources.base import Source, require_columns
 from synthlang.transforms import SHORT_NAMES, AnyTransform, Transliterate
 
-FORMAT = 1  # raise when a transform gives other output for the same spec
+FORMAT = 2  # raise when a transform gives other output for the same spec
 
 
 class Language(StrictModel):
     """A language derived from a parent. No transforms: the parent itself.
 
     As YAML: ``{name: trans+inv, seed: 0, transforms: [{kind: transliterate}, {kind: invert}]}``;
-    transforms apply from first to last.
+    transforms apply from first to last. An entity or slot that a transform tears apart becomes
+    ``several`` ones, or its sentence is left out (``drop``); either way it is counted.
     """
 
     name: str
     seed: int = Field(default=0, ge=0)
     transforms: tuple[AnyTransform, ...] = ()
+    torn_entities: Literal["several", "drop"] = "several"
+    _bound_to: str | None = PrivateAttr(default=None)
 
     @field_validator("name")
     @classmethod
@@ -55,8 +61,24 @@ class Language(StrictModel):
     @property
     def fingerprint(self) -> str:
         """Of the spec; the name is a label and not part of it."""
-        steps = [t.model_dump(mode="json") for t in self.transforms]
-        return fingerprint("language", format=FORMAT, seed=self.seed, transforms=steps)
+        steps = [t.identity() for t in self.transforms]
+        parts = {"torn_entities": self.torn_entities, "bound_to": self._bound_to if self.needs_counts else None}
+        return fingerprint("language", format=FORMAT, seed=self.seed, transforms=steps, **parts)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The columns a source must have, besides the forms."""
+        return tuple(dict.fromkeys(column for t in self.transforms for column in t.requires))
+
+    @property
+    def invertible(self) -> bool:
+        """Whether ``invert`` restores the parent's sentences."""
+        return all(t.invertible for t in self.transforms)
+
+    @property
+    def needs_counts(self) -> bool:
+        """Whether a transform depends on how often words occur: see ``bind_language``."""
+        return any(t.needs_counts for t in self.transforms)
 
     @property
     def script(self) -> Script | None:
@@ -79,26 +101,66 @@ class Language(StrictModel):
         return tuple(keys)
 
     def rewrite(self, corpus: Corpus) -> Rewrite:
-        """The rewrite of a batch of the parent: all transforms composed."""
+        """The rewrite of a batch of the parent: all transforms composed.
+
+        Transforms see one more column, ``parent``: the word of the parent that each word was.
+        """
         result = Rewrite.identity(corpus)
-        current = corpus
+        current = replace(corpus, columns={**corpus.columns, "parent": corpus.form})
         for transform, key in zip(self.transforms, self.keys, strict=True):
             step = transform.rewrite(current, key)
             result, current = result.then(step), step.apply(current)
-        return result
+        return self._without_torn(result, corpus)
+
+    def _without_torn(self, result: Rewrite, corpus: Corpus) -> Rewrite:
+        counts = dict(result.counts)
+        whole = np.ones(len(result), bool)
+        for column in SPAN_COLUMNS:
+            if column in corpus.columns and self.transforms:
+                torn = result.torn(corpus, column)
+                if torn.any():
+                    counts[f"{column}: mentions torn apart"] = int(torn.sum())
+                whole &= torn == 0
+        if self.torn_entities == "drop" and not whole.all():
+            counts["sentences dropped, a mention torn apart"] = int((~whole).sum())
+            result = result.take(np.flatnonzero(whole))
+        return replace(result, counts=counts)
 
     def derive(self, corpus: Corpus) -> Corpus:
-        """The batch in this language, with every label on the word it belongs to."""
+        """The batch in this language, with every label on the word it belongs to.
+
+        Sentences that the language leaves out are not there; the ids say which are.
+        """
         return self.rewrite(corpus).apply(corpus)
 
     def invert(self, corpus: Corpus) -> Corpus:
-        """The parent's sentences from derived ones: invert(derive(x)) = x."""
+        """The parent's sentences from derived ones: invert(derive(x)) = x; InputError if there is no inverse."""
         for transform, key in zip(reversed(self.transforms), reversed(self.keys), strict=True):
             corpus = transform.inverse(corpus, key).apply(corpus)
         return corpus
 
 
 PARENT = Language(name="parent")
+
+
+def bind_language(language: Language, source: Source) -> Language:
+    """The language with the word counts that its transforms need: those of the source's training split.
+
+    Without such a transform it is returned as it is. InputError if the source lacks a column that
+    a transform reads. The fingerprint of a bound language covers the
+    source's, so that test data of another source is derived by the counts of the training text.
+    """
+    require_columns(source, language.requires, "the source", f"the language {language.name}")
+    if not language.needs_counts or language._bound_to is not None:
+        return language
+    counts: Counter[str] = Counter()
+    for batch in source.batches("train" if "train" in source.splits else source.splits[0]):
+        names, codes = batch.columns[FORM].names or (), batch.form.codes
+        for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
+            counts[name] += count
+    bound = language.model_copy(update={"transforms": tuple(t.bind(counts) for t in language.transforms)})
+    bound._bound_to = source.fingerprint
+    return bound
 
 
 def parse_language(spec: str | dict[str, Any]) -> Language:

@@ -5,11 +5,16 @@ an inserted one. Composition of transforms is composition of these indices, and 
 label follows from them; nothing is ever found again by comparing strings.
 
     source  he saw her .      inverted, final mark kept:  her saw he .     origin 2 1 0 3
+
+A transform may also drop sentences (``kept`` says which are left), and it says in ``counts``
+what it did or could not do, by reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +22,32 @@ from numpy.typing import NDArray
 from synthlang.corpus import FORM, Column, Corpus
 
 INSERTED = -1
+SPAN_COLUMNS = ("ner", "slot")  # BIO tags
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """``offsets`` [sentences + 1], ``origin`` [output words] int32, ``form`` [output words]."""
+    """What became of a batch.
+
+    offsets   [output sentences + 1]
+    origin    [output words] int32
+    form      [output words]
+    kept      [output sentences] row of each one's source sentence; None: all, in order
+    counts    reason → how often, for reports: ``{"reorder: sentences dropped, not projective": 3}``
+    """
 
     offsets: NDArray[np.int64]
     origin: NDArray[np.int32]
     form: Column
+    kept: NDArray[np.int64] | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert len(self.origin) == self.offsets[-1] == len(self.form.codes)
+        assert self.kept is None or len(self.kept) == len(self)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
 
     @staticmethod
     def identity(corpus: Corpus) -> Rewrite:
@@ -42,15 +61,30 @@ class Rewrite:
 
     def then(self, second: Rewrite) -> Rewrite:
         """Compose: this rewrite, then ``second`` of its output: origin = first.origin[second.origin]."""
-        origin = np.append(self.origin, INSERTED)[_rows(second, self.offsets)]
-        return replace(second, origin=origin.astype(np.int32))
+        first = self if second.kept is None else self.take(second.kept)
+        origin = np.append(first.origin, INSERTED)[_rows(second, first.offsets)]
+        counts = dict(Counter(self.counts) + Counter(second.counts))
+        return replace(second, origin=origin.astype(np.int32), kept=first.kept, counts=counts)
+
+    def take(self, rows: NDArray[np.int64]) -> Rewrite:
+        """The output sentences at ``rows``, in that order; the counts stay those of the batch."""
+        lengths = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
+        kept = rows if self.kept is None else self.kept[rows]
+        return Rewrite(offsets, self.origin[words], self.form.take(words), kept, self.counts)
+
+    def source(self, corpus: Corpus) -> Corpus:
+        """The source sentences of the output, one for one: what ``origin`` counts in."""
+        return corpus if self.kept is None else corpus.take(self.kept)
 
     def apply(self, corpus: Corpus) -> Corpus:
         """The rewritten corpus with every column of ``corpus`` carried along.
 
         Inserted words get the name ``_`` (head −1). ``head`` follows the words it points to,
-        ``ner`` becomes legal BIO again: an entity torn apart becomes several.
+        span columns become legal BIO again: an entity torn apart becomes several.
         """
+        corpus = self.source(corpus)
         rows = _rows(self, corpus.offsets)
         columns: dict[str, Column] = {}
         for name, column in corpus.columns.items():
@@ -58,8 +92,8 @@ class Rewrite:
                 columns[name] = self.form
             elif name == "head":
                 columns[name] = Column(self._heads(corpus, rows))
-            elif name == "ner":
-                columns[name] = self._entities(corpus, rows)
+            elif name in SPAN_COLUMNS:
+                columns[name] = self._spans(column, corpus.offsets, rows)
             else:
                 columns[name] = _carry(column, rows)
         return Corpus(self.offsets, columns, corpus.ids)
@@ -75,17 +109,34 @@ class Rewrite:
         moved = np.append(place, -1)[np.minimum(target, len(place))]
         return np.where(head <= 0, head, np.where(moved < 0, -1, moved + 1)).astype(np.int32)
 
-    def _entities(self, corpus: Corpus, rows: NDArray[np.int64]) -> Column:
+    def _spans(self, column: Column, source: NDArray[np.int64], rows: NDArray[np.int64]) -> Column:
         """BIO tags moved with their words: B where the left neighbour is of another mention."""
-        column = corpus.columns["ner"]
-        mention, kind, kinds = mentions(column, corpus.offsets)
-        mention, kind = np.append(mention, -1)[rows], np.append(kind, -1)[rows]
-        first = np.ones(len(rows), bool)
-        first[1:] = mention[1:] != mention[:-1]
-        first[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
+        mention, kind, kinds = mentions(column, source)
+        first = _piece_starts(self.offsets, np.append(mention, -1)[rows])
+        kind = np.append(kind, -1)[rows]
         names = ("O", *(f"{letter}-{k}" for k in kinds for letter in "BI"))
-        codes = np.where(mention < 0, 0, 1 + 2 * kind + np.where(first, 0, 1))
+        codes = np.where(kind < 0, 0, 1 + 2 * kind + np.where(first, 0, 1))
         return Column(codes.astype(np.int32), names)
+
+    def torn(self, corpus: Corpus, column: str) -> NDArray[np.int64]:
+        """[output sentences] how many mentions of a span column came apart into several pieces."""
+        corpus = self.source(corpus)
+        mention, _, _ = mentions(corpus.columns[column], corpus.offsets)
+        moved = np.append(mention, -1)[_rows(self, corpus.offsets)]
+        pieces = np.bincount(
+            moved[_piece_starts(self.offsets, moved) & (moved >= 0)], minlength=int(mention.max(initial=0)) + 1
+        )
+        inside = np.flatnonzero(mention >= 0)
+        sentence = np.zeros(len(pieces), np.int64)
+        sentence[mention[inside]] = corpus.sentence_of_word[inside]
+        return np.bincount(sentence[pieces > 1], minlength=len(self)).astype(np.int64)
+
+
+def _piece_starts(offsets: NDArray[np.int64], mention: NDArray[np.int64]) -> NDArray[np.bool_]:
+    first = np.ones(len(mention), bool)
+    first[1:] = mention[1:] != mention[:-1]
+    first[offsets[:-1][np.diff(offsets) > 0]] = True
+    return first
 
 
 def _rows(rewrite: Rewrite, source_offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -120,3 +120,53 @@ def test_an_empty_corpus_is_one():
     corpus = Corpus.of_words([])
     assert len(corpus) == 0
     assert Rewrite.identity(corpus).apply(corpus).texts() == []
+
+
+def pieces(tags_before, origin):
+    """For each mention the number of pieces it came to, by a loop."""
+    spans, current = [], None
+    for i, tag in enumerate(tags_before):
+        if tag == "O":
+            current = None
+        elif tag[0] == "B" or current is None or tags_before[i - 1][2:] != tag[2:]:
+            current = {i}
+            spans.append(current)
+        else:
+            current.add(i)
+    result = []
+    for span in spans:
+        inside = [o in span for o in origin]
+        result.append(sum(now and not before for before, now in zip([False, *inside], inside, strict=False)))
+    return result
+
+
+@given(st.data())
+def test_dropped_sentences_and_torn_mentions_equal_a_loop(data):
+    corpus = data.draw(corpora())
+    first = data.draw(rewrites(corpus))
+    rows = np.asarray([i for i in data.draw(st.permutations(range(len(corpus)))) if data.draw(st.booleans())], np.int64)
+    whole, part = first.apply(corpus), first.take(rows)
+    result = part.apply(corpus)
+    assert [s.columns for s in result] == [whole[i].columns for i in rows]
+    assert result.ids.tolist() == corpus.ids[rows].tolist()
+    assert [s.columns for s in part.source(corpus)] == [corpus[i].columns for i in rows]
+    torn = []
+    for i, before in zip(range(len(part)), part.source(corpus), strict=True):
+        origin = part.origin[part.offsets[i] : part.offsets[i + 1]].tolist()
+        torn.append(sum(n > 1 for n in pieces(before.columns["ner"], origin)))
+    assert part.torn(corpus, "ner").tolist() == torn
+    # a second rewrite of what is left, which drops sentences too
+    second = data.draw(rewrites(result))
+    again = np.arange(len(result))[::-2].astype(np.int64)
+    composed, one_by_one = part.then(second.take(again)).apply(corpus), second.take(again).apply(result)
+    for name in ("form", "upos"):  # tags of spans differ where a mention is torn apart and joined again
+        assert [s.columns[name] for s in composed] == [s.columns[name] for s in one_by_one]
+    assert composed.ids.tolist() == one_by_one.ids.tolist()
+
+
+def test_counts_add_up():
+    corpus = Corpus.of_words([["a"], ["b"]])
+    one = Rewrite.identity(corpus)
+    first = Rewrite(one.offsets, one.origin, one.form, None, {"x": 1, "y": 2})
+    second = Rewrite(one.offsets, one.origin, one.form, None, {"y": 3})
+    assert first.then(second).counts == {"x": 1, "y": 5}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from pydantic import Field
 
 from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
 from synthlang.scripts import SCRIPTS
@@ -20,18 +23,43 @@ _MARKS = frozenset(FINAL_MARKS) | {s.encode(mark) for s in SCRIPTS.values() for 
 
 
 class Transform(StrictModel):
-    """A transform; ``strength`` is its dial from 0 (identity) to 1 (full)."""
+    """A transform; ``strength`` is its dial from 0 (identity) to 1 (full).
+
+    requires       columns it reads besides the forms
+    """
+
+    requires: ClassVar[tuple[str, ...]] = ()
 
     kind: str
     strength: float = Field(default=1.0, ge=0.0, le=1.0)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether ``inverse`` restores the parent exactly."""
+        return True
+
+    @property
+    def needs_counts(self) -> bool:
+        """Whether ``bind`` must come first: the transform depends on how often words occur."""
+        return False
+
+    def bind(self, counts: Mapping[str, int]) -> Self:
+        """The transform that knows how often each word occurs in the parent's training text."""
+        del counts
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """What the fingerprint of a language takes: the settings, files by their content."""
+        return self.model_dump(mode="json")
 
     @abstractmethod
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         """The rewrite of a batch: a function of its sentences, their ids and ``key``."""
 
-    @abstractmethod
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
         """The rewrite that undoes ``rewrite`` with the same key on its output."""
+        del corpus, key
+        raise InputError(f"{self.kind} has no inverse; the column origin of the data set has the parent's order")
 
 
 class Reordering(Transform):
@@ -58,9 +86,14 @@ class Reordering(Transform):
 
     def _index(self, corpus: Corpus, key: int) -> NDArray[np.int64]:
         index = np.arange(corpus.offsets[-1], dtype=np.int64)
-        chosen = uniform(key_of("sentence", key), corpus.ids) < self.strength
+        chosen = chosen_sentences(corpus, key, self.strength)
         moved = self.order(corpus, segment_of_word(corpus, self.keep_final_punctuation), key)
         return np.where(chosen[corpus.sentence_of_word], moved, index) if len(corpus) else index
+
+
+def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bool_]:
+    """[sentences] a share ``strength`` of them, by their ids; a larger share holds every smaller one."""
+    return uniform(key_of("sentence", key), corpus.ids) < strength
 
 
 def segment_of_word(corpus: Corpus, split_at_marks: bool) -> NDArray[np.int64]:
