@@ -46,11 +46,11 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     """Open or build every data artifact of a config."""
     source = open_source(config.source)
     check_split(source, "train", config.source)
-    derived = bind_language(config.language, source)
-    languages = (PARENT, derived)
     steps = 3 + 2 * ("dev" in source.splits)
     tick = _Ticker(report, f"prepare {config.objective.kind} {config.language.name}", steps)
     vocabulary = tick("vocabulary", lambda: _vocabulary(config, source, store))
+    derived = bind_language(config.language, source, vocabulary)
+    languages = (PARENT, derived)
     opened = {
         (split, language.name): tick(f"{split} shards", partial(_shards, source, split, language, vocabulary, store))
         for split in ("train", "dev")

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from synthlang.config import StrictModel, load_yaml, parse
-from synthlang.corpus import FORM, Corpus
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
@@ -22,6 +22,10 @@ from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
 from synthlang.sources.base import Source, require_columns
 from synthlang.transforms import SHORT_NAMES, AnyTransform, Transliterate
+
+if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
+    from synthlang.subwords import Subwords
+    from synthlang.vocabulary import Encoded, Vocabulary
 
 FORMAT = 2  # raise when a transform gives other output for the same spec
 
@@ -39,6 +43,7 @@ class Language(StrictModel):
     transforms: tuple[AnyTransform, ...] = ()
     torn_entities: Literal["several", "drop"] = "several"
     _bound_to: str | None = PrivateAttr(default=None)
+    _subwords: Subwords | None = PrivateAttr(default=None)
 
     @field_validator("name")
     @classmethod
@@ -52,6 +57,14 @@ class Language(StrictModel):
             raise ValueError("a language is transliterated at most once")
         return value
 
+    @field_validator("transforms")
+    @classmethod
+    def _tokens_last(cls, value: tuple[AnyTransform, ...]) -> tuple[AnyTransform, ...]:
+        units = [_unit(t) for t in value]
+        if "word" in units[units.index("token") :] if "token" in units else False:
+            raise ValueError("a transform of words stands after one of tokens; put those with unit: token last")
+        return value
+
     @model_validator(mode="after")
     def _parent_is_reserved(self) -> Language:
         if self.name == "parent" and self.transforms:
@@ -62,7 +75,8 @@ class Language(StrictModel):
     def fingerprint(self) -> str:
         """Of the spec; the name is a label and not part of it."""
         steps = [t.identity() for t in self.transforms]
-        parts = {"torn_entities": self.torn_entities, "bound_to": self._bound_to if self.needs_counts else None}
+        subwords = self._subwords.vocabulary.fingerprint if self._subwords and self.on_tokens else None
+        parts = {"torn_entities": self.torn_entities, "bound_to": self._bound_to, "vocabulary": subwords}
         return fingerprint("language", format=FORMAT, seed=self.seed, transforms=steps, **parts)
 
     @property
@@ -74,6 +88,11 @@ class Language(StrictModel):
     def invertible(self) -> bool:
         """Whether ``invert`` restores the parent's sentences."""
         return all(t.invertible for t in self.transforms)
+
+    @property
+    def on_tokens(self) -> bool:
+        """Whether it moves or changes tokens of a vocabulary: then its words *are* tokens."""
+        return any(_unit(t) == "token" for t in self.transforms)
 
     @property
     def needs_counts(self) -> bool:
@@ -107,7 +126,11 @@ class Language(StrictModel):
         """
         result = Rewrite.identity(corpus)
         current = replace(corpus, columns={**corpus.columns, "parent": corpus.form})
+        are_words = True
         for transform, key in zip(self.transforms, self.keys, strict=True):
+            if are_words and _unit(transform) == "token":
+                step, are_words = self._tokens().split(current), False
+                result, current = result.then(step), step.apply(current)
             step = transform.rewrite(current, key)
             result, current = result.then(step), step.apply(current)
         return self._without_torn(result, corpus)
@@ -133,34 +156,68 @@ class Language(StrictModel):
         """
         return self.rewrite(corpus).apply(corpus)
 
+    def encode(self, derived: Corpus, vocabulary: Vocabulary) -> Encoded:
+        """The token ids of a batch in this language."""
+        from synthlang.vocabulary import encode_corpus
+
+        if self.on_tokens:
+            return self._tokens().encode(derived)
+        return encode_corpus(vocabulary.tokenizer(self.script), derived)
+
     def invert(self, corpus: Corpus) -> Corpus:
         """The parent's sentences from derived ones: invert(derive(x)) = x; InputError if there is no inverse."""
+        are_words = not self.on_tokens
         for transform, key in zip(reversed(self.transforms), reversed(self.keys), strict=True):
+            if not are_words and _unit(transform) == "word":
+                corpus, are_words = self._tokens().join(corpus), True
             corpus = transform.inverse(corpus, key).apply(corpus)
-        return corpus
+        return corpus if are_words else self._tokens().join(corpus)
+
+    def _tokens(self) -> Subwords:
+        if self._subwords is None:
+            raise InputError(f"language {self.name}: a transform has unit: token, which needs a vocabulary")
+        return self._subwords
+
+
+def _unit(transform: AnyTransform) -> str:
+    return str(getattr(transform, "unit", "word"))
 
 
 PARENT = Language(name="parent")
 
 
-def bind_language(language: Language, source: Source) -> Language:
-    """The language with the word counts that its transforms need: those of the source's training split.
+def bind_language(language: Language, source: Source, vocabulary: Vocabulary | None = None) -> Language:
+    """The language with what its transforms need: word counts of the source's training split, a vocabulary.
 
-    Without such a transform it is returned as it is. InputError if the source lacks a column that
-    a transform reads. The fingerprint of a bound language covers the
-    source's, so that test data of another source is derived by the counts of the training text.
+    A language that needs nothing is returned as it is. The fingerprint of a bound one covers what it
+    is bound to, so that data of another source is derived by the counts of the training text. Raises
+    InputError if the source lacks a column, or if there is no vocabulary for transforms of tokens.
     """
     require_columns(source, language.requires, "the source", f"the language {language.name}")
-    if not language.needs_counts or language._bound_to is not None:
-        return language
+    bound = language.model_copy()
+    if language.on_tokens and language._subwords is None:
+        if vocabulary is None:
+            raise InputError(f"language {language.name}: a transform has unit: token, which needs a vocabulary")
+        from synthlang.subwords import Subwords
+
+        bound._subwords = Subwords(vocabulary, language.script)
+    if language.needs_counts and language._bound_to is None:
+        counts = {"word": _word_counts(source)}
+        if bound._subwords is not None:
+            counts["token"] = bound._subwords.token_counts(counts["word"])
+        transforms = tuple(t.bind(counts[_unit(t)]) for t in language.transforms)
+        subwords, bound = bound._subwords, bound.model_copy(update={"transforms": transforms})
+        bound._subwords, bound._bound_to = subwords, source.fingerprint
+    return bound
+
+
+def _word_counts(source: Source) -> Counter[str]:
     counts: Counter[str] = Counter()
     for batch in source.batches("train" if "train" in source.splits else source.splits[0]):
-        names, codes = batch.columns[FORM].names or (), batch.form.codes
-        for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
-            counts[name] += count
-    bound = language.model_copy(update={"transforms": tuple(t.bind(counts) for t in language.transforms)})
-    bound._bound_to = source.fingerprint
-    return bound
+        names, codes = batch.form.names or (), batch.form.codes
+        used = np.bincount(codes, minlength=len(names)).tolist()
+        counts.update({name: count for name, count in zip(names, used, strict=True) if count})
+    return counts
 
 
 def parse_language(spec: str | dict[str, Any]) -> Language:

@@ -103,7 +103,8 @@ class Rewrite:
         starts_out = np.repeat(self.offsets[:-1], np.diff(self.offsets))
         kept = self.origin != INSERTED
         place = np.full(len(corpus.form.codes), -1, np.int64)
-        place[rows[kept]] = (np.arange(len(rows)) - starts_out)[kept]
+        # backwards, so that the head is the first of a word's tokens where words became tokens
+        place[rows[kept][::-1]] = (np.arange(len(rows)) - starts_out)[kept][::-1]
         head = np.append(corpus.columns["head"].codes, -1)[rows]
         target = np.clip(head - 1, 0, None) + np.repeat(corpus.offsets[:-1], np.diff(self.offsets))
         moved = np.append(place, -1)[np.minimum(target, len(place))]

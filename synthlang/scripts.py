@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from synthlang.errors import InputError
 
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+SPACE = "Ġ"  # how byte-level BPE writes the byte of the space
 _SPECIAL = re.compile("(" + "|".join(re.escape(token) for token in SPECIAL_TOKENS) + ")")
 
 # The letters that look or sound closest, so that a person can read the derived text.
@@ -77,6 +78,20 @@ class Script:
         """
         return _decode(self.name, word)
 
+    def encode_token(self, token: str) -> str:
+        """Write a token of byte-level BPE in the script, byte by byte; a special token stays.
+
+        >>> SCRIPTS["cyrillic"].encode_token("cat")
+        'цат'
+        """
+        table = _bytes_of_characters()
+        return token if token in SPECIAL_TOKENS else "".join(self.letters[table[char]] for char in token)
+
+    def decode_token(self, token: str) -> str:
+        """Read such a token back: decode_token(encode_token(t)) = t."""
+        characters = byte_characters()
+        return "".join(characters[self.bytes_of[c]] if c in self.bytes_of else c for c in token)
+
     def check_absent(self, words: Iterable[str]) -> None:
         """Raise InputError if a word has letters of the script: it could not be told from a transliterated one."""
         for word in words:
@@ -101,6 +116,19 @@ SCRIPTS: dict[str, Script] = {
         Script("hangul", 0xAC00, {}),
     )
 }
+
+
+@cache
+def byte_characters() -> tuple[str, ...]:
+    """The character that byte-level BPE writes for each byte value (GPT-2's table)."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = iter(range(0x100, 0x200))
+    return tuple(chr(byte) if byte in printable else chr(next(others)) for byte in range(256))
+
+
+@cache
+def _bytes_of_characters() -> dict[str, int]:
+    return {char: byte for byte, char in enumerate(byte_characters())}
 
 
 @lru_cache(maxsize=200_000)

@@ -21,7 +21,7 @@ from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language
 from synthlang.sources.base import Source
-from synthlang.vocabulary import Vocabulary, encode_corpus
+from synthlang.vocabulary import Vocabulary
 
 FORMAT = 1
 
@@ -63,6 +63,8 @@ def write_shards(source: Source, split: str, language: Language, vocabulary: Voc
                 counts += np.bincount(ids, minlength=size)
                 lengths.append(sentence_lengths)
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
+        if len(offsets) == 1:
+            raise InputError(f"the language {language.name} leaves no sentence of the split {split}")
         np.save(temporary / "offsets.npy", offsets)
         np.save(temporary / "counts.npy", counts)
         manifest = {
@@ -86,10 +88,9 @@ def write_shards(source: Source, split: str, language: Language, vocabulary: Voc
 def _encoded(
     source: Source, split: str, language: Language, vocabulary: Vocabulary
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    tokenizer = vocabulary.tokenizer(language.script)
     for batch in source.batches(split):
         derived = language.derive(batch)
-        encoded = encode_corpus(tokenizer, derived)
+        encoded = language.encode(derived, vocabulary)
         yield encoded.ids, np.diff(encoded.word_offsets[derived.offsets])
 
 

@@ -31,11 +31,10 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.fingerprint import fingerprint
-from synthlang.scripts import SPECIAL_TOKENS, Script
+from synthlang.scripts import SPECIAL_TOKENS, Script, byte_characters
 
 FORMAT = 1
 BOS, PAD, EOS, UNK, MASK = range(5)
-SPACE = "Ġ"  # how byte-level BPE writes the byte of the space
 
 
 def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> Tokenizer:
@@ -84,7 +83,7 @@ class _Letters:
     """Letters of a script as byte-level BPE writes them."""
 
     def __init__(self, script: Script) -> None:
-        self.bytes_of = {char: byte for byte, char in enumerate(_byte_characters())}
+        self.bytes_of = {char: byte for byte, char in enumerate(byte_characters())}
         self.spelled = [_byte_level(letter) for letter in script.letters]
 
     def copy(self, token: str) -> str:
@@ -99,17 +98,8 @@ class _Letters:
         return first + [(letter[:-1], letter[-1]) for letter in self.spelled], prefixes
 
 
-def _byte_characters() -> list[str]:
-    """The character that byte-level BPE writes for each byte value (GPT-2's table)."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = iter(range(0x100, 0x200))
-    table = [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
-    assert set(table) == set(ByteLevel.alphabet())
-    return table
-
-
 def _byte_level(text: str) -> str:
-    table = _byte_characters()
+    table = byte_characters()
     return "".join(table[byte] for byte in text.encode("utf-8"))
 
 
@@ -138,6 +128,7 @@ class Vocabulary:
 
     def __init__(self, parent: Tokenizer) -> None:
         self.parent = parent
+        self._parallel: dict[str, Tokenizer] = {}
 
     @property
     def size(self) -> int:
@@ -150,7 +141,11 @@ class Vocabulary:
 
     def tokenizer(self, script: Script | None) -> Tokenizer:
         """The tokenizer of the language in ``script`` (None: the parent's)."""
-        return parallel_tokenizer(self.parent, script, self.size) if script else self.parent
+        if script is None:
+            return self.parent
+        if script.name not in self._parallel:
+            self._parallel[script.name] = parallel_tokenizer(self.parent, script, self.size)
+        return self._parallel[script.name]
 
     @cached_property
     def fingerprint(self) -> str:

@@ -117,7 +117,7 @@ def test_labels_follow_their_words(small_vocabulary, name):
     corpus = Corpus.of([sentence_of("the cat sat .", "DET NOUN VERB PUNCT"), sentence_of("cat .", "NOUN PUNCT")])
     language = PARENT if name == "parent" else parse_language(name)
     tokenizer = small_vocabulary.tokenizer(language.script)
-    examples = build_examples(corpus, language, tokenizer, "upos", ("DET", "NOUN", "VERB"), 32)
+    examples = build_examples(corpus, language, small_vocabulary, "upos", ("DET", "NOUN", "VERB"), 32)
     # a final mark stays in its place; PUNCT is no class here
     assert examples.labels.tolist() == ([0, 1, 2, -1, 1, -1] if name == "parent" else [2, 1, 0, -1, 1, -1])
     words = language.derive(corpus).form.values()
@@ -132,7 +132,7 @@ def test_labels_follow_their_words(small_vocabulary, name):
 
 def test_a_split_without_a_sentence_is_an_error(small_vocabulary):
     with pytest.raises(InputError, match="no sentence"):
-        build_examples(Corpus.of_words([]), PARENT, small_vocabulary.parent, "upos", ("A",), 8)
+        build_examples(Corpus.of_words([]), PARENT, small_vocabulary, "upos", ("A",), 8)
 
 
 def test_class_names_are_those_that_occur():

@@ -9,14 +9,14 @@ from functools import cached_property
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 from torch import Tensor
 
 from synthlang.corpus import Column, Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.language import Language
 from synthlang.sources.base import Source
-from synthlang.vocabulary import BOS, EOS, PAD, Encoded, encode_corpus
+from synthlang.subwords import starts_word
+from synthlang.vocabulary import BOS, EOS, PAD, Encoded, Vocabulary
 
 NO_LABEL = -100
 ROUND_LENGTH = 8
@@ -87,13 +87,18 @@ def class_names(column: Column) -> tuple[str, ...]:
 
 
 def build_examples(
-    parent: Corpus, language: Language, tokenizer: Tokenizer, column: str, classes: tuple[str, ...], length: int
+    parent: Corpus, language: Language, vocabulary: Vocabulary, column: str, classes: tuple[str, ...], length: int
 ) -> Examples:
     """Encode sentences of the parent in a language; the labels follow their words."""
     if not len(parent):
         raise InputError("a split for the task has no sentence")
     derived = language.derive(parent)
+    if not len(derived):
+        raise InputError(f"the language {language.name} leaves no sentence of a split for the task")
     labels = derived.columns[column]
     index = {name: i for i, name in enumerate(classes)}
     table = np.asarray([index.get(name, -1) for name in labels.names or ()], np.int64)
-    return Examples(encode_corpus(tokenizer, derived), derived.offsets, table[labels.codes], length)
+    classes_of = table[labels.codes]
+    if language.on_tokens:  # each token is a word there; the label stands on the first of its word
+        classes_of = np.where(starts_word(derived.form, language.script), classes_of, -1)
+    return Examples(language.encode(derived, vocabulary), derived.offsets, classes_of, length)

@@ -124,5 +124,4 @@ def transfer(
 
 def _examples(data: TaskData, split: str, language: Language, artifacts: Artifacts, config: TransferConfig) -> Examples:
     corpus: Corpus = getattr(data, split)
-    tokenizer = artifacts.vocabulary.tokenizer(language.script)
-    return build_examples(corpus, language, tokenizer, COLUMNS[config.task], data.classes, config.length)
+    return build_examples(corpus, language, artifacts.vocabulary, COLUMNS[config.task], data.classes, config.length)

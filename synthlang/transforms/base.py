@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
-from synthlang.scripts import SCRIPTS
+from synthlang.scripts import SCRIPTS, SPACE
 
 FINAL_MARKS = (".", "!", "?")
 # A standalone mark is still that mark after a transliteration, so transforms compose in any order.
 _MARKS = frozenset(FINAL_MARKS) | {s.encode(mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
+_MARKS |= {SPACE + mark for mark in FINAL_MARKS}  # as tokens
+_MARKS |= {s.encode_token(SPACE + mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
 
 
 class Transform(StrictModel):
@@ -67,10 +69,12 @@ class Reordering(Transform):
 
     With ``keep_final_punctuation`` a standalone ``. ! ?`` stays where it is and the words
     between two such marks move among themselves (ALIGN-MLM, appendix F); otherwise the
-    words of the whole sentence do.
+    words of the whole sentence do. With ``unit: token`` the words are those of a vocabulary's
+    tokens (Deshpande et al. 2021), see subwords.py.
     """
 
     keep_final_punctuation: bool = True
+    unit: Literal["word", "token"] = "word"
 
     @abstractmethod
     def order(self, corpus: Corpus, segments: NDArray[np.int64], key: int) -> NDArray[np.int64]:
