@@ -21,6 +21,7 @@ from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.conllu import annotated_batches, one_word, tree_problem
 from synthlang.sources.hub_columns import plan_columns
+from synthlang.sources.hub_files import check_json_lines
 from synthlang.sources.text import SPLITS, batches_of
 from synthlang.sources.words import RULES, split_sentences, split_words
 
@@ -130,6 +131,8 @@ def _load(name: str) -> Any:
         raise InputError("no such file or folder", path)
     if path.is_file():
         raise InputError("is a file; name the folder it is in, or read it as text: or conllu:", path)
+    if path.is_dir():
+        check_json_lines(path)
     try:
         return datasets.load_dataset(str(path), config or None, streaming=False)
     except Exception as error:  # anything the library, the network or a damaged file may raise
