@@ -122,6 +122,8 @@ def read_json(path: Path) -> Any:
         raise InputError("not UTF-8", path) from error
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        raise InputError(f"not JSON that can be read: {error}", path) from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -79,7 +79,14 @@ def test_unsafe_names(name):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "a: no such file"), (b"", "a:1: not JSON"), (b'{"a": 1', "a:1: not JSON"), (b"\xff\xfe", "a: not UTF-8")],
+    [
+        (b"[" * 100_000, "a: not JSON"),
+        (b"9" * 5000, "a: not JSON"),
+        (None, "a: no such file"),
+        (b"", "a:1: not JSON"),
+        (b'{"a": 1', "a:1: not JSON"),
+        (b"\xff\xfe", "a: not UTF-8"),
+    ],
 )
 def test_bad_json(tmp_path, content, message):
     if content is not None:
