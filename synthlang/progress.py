@@ -29,6 +29,7 @@ class Display:
         self.console = console or Console(stderr=True)
         self.live = self.console.is_terminal
         self._tasks: dict[str, TaskID] = {}
+        self._last = time.monotonic()  # when the work before ended: counted work is only heard of when a part is done
         self._started: dict[str, tuple[float, int]] = {}
         self._printed: dict[str, float] = {}
         self._bars = Progress(
@@ -84,7 +85,8 @@ class Display:
 
     def _count(self, task: str, done: int) -> None:
         now = time.monotonic()
-        start, _ = self._started.setdefault(task, (now, 0))
+        start, _ = self._started.setdefault(task, (self._last, 0))
+        self._last = now
         rate = done / (now - start) if now > start else 0.0
         if self.live:
             if task not in self._tasks:

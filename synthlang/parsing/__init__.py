@@ -1,0 +1,8 @@
+"""Parsing: trees for sentences that have none, by spaCy or Stanza (the extra ``parse``)."""
+
+from __future__ import annotations
+
+from synthlang.parsing.engine import Engine, open_engine
+from synthlang.parsing.source import ParsedSource
+
+__all__ = ["Engine", "ParsedSource", "open_engine"]

@@ -1,0 +1,84 @@
+"""Scores of a parser on gold trees with gold words: ``python -m synthlang.parsing.score ENGINE CONLLU``.
+
+UAS is the share of words with the right head, LAS of those with the right head and label. As
+labels are compared whole, ``LAS*`` leaves subtypes away (``nsubj:pass`` counts as ``nsubj``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from synthlang.errors import InputError
+from synthlang.parsing.engine import Engine, open_engine
+from synthlang.sources.conllu import ConlluSource
+
+Rows = Mapping[str, Sequence[Any]]  # column → values of the words of one sentence
+USAGE = "usage: python -m synthlang.parsing.score ENGINE CONLLU"
+
+
+class Scores(NamedTuple):
+    """Shares of words, each from 0 to 1; ``words`` is the number they are shares of."""
+
+    words: int
+    upos: float
+    uas: float
+    las: float
+    las_without_subtypes: float
+
+
+def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True) -> Scores:
+    """Compare trees over the same words, sentence by sentence; without ``punctuation`` gold ``punct`` is left out.
+
+    Raises AssertionError if the words differ.
+    """
+    words = upos = heads = labels = plain = 0
+    for right, ours in zip(gold, found, strict=True):
+        assert right["form"] == ours["form"], "both have the same words"
+        for at, label in enumerate(right["deprel"]):
+            if not punctuation and label.partition(":")[0] == "punct":
+                continue
+            head = right["head"][at] == ours["head"][at]
+            words += 1
+            upos += right["upos"][at] == ours["upos"][at]
+            heads += head
+            labels += head and label == ours["deprel"][at]
+            plain += head and label.partition(":")[0] == ours["deprel"][at].partition(":")[0]
+    total = max(words, 1)
+    return Scores(words, upos / total, heads / total, labels / total, plain / total)
+
+
+def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
+    """A Markdown table: a row for each engine, with and without punctuation, on each split of ``path``."""
+    source = ConlluSource(path)
+    lines = ["| parser | split | punctuation | words | UPOS | UAS | LAS | LAS* |", "|---|---|---|---|---|---|---|---|"]
+    for split in source.splits:
+        gold = [dict(sentence.columns) for batch in source.batches(split) for sentence in batch]
+        for name, engine in engines:
+            found = engine.parse([sentence["form"] for sentence in gold])
+            for punctuation in (True, False):
+                s = score(gold, found, punctuation)
+                numbers = " | ".join(f"{100 * x:.1f}" for x in s[1:])
+                lines.append(f"| {name} | {split} | {'yes' if punctuation else 'no'} | {s.words} | {numbers} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table for an engine; for one whose trees we convert, before and after."""
+    if len(arguments) != 2:
+        print(USAGE, file=sys.stderr)
+        return 2
+    try:
+        engine, raw = open_engine(arguments[0]), open_engine(arguments[0], convert=False)
+        before = [(f"{engine.name}, unconverted", raw)] if raw.fingerprint != engine.fingerprint else []
+        print(f"{engine.version}\n\n{table([*before, (engine.name, engine)], Path(arguments[1]))}")
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

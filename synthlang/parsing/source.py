@@ -1,0 +1,116 @@
+"""A source whose sentences have the trees of a parser."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from synthlang.corpus import FORM, Corpus, Sentence
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.parsing.cache import ParseCache, default_cache
+from synthlang.parsing.chunks import CHUNK, Mode, parse_chunks
+from synthlang.parsing.engine import TREE_COLUMNS, Engine, Parsed
+from synthlang.sources.base import Source, check_split
+from synthlang.sources.conllu import annotated_batches
+
+FORMAT = 1
+Tokens = Literal["source", "engine"]
+
+
+class ParsedSource:
+    """The sentences of ``source`` with columns ``form upos head deprel`` and what else there is.
+
+    tokens     ``source``: its words, and its other columns, are kept; ``engine``: the parser finds words and
+               sentences itself in each sentence's text (only for a source that has nothing but words)
+    skipped    reason → number of sentences that the parser could not parse, of each split read so far
+    hits       chunks that came from the cache, of all read so far
+
+    ``report(split, sentences)`` is called after each chunk.
+    """
+
+    def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",
+                 workers: int = 1, report: Callable[[str, int], None] | None = None) -> None:  # fmt: skip
+        if tokens not in ("source", "engine"):
+            raise InputError(f"tokens must be source or engine, not {tokens!r}")
+        if tokens == "engine" and tuple(source.columns) != (FORM,):
+            raise InputError(
+                f"tokens=engine finds other words, so it takes plain text only; this source has the columns"
+                f" {', '.join(source.columns)}: use tokens=source"
+            )
+        if workers < 1:
+            raise InputError(f"workers must be 1 or more, not {workers}")
+        self.source, self.engine, self.tokens, self.workers, self.report = source, engine, tokens, workers, report
+        self.cache = ParseCache(cache or default_cache())
+        self.skipped: dict[str, Counter[str]] = {}
+        self.hits: Counter[bool] = Counter()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the source, the engine and whose words they are."""
+        parents = {"source": self.source.fingerprint, "engine": self.engine.fingerprint}
+        return fingerprint("parsed", format=FORMAT, tokens=self.tokens, parents=parents)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those of the source."""
+        return self.source.splits
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """``form upos head deprel``, then what else the source or the parser has; the source's own first."""
+        others = [*self.source.columns, *self.engine.columns]
+        return tuple(dict.fromkeys((FORM, *TREE_COLUMNS, *others)))
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split in order; ids count from 0 over those that could be parsed."""
+        check_split(self.source, split, "the source to parse")
+        self.skipped[split] = Counter()
+        parsed = self._parsed(split)
+        if self.tokens == "engine":
+            sentences = (sentence for _, outcomes in parsed for outcome in outcomes for sentence in outcome)
+            yield from annotated_batches(self._ordered(sentence) for sentence in sentences)
+            return
+        first = 0
+        for batch, outcomes in parsed:
+            rows = [self._ordered(o[0] | _kept(s)) for s, o in zip(batch, outcomes, strict=True) if o]
+            if rows:
+                yield Corpus.of(rows, first)
+            first += len(rows)
+
+    def _ordered(self, sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        return {name: sentence[name] for name in self.columns}
+
+    def _parsed(self, split: str) -> Iterator[tuple[Corpus, list[list[Parsed]]]]:
+        """Each batch of the source with the parses of each sentence; none for one that is left out.
+
+        All batches of a split go through one set of processes, which are ahead by a few chunks.
+        """
+        waiting: deque[Corpus] = deque()
+        done: list[list[Parsed]] = []
+        mode: Mode = "words" if self.tokens == "source" else "text"
+        for outcomes, hit in parse_chunks(self.engine, mode, self._chunks(split, waiting), self.cache, self.workers):
+            self.hits[hit] += 1
+            self.skipped[split].update(o for o in outcomes if isinstance(o, str))
+            done += [[] if isinstance(o, str) else o for o in outcomes]
+            if self.report:
+                self.report(split, len(outcomes))
+            while waiting and len(done) >= len(waiting[0]):
+                batch = waiting.popleft()
+                yield batch, done[: len(batch)]
+                del done[: len(batch)]
+        assert not done, "every outcome belongs to a sentence"
+
+    def _chunks(self, split: str, waiting: deque[Corpus]) -> Iterator[list[Any]]:
+        for batch in self.source.batches(split):
+            waiting.append(batch)
+            sentences: list[Any] = batch.texts() if self.tokens == "engine" else [s.words for s in batch]
+            yield from (sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK))
+
+
+def _kept(sentence: Sentence) -> dict[str, list[Any]]:
+    """What the source knows beside the tree."""
+    return {name: values for name, values in sentence.columns.items() if name not in TREE_COLUMNS}
