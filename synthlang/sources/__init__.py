@@ -1,11 +1,13 @@
-"""Where sentences come from: built-in grammar, plain text, CoNLL-U, data sets of the hub."""
+"""Where sentences come from: built-in grammar, text, CoNLL-U, tagged words, data sets of the hub."""
 
 from __future__ import annotations
 
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
 
-FORMS = "builtin:mini-english[?types=800&sentences=5000], text:PATH, conllu:PATH or hf:NAME[:CONFIG]"
+FORMS = (
+    "builtin:mini-english[?types=800&sentences=5000], text:PATH, conllu:PATH, iob:PATH, slots:PATH or hf:NAME[:CONFIG]"
+)
 BUILTIN_OPTIONS = ("types", "sentences", "dev", "test", "seed")
 
 
@@ -27,6 +29,14 @@ def open_source(spec: str) -> Source:
         from synthlang.sources.conllu import ConlluSource
 
         return ConlluSource(rest)
+    if scheme == "iob":
+        from synthlang.sources.iob import IobSource
+
+        return IobSource(rest)
+    if scheme == "slots":
+        from synthlang.sources.slots import SlotsSource
+
+        return SlotsSource(rest)
     if scheme == "hf":
         from synthlang.sources.hub import HubSource
 

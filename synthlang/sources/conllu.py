@@ -4,6 +4,7 @@ Columns ``form upos head deprel`` of the syntactic words. Multiword tokens (``3-
 nodes (``8.1``) and comments are skipped; none of them renumbers words. White space in a form
 (French ``10 000``) becomes U+00A0, because a space separates words everywhere downstream.
 A file by itself is the split its name says (``x-dev.conllu``), else ``train``.
+``PATH?feats`` has one more column, ``feats``: the morphological features as they stand (``Case=Nom|Number=Plur``).
 Format: https://universaldependencies.org/format.html
 """
 
@@ -25,6 +26,7 @@ from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
 ENDING = (".conllu",)
+FEATS = "feats"
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 LONG_ID = 9  # digits; also keeps int() away from numbers of any length
 
@@ -37,6 +39,12 @@ class Block(NamedTuple):
     upos: list[str]
     head: list[int]
     deprel: list[str]
+    feats: list[str]
+
+    @staticmethod
+    def empty() -> Block:
+        """A sentence without words."""
+        return Block([], [], [], [], [], [])
 
 
 class ConlluSource:
@@ -45,6 +53,9 @@ class ConlluSource:
     columns: tuple[str, ...] = (FORM, "upos", "head", "deprel")
 
     def __init__(self, path: str | Path) -> None:
+        if str(path).endswith(f"?{FEATS}"):
+            path = str(path).removesuffix(f"?{FEATS}")
+            self.columns = (*self.columns, FEATS)
         self.path = Path(path).expanduser()
         if is_file(self.path):
             self.files = {split_of(self.path.name, ENDING) or "train": self.path}
@@ -55,8 +66,9 @@ class ConlluSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the bytes of each split and the version of this reader."""
-        return fingerprint("conllu", reader=READER, splits=digest_splits(self.files))
+        """Of the bytes of each split, the version of this reader and what it reads besides the usual columns."""
+        more = {"feats": True} if FEATS in self.columns else {}
+        return fingerprint("conllu", reader=READER, splits=digest_splits(self.files), **more)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -66,7 +78,8 @@ class ConlluSource:
     def batches(self, split: str) -> Iterator[Corpus]:
         """The sentences of a split in order."""
         check_split(self, split, f"conllu:{self.path}")
-        return annotated_batches(_columns(block) for block in read_blocks(self.files[split]))
+        blocks = read_blocks(self.files[split])
+        return annotated_batches({name: getattr(block, name) for name in self.columns} for block in blocks)
 
 
 def annotated_batches(sentences: Iterable[dict[str, list[Any]]]) -> Iterator[Corpus]:
@@ -78,16 +91,12 @@ def annotated_batches(sentences: Iterable[dict[str, list[Any]]]) -> Iterator[Cor
         first += len(rows)
 
 
-def _columns(block: Block) -> dict[str, list[Any]]:
-    return {FORM: block.form, "upos": block.upos, "head": block.head, "deprel": block.deprel}
-
-
 def read_blocks(path: Path) -> Iterator[Block]:
     """Read the sentences of a CoNLL-U file, each checked to be one tree.
 
     Raises InputError with the line for anything else, and if there is no sentence at all.
     """
-    block, none = Block([], [], [], [], []), True
+    block, none = Block.empty(), True
     for number, line in read_lines(path):
         if line.startswith("#"):
             continue
@@ -95,7 +104,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
             _add_line(block, line, path, number)
         elif block.lines:
             yield _checked(block, path)
-            block, none = Block([], [], [], [], []), False
+            block, none = Block.empty(), False
     if block.lines:
         yield _checked(block, path)
     elif none:
@@ -106,7 +115,7 @@ def _add_line(block: Block, line: str, path: Path, number: int) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
         raise InputError(f"a word has 10 columns with a tab between each two, here are {len(fields)}", path, number)
-    name, form, _, upos, _, _, head, deprel, _, _ = fields
+    name, form, _, upos, _, feats, head, deprel, _, _ = fields
     if NOT_A_WORD.fullmatch(name):
         return
     expected = len(block.lines) + 1
@@ -125,6 +134,7 @@ def _add_line(block: Block, line: str, path: Path, number: int) -> None:
     block.upos.append(upos)
     block.head.append(int(head))
     block.deprel.append(deprel)
+    block.feats.append(feats)
 
 
 def _is_number(text: str) -> bool:

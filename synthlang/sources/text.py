@@ -25,7 +25,8 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.words import RULES, split_sentences, split_words
 
-SPLITS = {"train": "train", "dev": "dev", "valid": "dev", "val": "dev", "validation": "dev", "test": "test"}
+SPLITS = {"train": "train", "test": "test"}
+SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), "dev")
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
 
 

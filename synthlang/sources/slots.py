@@ -1,0 +1,127 @@
+"""Slot filling: utterances with a BIO tag on each word and an intent.
+
+    FOLDER/{train,valid,test}/seq.in, seq.out, label     ATIS and Snips: a line an utterance in each
+    FOLDER/*.tsv or a file                               multilingual TOD: see mtod.py
+
+A folder that holds seq.in itself is one split: the one its name says, else ``train``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from synthlang.corpus import FORM, Corpus
+from synthlang.errors import InputError
+from synthlang.files import read_lines
+from synthlang.fingerprint import fingerprint
+from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.conllu import one_word
+from synthlang.sources.iob import legal_tags
+from synthlang.sources.mtod import ENDINGS, read_mtod
+from synthlang.sources.named_splits import named_splits
+from synthlang.sources.text import SPLITS, digest_splits, find_splits, is_file, split_of
+from synthlang.sources.words import RULES
+
+READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
+PARTS = ("seq.in", "seq.out", "label")
+TAG = re.compile(r"O|[BI]-\S+")
+WORDLESS = "utterances left out, without a word"
+
+
+class Utterance(NamedTuple):
+    """The words, their tags and the intent of the whole."""
+
+    words: list[str]
+    tags: list[str]
+    intent: str
+
+
+class SlotsSource:
+    """Utterances with slots; a wrong path is an InputError here, a wrong line when it is reached."""
+
+    columns: tuple[str, ...] = (FORM, "slot")
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        if is_file(self.path):
+            self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}
+        elif (self.path / PARTS[0]).is_file():
+            self.files = {SPLITS.get(self.path.name.lower(), "train"): self.path}
+        else:
+            folders = {split: path for split, path in named_splits(self.path).items() if path.is_dir()}
+            self.files = folders or find_splits(self.path, ENDINGS)
+        for split in self.files:
+            if next(self.utterances(split, Counter()), None) is None:
+                raise InputError("holds no utterance", self.files[split])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the bytes of each split and the version of this reader."""
+        parts = {
+            f"{split} {part.name if path.is_dir() else ''}": part
+            for split, path in self.files.items()
+            for part in ([path / name for name in PARTS] if path.is_dir() else [path])
+        }
+        return fingerprint("slots", reader=READER, rules=RULES, splits=digest_splits(parts))
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there is a file or a folder for."""
+        return tuple(self.files)
+
+    @cached_property
+    def intents(self) -> tuple[str, ...]:
+        """The intents of all splits, sorted."""
+        return tuple(sorted({u.intent for split in self.files for u in self.utterances(split, Counter())}))
+
+    def utterances(self, split: str, counts: Counter[str]) -> Iterator[Utterance]:
+        """The utterances of a split in order; ``counts`` takes those left out, such as one without a word."""
+        path = self.files[split]
+        read = read_folder(path) if path.is_dir() else (Utterance(*parts) for parts in read_mtod(path, counts))
+        for utterance in read:
+            if utterance.words:
+                yield utterance
+            else:
+                counts[WORDLESS] += 1
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The utterances of a split in order, the tags as legal IOB2."""
+        return (corpus for corpus, _, _ in self.labelled(split))
+
+    def labelled(self, split: str) -> Iterator[tuple[Corpus, list[str], dict[str, int]]]:
+        """The batches, each with the intents of its utterances and what was left out or mended by reason."""
+        check_split(self, split, f"slots:{self.path}")
+        counts: Counter[str] = Counter()
+        rest, first = self.utterances(split, counts), 0
+        while rows := list(islice(rest, BATCH_SENTENCES)):
+            corpus = Corpus.of([{FORM: row.words, "slot": row.tags} for row in rows], first)
+            yield legal_tags(corpus), [row.intent for row in rows], {reason: n for reason, n in counts.items() if n}
+            counts.clear()
+            first += len(rows)
+
+
+def read_folder(folder: Path) -> Iterator[Utterance]:
+    """Read seq.in, seq.out and label side by side; InputError with the line where they do not agree."""
+    for part in PARTS:
+        if not (folder / part).is_file():
+            raise InputError(f"has no file {part}; a split is a folder of {', '.join(PARTS)}", folder)
+    for lines in zip_longest(*(read_lines(folder / part) for part in PARTS)):
+        if None in lines:
+            ended = PARTS[lines.index(None)]
+            raise InputError(f"{ended} ends before the other files of its folder do", folder)
+        (number, text), (_, tags), (_, label) = lines
+        words, found, intent = text.split(), tags.split(), label.strip()
+        if len(words) != len(found):
+            raise InputError(f"{len(found)} tags for {len(words)} words", folder / "seq.out", number)
+        if words and not intent:
+            raise InputError("the intent is empty", folder / "label", number)
+        for tag in found:
+            if not TAG.fullmatch(tag):
+                raise InputError(f"the tag {tag[:40]!r} must be O, B-slot or I-slot", folder / "seq.out", number)
+        yield Utterance([one_word(word) for word in words], found, intent)

@@ -1,0 +1,103 @@
+"""What every labelled task offers, and its sentences as a source."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.tasks.batch import TaskBatch
+
+Kind = Literal["words", "classes", "spans"]
+
+
+class TaskSet(ABC):
+    """Labelled items in named splits, streamed as batches.
+
+    name      as the user wrote it, for messages
+    kind      what is labelled: each word, the whole item, or spans that answer a question
+    fields    names of the texts of an item
+    tags      the column of the corpus that holds the labels of words, None if there is none
+    columns   the word columns of the corpora, ``form`` first, the same in every batch
+    splits    names among ``train``, ``dev``, ``test``
+    labels    names of the class labels of items in any split; () if items have none
+    label_name   what a data set of the hub calls the column of class labels
+    licence   SPDX id of the items where it is known
+
+    Sentence ids are unique in a split and rise from 0 in the order of the batches.
+    """
+
+    name: str
+    kind: Kind
+    fields: tuple[str, ...]
+    tags: str | None = None
+    label_name: str = "label"
+    licence: str | None = None
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Of everything that affects the items, and nothing else."""
+
+    @property
+    @abstractmethod
+    def splits(self) -> tuple[str, ...]:
+        """Names among ``train``, ``dev``, ``test``."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Names of the word columns, ``form`` first."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the class labels of items, those of all splits."""
+        return ()
+
+    @abstractmethod
+    def batches(self, split: str) -> Iterator[TaskBatch]:
+        """The items of a split in order."""
+
+    def as_source(self) -> SentencesOf:
+        """The sentences of all items as a source: for a parser, for counts of words."""
+        return SentencesOf(self)
+
+    def field_rows(self, fields: tuple[str, ...] | None) -> tuple[int, ...]:
+        """The indices of ``fields`` (None: all); InputError for a name that is none."""
+        for name in fields or ():
+            if name not in self.fields:
+                raise InputError(f"{self.name}: there is no field {name!r}; there are {', '.join(self.fields)}")
+        return tuple(i for i, name in enumerate(self.fields) if fields is None or name in fields)
+
+
+@dataclass(frozen=True)
+class SentencesOf:
+    """The sentences of a task as a source; the ids are those they have in the task."""
+
+    task: TaskSet
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the task: it covers its sentences."""
+        return self.task.fingerprint
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those of the task."""
+        return self.task.splits
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the task."""
+        return self.task.columns
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split in order."""
+        check_split(self, split, self.task.name)
+        for batch in self.task.batches(split):
+            for start in range(0, len(batch.corpus), BATCH_SENTENCES):
+                yield batch.corpus.between(start, start + BATCH_SENTENCES)

@@ -1,0 +1,121 @@
+"""TaskBatch: labelled items whose texts are sentences of one corpus.
+
+Items refer to texts, texts own sentences. So one paragraph that has five questions stands
+once in the corpus, and whatever changes sentences (a language, a parser) needs to know
+nothing about tasks.
+
+    item      premise  hypothesis     text  0 (s0 s1)   1 (s2)   2 (s3)   3 (s4)
+    a         0        1              text_of_sentence   0 0 1 2 3
+    b         2        3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.corpus import Column, Corpus
+
+Rows = NDArray[np.int64]
+
+
+def _none() -> Rows:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Spans of words that answer an item, sorted by item.
+
+    item          [answers] row of the item
+    start, stop   [answers] words ``start`` … ``stop`` − 1 of the corpus, all of one text
+    """
+
+    item: Rows = field(default_factory=_none)
+    start: Rows = field(default_factory=_none)
+    stop: Rows = field(default_factory=_none)
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Answers:
+        """The answers at ``rows``."""
+        return Answers(self.item[rows], self.start[rows], self.stop[rows])
+
+
+@dataclass(frozen=True)
+class TaskBatch:
+    """A batch of items.
+
+    corpus             the sentences of all texts, those of a text next to each other and in order
+    text_of_sentence   [sentences] 0 0 1 2 …: texts are numbered as they stand, every one has a sentence
+    field_of_text      [texts] an index into the task's ``fields``
+    texts              [items, fields] the text of each field of each item
+    ids                [items] the names of the items
+    label              [items] class labels, None if the task has none
+    answers            spans that answer items; an item without one cannot be answered
+    extra              name → [items] other strings of the items (``title``), never changed
+    counts             reason → how often, what the reader of these items left out or mended
+    """
+
+    corpus: Corpus
+    text_of_sentence: Rows
+    field_of_text: Rows
+    texts: Rows
+    ids: tuple[str, ...]
+    label: Column | None = None
+    answers: Answers = field(default_factory=Answers)
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert len(self.text_of_sentence) == len(self.corpus) and self.texts.shape[:1] == (len(self.ids),)
+        # texts are numbered as their sentences stand, without a gap
+        assert np.array_equal(np.unique(self.text_of_sentence), np.arange(len(self.field_of_text)))
+        assert bool(np.all(np.diff(self.text_of_sentence) >= 0))
+        assert bool(np.all(self.field_of_text[self.texts] == np.arange(self.texts.shape[1])))
+        assert self.label is None or len(self.label.codes) == len(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def word_offsets(self) -> Rows:
+        """[texts + 1] where the words of each text start in the corpus."""
+        first = np.searchsorted(self.text_of_sentence, np.arange(len(self.field_of_text) + 1))
+        return self.corpus.offsets[first]
+
+    def strings(self, field: int) -> list[str]:
+        """[items] the text of a field: all its words with a space between each two."""
+        words, bounds = self.corpus.form.values(), self.word_offsets.tolist()
+        return [" ".join(words[bounds[t] : bounds[t + 1]]) for t in self.texts[:, field].tolist()]
+
+    def sentences_of(self, items: Rows) -> Rows:
+        """The rows of the sentences that the items at ``items`` use, rising."""
+        return np.flatnonzero(np.isin(self.text_of_sentence, self.texts[items])).astype(np.int64)
+
+    def take(self, items: Rows) -> TaskBatch:
+        """The items at ``items`` (rising), with the texts they use; sentences keep their ids."""
+        if len(items) == len(self):
+            return self
+        used, rows = np.unique(self.texts[items]), self.sentences_of(items)
+        corpus = self.corpus.take(rows)
+        moved = np.full(len(self.corpus), 0, np.int64)  # by how many words a sentence moves
+        moved[rows] = corpus.offsets[:-1] - self.corpus.offsets[:-1][rows]
+        mine = self.answers.take(np.isin(self.answers.item, items))
+        shift = moved[np.searchsorted(self.corpus.offsets, mine.start, side="right") - 1]
+        answers = Answers(np.searchsorted(items, mine.item), mine.start + shift, mine.stop + shift)
+        return replace(
+            self,
+            corpus=corpus,
+            text_of_sentence=np.searchsorted(used, self.text_of_sentence[rows]),
+            field_of_text=self.field_of_text[used],
+            texts=np.searchsorted(used, self.texts[items]).reshape(len(items), self.texts.shape[1]),
+            ids=tuple(self.ids[i] for i in items.tolist()),
+            label=None if self.label is None else self.label.take(items),
+            answers=answers,
+            extra={name: tuple(values[i] for i in items.tolist()) for name, values in self.extra.items()},
+        )

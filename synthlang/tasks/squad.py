@@ -1,0 +1,127 @@
+"""Extractive question answering in the JSON of SQuAD 1.1 and 2.0.
+
+Contexts and questions are split into words and sentences by the rules for plain text. An
+answer is the words that its characters touch: one that begins or ends inside a word is
+widened to it, and counted. An answer that is not at its place, or without a word, is left out
+and counted, and so is a question that loses all its answers. A question that has none
+(``is_impossible``) stays: it cannot be answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from synthlang.corpus import FORM
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.sources.base import check_split
+from synthlang.sources.characters import Words
+from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
+from synthlang.sources.words import RULES
+from synthlang.tasks.base import TaskSet
+from synthlang.tasks.batch import TaskBatch
+from synthlang.tasks.build import Group, Item, batches_of_groups
+from synthlang.tasks.json_input import items_of, read_json_input, value_of
+
+READER = 1  # part of the fingerprint: count up when the same bytes give other items
+ENDINGS = (".json",)
+FIELDS = ("question", "context")
+CONTEXT = FIELDS.index("context")
+WIDENED = "answers widened to whole words"
+MISPLACED = "answers left out, the context has another text at their place"
+WORDLESS = "answers left out, no word in them"
+NO_ANSWER = "questions left out, no answer of theirs can be used"
+NO_QUESTION = "questions left out, without a word"
+NO_CONTEXT = "questions left out, their context has no word"
+
+
+class SquadTask(TaskSet):
+    """Questions on paragraphs; a wrong path is an InputError here, a wrong file when it is reached."""
+
+    kind = "spans"
+    fields = FIELDS
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        self.name = f"qa:{path}"
+        if is_file(self.path):
+            self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}
+        else:
+            self.files = find_splits(self.path, ENDINGS)
+        for file in self.files.values():
+            if next(read_groups(file, Counter()), None) is None:
+                raise InputError("holds no question", file)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the bytes of each split and the rules for words."""
+        return fingerprint("squad-task", reader=READER, rules=RULES, splits=digest_splits(self.files))
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there is a file for."""
+        return tuple(self.files)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Words only."""
+        return (FORM,)
+
+    def batches(self, split: str) -> Iterator[TaskBatch]:
+        """The questions of a split in order, those of a paragraph together."""
+        check_split(self.as_source(), split, self.name)
+        counts: Counter[str] = Counter()
+        return batches_of_groups(read_groups(self.files[split], counts), (), counts, CONTEXT)
+
+
+def read_groups(path: Path, counts: Counter[str]) -> Iterator[Group]:
+    """A group for each paragraph with a usable question: the context, then the questions."""
+    for article, where in items_of(read_json_input(path), "data", "", path):
+        title = value_of(article, "title", str, where, path) if "title" in article else ""
+        for paragraph, place in items_of(article, "paragraphs", where, path):
+            context = Words.of(value_of(paragraph, "context", str, place, path))
+            questions = list(items_of(paragraph, "qas", place, path))
+            if not context.words:
+                counts[NO_CONTEXT] += len(questions)
+                continue
+            text = paragraph["context"]
+            found = [_question(data, text, context, title, spot, path, counts) for data, spot in questions]
+            usable = [(words, item) for words, item in filter(None, found)]
+            if usable:
+                texts = [(CONTEXT, context.sentences), *((0, words.sentences) for words, _ in usable)]
+                items = [Item(i.id, (row, 0), None, i.answers, i.extra) for row, (_, i) in enumerate(usable, start=1)]
+                yield Group(tuple(texts), tuple(items))
+
+
+def _question(
+    data: Mapping[str, Any], text: str, context: Words, title: str, where: str, path: Path, counts: Counter[str]
+) -> tuple[Words, Item] | None:
+    name = value_of(data, "id", str, where, path)
+    words = Words.of(value_of(data, "question", str, where, path))
+    impossible = "is_impossible" in data and value_of(data, "is_impossible", bool, where, path)
+    listed = [] if impossible or "answers" not in data else list(items_of(data, "answers", where, path))
+    answers = [_answer(answer, text, context, place, path, counts) for answer, place in listed]
+    spans = tuple(dict.fromkeys(filter(None, answers)))  # annotators often agree: the same span counts once
+    if not words.words or (listed and not spans):
+        counts[NO_ANSWER if words.words else NO_QUESTION] += 1
+        return None
+    return words, Item(name, (), None, spans, {"title": title})
+
+
+def _answer(
+    data: Mapping[str, Any], text: str, context: Words, where: str, path: Path, counts: Counter[str]
+) -> tuple[int, int] | None:
+    answer, start = value_of(data, "text", str, where, path), value_of(data, "answer_start", int, where, path)
+    if start < 0 or not text.startswith(answer, start):
+        counts[MISPLACED] += 1
+        return None
+    span = context.span(start, start + len(answer))
+    if span is None:
+        counts[WORDLESS] += 1
+    elif context.is_cut(span, start, start + len(answer)):
+        counts[WIDENED] += 1
+    return span

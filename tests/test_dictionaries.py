@@ -1,0 +1,267 @@
+"""Word dictionaries: of a derived language, of a natural pair; drawn, covered, saved; and as ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlang.corpus import Corpus
+from synthlang.dictionary import DictionarySpec, WordDictionary
+from synthlang.dictionary.build import derived_words, natural_words, write_drawn
+from synthlang.dictionary.command import dictionary_command
+from synthlang.dictionary.ids import id_pairs
+from synthlang.dictionary.words import read_words
+from synthlang.errors import InputError
+from synthlang.language import parse_language
+from synthlang.muse import read_muse
+from synthlang.scripts import SCRIPTS
+from synthlang.sources import open_source
+from synthlang.sources.counts import word_counts
+from synthlang.vocabulary import train_vocabulary
+from tests.real_data import DATA
+from tests.task_cases import Chain, Noise
+
+SOURCE = "builtin:mini-english?types=500&sentences=400&dev=20&test=20"
+PAIRS = [("a", "x"), ("a", "y"), ("b", "x"), ("c", "z"), ("d", "w")]
+COUNTS = Counter({"a": 50, "b": 30, "c": 15, "d": 4, "e": 1})
+
+
+class Words:
+    """A source of given sentences."""
+
+    splits, columns, fingerprint = ("dev", "train"), ("form",), "f"
+
+    def __init__(self, *sentences):
+        self.sentences = sentences
+
+    def batches(self, split):
+        yield Corpus.of_words([s.split() for s in self.sentences[:1]])
+        yield Corpus.of_words([s.split() for s in self.sentences[1:]], 1)
+
+
+@pytest.fixture(scope="module")
+def source():
+    return open_source(SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"coverage": 0.25, "order": "frequent"}, "a"),
+        ({"coverage": 0.5, "order": "frequent"}, "ab"),
+        ({"coverage": 1.0}, "abcd"),
+        ({"coverage": 0.0}, ""),
+        # of the 99 running words that the dictionary knows, a has 50
+        ({"coverage": 0.5, "by": "token", "order": "frequent"}, "a"),
+        ({"coverage": 0.51, "by": "token", "order": "frequent"}, "ab"),
+    ],
+)
+def test_draws_by_hand(spec, expected):
+    drawn = WordDictionary.of(PAIRS).draw(DictionarySpec(**spec), COUNTS)
+    assert drawn.pairs == [pair for pair in PAIRS if pair[0] in expected]
+
+
+def test_coverage_by_hand():
+    words = WordDictionary.of(PAIRS[:3])
+    assert words.coverage(COUNTS) == {"types": 2 / 5, "tokens": 80 / 100}
+    assert words.coverage(Counter({"x": 3, "q": 1}), "target") == {"types": 0.5, "tokens": 0.75}
+    assert WordDictionary.of([]).coverage(Counter()) == {"types": 0.0, "tokens": 0.0}
+
+
+def test_a_uniform_draw_is_seeded_nested_and_knows_nothing_of_other_words():
+    words = WordDictionary.of([(f"w{i}", f"v{i}") for i in range(1000)])
+    small, large, other = (
+        set(words.draw(DictionarySpec(coverage=c, seed=s), None).source) for c, s in ((0.2, 0), (0.4, 0), (0.2, 1))
+    )
+    assert (len(small), len(large)) == (200, 400)
+    assert small < large
+    assert small != other
+    reversed_words = WordDictionary.of(words.pairs[::-1])
+    assert set(reversed_words.draw(DictionarySpec(coverage=0.2), None).source) == small
+
+
+@given(st.floats(0, 1), st.sampled_from(["type", "token"]), st.sampled_from(["uniform", "frequent"]), st.integers(0, 5))
+def test_the_share_is_what_was_asked_for(coverage, by, order, seed):
+    drawn = WordDictionary.of(PAIRS).draw(DictionarySpec(coverage=coverage, by=by, order=order, seed=seed), COUNTS)
+    chosen = set(drawn.source)
+    if by == "type":
+        assert len(chosen) == round(4 * coverage)
+    else:
+        tokens = sum(COUNTS[w] for w in chosen)
+        assert tokens >= coverage * 99 - 1e-9
+        # no word more than needed: without the last one of the order the share is not reached
+        assert not chosen or tokens - max(COUNTS[w] for w in chosen) < coverage * 99
+
+
+@pytest.mark.parametrize("spec", [{"by": "token"}, {"order": "frequent"}])
+def test_what_needs_a_text(spec):
+    with pytest.raises(InputError, match="needs the counts of a text; name one with --source"):
+        WordDictionary.of(PAIRS).draw(DictionarySpec(**spec), None)
+
+
+def test_restriction_to_two_texts():
+    kept, left_out = WordDictionary.of(PAIRS).restrict({"a": 1, "c": 0, "d": 2}, {"y": 1})
+    assert kept.pairs == [("a", "y")]
+    assert left_out == {
+        "pairs left out, source word not in the text": 2,
+        "pairs left out, target word not in the text": 2,
+    }
+
+
+def test_a_derived_language_by_its_own_words(source):
+    language = parse_language("trans:0.5+inv")
+    found = derived_words(source, language)
+    assert found.source == word_counts(source)
+    script = SCRIPTS["cyrillic"]
+    assert [script.decode(b) for b in found.words.target] == list(found.words.source)
+    assert set(found.words.source) == set(found.source)
+    share = np.mean([a != b for a, b in found.words.pairs])
+    assert 0.35 < share < 0.65
+    counts = [found.source[w] for w in found.words.source]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
+    text = Words("a b a", "b c", "a\u00a0b a d")
+    chain: Any = Chain(Noise(1, drop=0.0, delete=0.3, insert=0.3), parse_language("trans:0.5"))
+    pairs: Counter[tuple[str, str]] = Counter()
+    for batch in text.batches("train"):
+        rewrite = chain.rewrite(batch)
+        words = rewrite.apply(batch)
+        for row, sentence in enumerate(words):
+            for at, form in enumerate(sentence.words):
+                origin = rewrite.origin[rewrite.offsets[row] + at]
+                if origin != -1:
+                    pairs[batch[row].words[origin], form] += 1
+    chain.fingerprint = "c"
+    monkeypatch.setattr("synthlang.dictionary.build.bind_language", lambda language, source: language)
+    found = derived_words(text, chain)
+    assert set(found.words.pairs) == {p for p in pairs if "\u00a0" not in p[0]}
+    assert sum("\u00a0" in a for a, _ in pairs) == sum(found.left_out.values())
+
+
+@pytest.mark.parametrize("coverage", [0.0, 0.3, 1.0])
+def test_a_saved_dictionary_is_read_back(source, tmp_path, coverage):
+    candidates = derived_words(source, parse_language("trans"))
+    spec = DictionarySpec(coverage=coverage, by="token", order="frequent")
+    manifest = write_drawn(candidates, spec, tmp_path / "d")
+    words, read = read_words(tmp_path / "d")
+    assert read == manifest
+    assert words == candidates.words.draw(spec, candidates.source)
+    shares = manifest["coverage"]["source"]
+    assert shares == manifest["coverage"]["target"]
+    assert shares["tokens"] >= coverage
+    assert manifest["parents"] == {"source": source.fingerprint, "language": parse_language("trans").fingerprint}
+
+
+def test_a_changed_file_is_refused(source, tmp_path):
+    write_drawn(derived_words(source, parse_language("trans")), DictionarySpec(), tmp_path / "d")
+    with (tmp_path / "d" / "dictionary.txt").open("a") as handle:
+        handle.write("a b\n")
+    with pytest.raises(InputError, match="differs from its manifest"):
+        read_words(tmp_path / "d")
+    (tmp_path / "d" / "dictionary.txt").unlink()
+    with pytest.raises(InputError, match="is this the folder of a word dictionary"):
+        read_words(tmp_path / "d")
+
+
+def test_the_fingerprint_is_of_all_that_matters(source, tmp_path):
+    muse = tmp_path / "m.txt"
+    muse.write_text("the le\nthe a\n")
+    cases = [
+        (derived_words(source, parse_language("trans")), DictionarySpec()),
+        (derived_words(source, parse_language("trans")), DictionarySpec(seed=1)),
+        (derived_words(source, parse_language("trans:0.5")), DictionarySpec()),
+        (natural_words(muse), DictionarySpec()),
+        (natural_words(muse, source), DictionarySpec()),
+        (natural_words(muse, source, source), DictionarySpec()),
+    ]
+    names = [write_drawn(c, s, tmp_path / str(i))["fingerprint"] for i, (c, s) in enumerate(cases)]
+    assert len(set(names)) == len(names)
+
+
+def test_words_as_ids_of_one_vocabulary():
+    text = ["the cat the cat le chat le chat"] * 5
+    tokenizer = train_vocabulary(Words(*text).batches("train"), 290).parent
+    ids = {w: tokenizer.encode(w, add_special_tokens=False).ids for w in ("the", "cat", "le", "chat", "zebra")}
+    assert [len(ids[w]) for w in ("the", "cat", "le", "chat")] == [1, 1, 1, 1]
+    assert len(ids["zebra"]) > 1
+    words = WordDictionary.of(
+        [
+            ("the", "le"),
+            ("cat", "chat"),
+            ("the", "le"),
+            ("zebra", "le"),
+            ("the", "zebra"),
+            ("zebra", "zebra"),
+            ("<mask>", "le"),
+        ]
+    )
+    pairs, counts = id_pairs(words, tokenizer, tokenizer, offset=1000)
+    expected = sorted([[ids["the"][0], ids["le"][0] + 1000], [ids["cat"][0], ids["chat"][0] + 1000]])
+    assert pairs.tolist() == expected
+    assert counts == {
+        "pairs": 3,
+        "source word is several tokens": 2,
+        "target word is several tokens": 1,
+        "both words are several tokens": 1,
+    }
+    assert id_pairs(WordDictionary.of([]), tokenizer, tokenizer)[0].shape == (0, 2)
+
+
+def test_words_of_a_derived_language_are_copies_as_ids(source):
+    vocabulary = train_vocabulary(source.batches("train"), 500)
+    language = parse_language("trans")
+    words = derived_words(source, language).words
+    pairs, counts = id_pairs(words, vocabulary.parent, vocabulary.tokenizer(language.script))
+    assert len(pairs) == counts["pairs"] > 50
+    assert (pairs[:, 1] - pairs[:, 0] == vocabulary.size).all()
+
+
+def test_the_command(tmp_path, capsys):
+    manifest = dictionary_command("trans", SOURCE, tmp_path / "d", coverage=0.5, export_muse=tmp_path / "m.txt")
+    assert manifest["pairs"] == len(read_muse(tmp_path / "m.txt"))
+    assert "of the types" in capsys.readouterr().err
+    texts = tmp_path / "parent.txt", tmp_path / "derived.txt"
+    texts[0].write_text("the cat the zebra\n")
+    texts[1].write_text("тхе цат цат\n")
+    both: dict[str, Any] = {"source": f"text:{texts[0]}", "target_source": f"text:{texts[1]}"}
+    (tmp_path / "s.txt").write_text("the тхе\ncat кат\ncat цат\ndog дог\n")
+    natural = dictionary_command(str(tmp_path / "s.txt"), out=tmp_path / "n", coverage=1.0, by="token", **both)
+    assert natural["coverage"] == {"source": {"types": 2 / 3, "tokens": 0.75}, "target": {"types": 1.0, "tokens": 1.0}}
+    assert read_muse(tmp_path / "n" / "dictionary.txt") == [("the", "тхе"), ("cat", "цат")]
+    with pytest.raises(InputError, match=r"no pair to draw from .* target word not in the text"):
+        dictionary_command(str(tmp_path / "m.txt"), SOURCE, tmp_path / "e", target_source=SOURCE)
+    without = dictionary_command(str(tmp_path / "m.txt"), None, tmp_path / "o", coverage=1.0)
+    assert (without["pairs"], without["coverage"]) == (manifest["pairs"], {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("trans", None), {}, "is drawn from a text; name one with --source"),
+        (("trans", SOURCE), {"target_source": SOURCE}, "--target-source is for a MUSE file"),
+        (("nothing", SOURCE), {}, "'nothing' is none of"),
+        (("trans", SOURCE), {"coverage": 1.5}, "coverage"),
+        (("trans", SOURCE), {"by": "word"}, "by"),
+    ],
+)
+def test_wrong_commands(tmp_path, arguments: Any, options: Any, message):
+    with pytest.raises(InputError, match=message):
+        dictionary_command(arguments[0], arguments[1], tmp_path / "d", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason=f"needs the test data muse_dict in {DATA}")
+def test_a_natural_pair(tmp_path):
+    english, french = (open_source(f"text:{DATA}/multi30k/{p}") for p in ("val.en", "val.fr"))
+    found = natural_words(DATA / "muse_dict" / "en-fr.0-5000.txt", english, french)
+    manifest = write_drawn(found, DictionarySpec(coverage=0.25, order="frequent"), tmp_path / "d")
+    words, _ = read_words(tmp_path / "d")
+    assert set(words.source) <= set(found.source or ()) and set(words.target) <= set(found.target or ())
+    assert manifest["coverage"]["source"]["tokens"] > 3 * manifest["coverage"]["source"]["types"]
