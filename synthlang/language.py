@@ -21,6 +21,7 @@ from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
 from synthlang.sources.base import Source, require_columns
+from synthlang.sources.counts import word_counts
 from synthlang.transforms import SHORT_NAMES, AnyTransform, Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
@@ -202,7 +203,7 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
 
         bound._subwords = Subwords(vocabulary, language.script)
     if language.needs_counts and language._bound_to is None:
-        counts = {"word": _word_counts(source)}
+        counts = {"word": word_counts(source)}
         if bound._subwords is not None:
             counts["token"] = bound._subwords.token_counts(counts["word"])
         transforms = tuple(t.bind(counts[_unit(t)]) for t in language.transforms)
@@ -211,19 +212,11 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     return bound
 
 
-def _word_counts(source: Source) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for batch in source.batches("train" if "train" in source.splits else source.splits[0]):
-        names, codes = batch.form.names or (), batch.form.codes
-        used = np.bincount(codes, minlength=len(names)).tolist()
-        counts.update({name: count for name, count in zip(names, used, strict=True) if count})
-    return counts
-
-
 def parse_language(spec: str | dict[str, Any]) -> Language:
-    """A language from a name (``trans``, ``trans+inv``, ``trans:0.5+perm``), a YAML file or a mapping.
+    """A language from a name (``trans``, ``trans:0.5+perm``, ``trans+reorder@ga``), a YAML file or a mapping.
 
-    ``parent`` is the language without transforms. A number after a colon is the strength.
+    ``parent`` is the language without transforms. A number after a colon is the strength, a word
+    after an @ the option that matters most: a script, an order model, a window.
     """
     if isinstance(spec, dict):
         return parse(Language, spec)
@@ -238,15 +231,21 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
 def _from_name(spec: str) -> Language:
     transforms = []
     for part in spec.split("+"):
-        match = re.fullmatch(r"([a-z]+)(?::([0-9.]+))?", part)
+        match = re.fullmatch(r"([a-z]+)(?:@([^@:+]+))?(?::([0-9.]+))?", part)
         if not match or match[1] not in SHORT_NAMES:
             names = ", ".join(SHORT_NAMES)
             raise InputError(
                 f"language {spec!r}: {part!r} is none of {names} (as in trans+inv or trans:0.5), nor a .yaml"
             )
-        strength = {} if match[2] is None else {"strength": _number(match[2], spec)}
-        transforms.append({"kind": SHORT_NAMES[match[1]].model_fields["kind"].default, **strength})
-    return parse(Language, {"name": spec.replace(":", "="), "transforms": transforms}, f"language {spec!r}")
+        kind, option = SHORT_NAMES[match[1]]
+        given: dict[str, Any] = {"kind": kind.model_fields["kind"].default}
+        if match[2] is not None:
+            given[option] = int(match[2]) if match[2].isdigit() else match[2]
+        if match[3] is not None:
+            given["strength"] = _number(match[3], spec)
+        transforms.append(given)
+    name = spec.replace(":", "=").replace("@", "-")
+    return parse(Language, {"name": name, "transforms": transforms}, f"language {spec!r}")
 
 
 def _number(text: str, spec: str) -> float:

@@ -8,6 +8,7 @@ splittable pseudorandom number generators", OOPSLA, figure 16), applied once per
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,13 @@ def random_bits(key: int, *counters: Integers) -> NDArray[np.uint64]:
 def uniform(key: int, *counters: Integers) -> NDArray[np.float64]:
     """Uniform numbers in [0, 1) with 53 bits, one for each element of ``counters``."""
     return (random_bits(key, *counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def uniform_of_keys(keys: Sequence[int]) -> NDArray[np.float64]:
+    """``uniform(key)`` of each key, at once: [keys]."""
+    with np.errstate(over="ignore"):
+        bits = _mix(np.asarray(keys, dtype=np.uint64) + GOLDEN)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def permutation(key: int, size: int) -> NDArray[np.int64]:

@@ -11,9 +11,19 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import PARENT, Language, parse_language
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
+from tests.annotated import annotated
 from tests.test_rewrite import sentences
 
 NAMES = ["+".join(names) for size in (1, 2, 3) for names in itertools.permutations(["trans", "inv", "perm"], size)]
+
+TREE = "he/PRON/nsubj/2 saw/VERB/root/0 her/PRON/obj/2 ./PUNCT/punct/2"
+
+
+def steps(*kinds, **options):
+    """A language of these kinds, the last one with options."""
+    *first, last = kinds
+    return {"name": "x", "transforms": [*({"kind": kind} for kind in first), {"kind": last, **options}]}
+
 
 CASES = [  # language spec, sentence, derived sentence, origin
     ("inv", "he saw her .", "her saw he .", [2, 1, 0, 3]),
@@ -27,18 +37,49 @@ CASES = [  # language spec, sentence, derived sentence, origin
     ("inv+trans", "the cat .", "цат тхе Ѣ", [1, 0, 2]),
     ("inv:0", "the cat .", "the cat .", [0, 1, 2]),
     ("parent", "the cat .", "the cat .", [0, 1, 2]),
+    ("trans@hangul", "ab", "걡걢", [0]),
+    ("inv@2", "a b c d e .", "b a d c e .", [1, 0, 3, 2, 4, 5]),
     ({"name": "x", "transforms": [{"kind": "invert", "keep_final_punctuation": False}]}, "a b .", ". b a", [2, 1, 0]),
     ({"name": "x", "transforms": [{"kind": "transliterate", "script": "hangul"}]}, "ab", "걡걢", [0]),
+    (steps("invert", chunk=2), "a b c d e .", "b a d c e .", [1, 0, 3, 2, 4, 5]),
+    (steps("invert", chunk=3), "a b . c d e f .", "b a . e d c f .", [1, 0, 2, 5, 4, 3, 6, 7]),
+    (steps("invert", chunk=3, keep_final_punctuation=False), "a b . c d e", ". b a e d c", [2, 1, 0, 5, 4, 3]),
+    (steps("invert", chunk=9), "a b c .", "c b a .", [2, 1, 0, 3]),
+    (steps("permute", window=2, strength=0.0), "a b c .", "a b c .", [0, 1, 2, 3]),
+    (steps("typology", order="SOV"), TREE, "he her saw .", [0, 2, 1, 3]),
+    (steps("mark", case={"obj": "o"}), TREE, "he saw her·o .", [0, 1, 2, 3]),
+    (steps("mark", case={"obj": "o"}, as_words=True), TREE, "he saw her o .", [0, 1, 2, -1, 3]),
+    (steps("mark", drop=["pronouns"]), TREE, "saw her .", [1, 2, 3]),
+    (steps("code_switch"), "the cat .", "the cat .", [0, 1, 2]),
+    (steps("transliterate", "code_switch", probability=1.0, cap=1.0), "the cat .", "the cat .", [0, 1, 2]),
+    ("trans+switch:0+inv", "the cat .", "цат тхе Ѣ", [1, 0, 2]),
 ]
 
 
 @pytest.mark.parametrize(("spec", "before", "after", "origin"), CASES, ids=lambda v: str(v)[:20])
 def test_cases(spec, before, after, origin):
     language = parse_language(spec)
-    corpus = Corpus.of_words([before.split()])
+    corpus = annotated(before) if "/" in before else Corpus.of_words([before.split()])
     rewrite = language.rewrite(corpus)
     assert rewrite.apply(corpus).texts() == [after]
     assert rewrite.origin.tolist() == origin
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 50])
+@pytest.mark.parametrize("kind", ["invert", "permute"])
+def test_pieces_stay_where_they_are_and_come_back(kind, size):
+    """Every k words move among themselves; a window longer than the sentence is the sentence."""
+    corpus = Corpus.of_words([[f"w{j}" for j in range(n)] for n in (0, 1, 7, 12, 30)] * 20)
+    option = {"chunk": size} if kind == "invert" else {"window": size}
+    language = parse_language(steps(kind, keep_final_punctuation=False, **option))
+    rewrite = language.rewrite(corpus)
+    assert (rewrite.origin // size == corpus.position // size).all()
+    assert language.invert(rewrite.apply(corpus)).texts() == corpus.texts()
+    whole = parse_language(steps(kind, keep_final_punctuation=False)).rewrite(corpus)
+    assert (size == 50) == (rewrite.origin.tolist() == whole.origin.tolist())
+    if kind == "permute" and size == 3:  # each of the 6 orders of three words
+        windows = rewrite.origin[corpus.offsets[4] :][:30].reshape(-1, 3) % 3
+        assert len(np.unique(windows, axis=0)) > 3
 
 
 @settings(max_examples=60)
@@ -153,6 +194,10 @@ def test_seeds_and_strengths_make_other_languages():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
+        (steps("invert", chunk=1), "chunk: 1"),
+        (steps("permute", window=0), "window: 0"),
+        (steps("permute", chunk=3), "unknown key"),
+        (steps("transliterate", by="word"), "by"),
         ("trnas", "'trnas' is none of trans, inv, perm"),
         ("trans+", "'' is none of trans, inv, perm"),
         ("trans:1.5", "strength"),

@@ -8,7 +8,7 @@ from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.subwords import Subwords, starts_word
-from synthlang.vocabulary import train_vocabulary
+from synthlang.vocabulary import encode_corpus, train_vocabulary
 
 TOKENS = {"name": "t", "transforms": [{"kind": "invert", "unit": "token", "keep_final_punctuation": False}]}
 
@@ -50,6 +50,29 @@ def test_the_final_mark_is_a_token_too(source, vocabulary):
         assert text.endswith((".", "?", "!"))
         found = ids[derived.offsets[row] : derived.offsets[row + 1]].tolist()
         assert found == [*expected[:-1][::-1], expected[-1]]
+    assert [s.words for s in language.invert(derived)] == [s.words for s in batch]
+
+
+@pytest.mark.parametrize("options", [{}, {"order": "frequent"}, {"by": "token"}, {"by": "token", "order": "frequent"}])
+@pytest.mark.parametrize("strength", [0.4, 1.0])
+def test_transliterated_tokens_move_by_the_size_of_the_vocabulary(source, vocabulary, options, strength):
+    """The share of ids that ALIGN-MLM's table 7 varies: each id is moved everywhere or nowhere."""
+    step = {"kind": "transliterate", "unit": "token", "strength": strength, **options}
+    language = bind_language(parse_language({"name": "t", "transforms": [step]}), source, vocabulary)
+    batch = next(source.batches("train"))
+    derived = language.derive(batch)
+    before = encode_corpus(vocabulary.parent, batch).ids
+    after = language.encode(derived, vocabulary).ids
+    moved = after != before
+    assert (after[moved] == before[moved] + vocabulary.size).all()
+    chosen, stays = set(before[moved].tolist()), set(before[~moved].tolist())
+    assert chosen.isdisjoint(stays)
+    if strength == 1.0:
+        assert moved.all()
+    elif options.get("by") == "token":
+        assert moved.mean() == pytest.approx(strength, abs=0.08)
+    else:
+        assert len(chosen) / len(chosen | stays) == pytest.approx(strength, abs=0.1)
     assert [s.words for s in language.invert(derived)] == [s.words for s in batch]
 
 

@@ -7,16 +7,38 @@ from typing import Annotated
 from pydantic import Field
 
 from synthlang.transforms.base import Transform
+from synthlang.transforms.code_switch import CodeSwitch
 from synthlang.transforms.invert import Invert
+from synthlang.transforms.mark import AfterVerb, Mark
 from synthlang.transforms.permute import Permute
+from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
+from synthlang.transforms.typology import Typology
 
-AnyTransform = Annotated[Transliterate | Invert | Permute, Field(discriminator="kind")]
+AnyTransform = Annotated[
+    Transliterate | Invert | Permute | Reorder | Typology | Mark | CodeSwitch, Field(discriminator="kind")
+]
 
-SHORT_NAMES: dict[str, type[Transliterate] | type[Invert] | type[Permute]] = {
-    "trans": Transliterate,
-    "inv": Invert,
-    "perm": Permute,
+# the option that a name may give after @: reorder@ga, typology@SOV, perm@3
+SHORT_NAMES: dict[str, tuple[type[Transform], str]] = {
+    "trans": (Transliterate, "script"),
+    "inv": (Invert, "chunk"),
+    "perm": (Permute, "window"),
+    "reorder": (Reorder, "model"),
+    "typology": (Typology, "order"),
+    "switch": (CodeSwitch, "dictionary"),
 }
 
-__all__ = ["SHORT_NAMES", "AnyTransform", "Invert", "Permute", "Transform", "Transliterate"]
+__all__ = [
+    "SHORT_NAMES",
+    "AfterVerb",
+    "AnyTransform",
+    "CodeSwitch",
+    "Invert",
+    "Mark",
+    "Permute",
+    "Reorder",
+    "Transform",
+    "Transliterate",
+    "Typology",
+]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from synthlang.config import StrictModel
-from synthlang.corpus import Corpus
+from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
@@ -25,15 +25,15 @@ _MARKS |= {s.encode_token(SPACE + mark) for s in SCRIPTS.values() for mark in FI
 
 
 class Transform(StrictModel):
-    """A transform; ``strength`` is its dial from 0 (identity) to 1 (full).
-
-    requires       columns it reads besides the forms
-    """
-
-    requires: ClassVar[tuple[str, ...]] = ()
+    """A transform; ``strength`` is its dial from 0 (identity) to 1 (full)."""
 
     kind: str
     strength: float = Field(default=1.0, ge=0.0, le=1.0)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The columns it reads besides the forms; a subclass may also give a ClassVar."""
+        return ()
 
     @property
     def invertible(self) -> bool:
@@ -98,6 +98,28 @@ class Reordering(Transform):
 def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bool_]:
     """[sentences] a share ``strength`` of them, by their ids; a larger share holds every smaller one."""
     return uniform(key_of("sentence", key), corpus.ids) < strength
+
+
+def parent_words(corpus: Corpus) -> Column:
+    """The parent's word of each word, ``_`` for an inserted one; of a corpus that is none of a language, its words."""
+    return corpus.columns.get("parent", corpus.form)
+
+
+def check_columns(corpus: Corpus, transform: Transform) -> None:
+    """Raise InputError if the corpus lacks a column that the transform reads."""
+    missing = [name for name in transform.requires if name not in corpus.columns]
+    if missing and len(corpus):
+        columns = ", ".join(name for name in corpus.columns if name != "parent")
+        raise InputError(f"{transform.kind} needs the column {missing[0]!r}; the corpus has {columns}")
+
+
+def cut_segments(segments: NDArray[np.int64], size: int | None) -> NDArray[np.int64]:
+    """The segments [words] cut into consecutive pieces of ``size`` words, the last one shorter; None: as they are."""
+    if size is None or not len(segments):
+        return segments
+    starts = np.flatnonzero(np.diff(segments, prepend=-1))
+    within = np.arange(len(segments), dtype=np.int64) - starts[segments]
+    return np.asarray(np.cumsum(within % size == 0) - 1, dtype=np.int64)
 
 
 def segment_of_word(corpus: Corpus, split_at_marks: bool) -> NDArray[np.int64]:

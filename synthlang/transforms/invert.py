@@ -6,19 +6,25 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from synthlang.corpus import Corpus
-from synthlang.transforms.base import Reordering
+from synthlang.transforms.base import Reordering, cut_segments
 
 
 class Invert(Reordering):
-    """Reverse the words: ``he saw her .`` → ``her saw he .`` (origin 2 1 0 3)."""
+    """Reverse the words: ``he saw her .`` → ``her saw he .`` (origin 2 1 0 3).
+
+    With ``chunk`` k each k consecutive words are reversed by themselves: ``a b c d e`` → ``b a d c e`` for k = 2.
+    """
 
     kind: Literal["invert"] = "invert"
+    chunk: int | None = Field(default=None, ge=2)
 
     def order(self, corpus: Corpus, segments: NDArray[np.int64], key: int) -> NDArray[np.int64]:
         """Row i of a segment [a, b) comes from row a + b − 1 − i."""
         del corpus, key  # inversion is not random
+        segments = cut_segments(segments, self.chunk)
         if not len(segments):
             return segments
         starts = np.flatnonzero(np.diff(segments, prepend=-1))

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
 
-from pydantic import field_validator
+import numpy as np
+from pydantic import Field, PrivateAttr, field_validator
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import Column, Corpus
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
-from synthlang.rng import key_of, uniform
-from synthlang.scripts import SCRIPTS
-from synthlang.transforms.base import Transform
+from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS, Script
+from synthlang.transforms.base import Transform, parent_words
+from synthlang.transforms.word_types import hash_limit, most_frequent, read_types, type_hashes
 
 
 class Transliterate(Transform):
-    """Write a share ``strength`` of the word types in ``script``: ``the cat`` → ``тхе цат``.
+    """Write a share ``strength`` of the words in ``script``: ``the cat`` → ``тхе цат``.
 
-    A type is chosen by a hash of its form, so the choice is the same in every text and grows
-    with the strength. As ids, every token of a chosen word moves by V (see vocabulary.py).
+    unit     what is changed: words, or the tokens of a vocabulary (see subwords.py)
+    by       what the share counts: word ``type`` or ``token`` (running words of the training text)
+    order    which types come first: drawn ``uniform``\\ ly by a hash of the form, or the most ``frequent``
+    types    a file that lists the types the share is of; the others stay. None: all
+
+    A type is the parent's word, so the choice is the same in every text, whatever other transforms do,
+    and grows with the strength. As ids, every token of a chosen word moves by V (see vocabulary.py).
     """
 
     kind: Literal["transliterate"] = "transliterate"
     script: str = "cyrillic"
+    unit: Literal["word", "token"] = "word"
+    by: Literal["type", "token"] = "type"
+    order: Literal["uniform", "frequent"] = "uniform"
+    types: Path | None = Field(default=None)
+    _listed: frozenset[str] | None = PrivateAttr(default=None)
+    _counts: Mapping[str, int] | None = PrivateAttr(default=None)
+    _limits: dict[int, float] = PrivateAttr(default_factory=dict)
+    _frequent: frozenset[str] = PrivateAttr(default=frozenset())
 
     @field_validator("script")
     @classmethod
@@ -30,25 +48,109 @@ class Transliterate(Transform):
             raise ValueError(f"must be one of {', '.join(SCRIPTS)}")
         return value
 
-    def chosen(self, form: str, key: int) -> bool:
-        """Whether the words of this form are transliterated."""
-        return self.strength >= 1.0 or bool(uniform(key_of("type", key, form))[0] < self.strength)
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep the listed words: the file is read once, so what runs is what the fingerprint says."""
+        del context
+        self._listed = None if self.types is None else read_types(self.types)
+
+    def identity(self) -> dict[str, Any]:
+        """The settings, the list by its words."""
+        words = None if self._listed is None else fingerprint("types", words=sorted(self._listed))
+        return {**super().identity(), "types": words}
+
+    @property
+    def needs_counts(self) -> bool:
+        """Whether the choice depends on how often words occur."""
+        return 0.0 < self.strength < 1.0 and (self.by == "token" or self.order == "frequent")
+
+    def bind(self, counts: Mapping[str, int]) -> Self:
+        """The transform that knows how often each word occurs in the training text."""
+        bound = self.model_copy()
+        if self.needs_counts:
+            bound._counts, bound._limits = counts, {}
+            if self.order == "frequent":
+                bound._frequent = most_frequent(counts, self._candidates(counts), self.strength, self.by == "token")
+        return bound
+
+    def _candidates(self, counts: Mapping[str, int]) -> frozenset[str]:
+        return frozenset(counts) if self._listed is None else self._listed
+
+    def chosen(self, forms: Sequence[str], key: int) -> list[bool]:
+        """For each of the parent's words whether it is transliterated."""
+        listed = self._listed
+        if self.needs_counts and self.order == "frequent":
+            frequent = self._frequent
+            return [form in frequent for form in forms]
+        if self.strength >= 1.0:
+            return [True] * len(forms) if listed is None else [form in listed for form in forms]
+        below = (type_hashes(key, forms) < self._limit(key)).tolist()
+        return below if listed is None else [b and form in listed for b, form in zip(below, forms, strict=True)]
+
+    def _limit(self, key: int) -> float:
+        """The hash below which a type is chosen."""
+        if not self.needs_counts:
+            return self.strength
+        if key not in self._limits:
+            assert self._counts is not None
+            self._limits[key] = hash_limit(self._counts, self._candidates(self._counts), self.strength, key)
+        return self._limits[key]
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         """Change the forms of the chosen types; the order stays."""
-        script = SCRIPTS[self.script]
+        if self.needs_counts and self._counts is None:
+            raise InputError(
+                f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text; "
+                "bind the language to its source (bind_language)"
+            )
+        identity = Rewrite.identity(corpus)
+        write = self._tokens if self.unit == "token" else self._words
+        return Rewrite(identity.offsets, identity.origin, write(corpus, SCRIPTS[self.script], key))
+
+    def _tokens(self, corpus: Corpus, script: Script, key: int) -> Column:
+        """The tokens with the chosen ones in the script; no token has a letter of one before."""
         names = corpus.form.names or ()
-        chosen = [self.chosen(name, key) for name in names]
+        chosen = self.chosen(names, key)
+        return corpus.form.map_names(script.encode_token(n) if c else n for n, c in zip(names, chosen, strict=True))
+
+    def _words(self, corpus: Corpus, script: Script, key: int) -> Column:
+        """The forms with those of the chosen types in the script."""
+        form, parent = corpus.form, parent_words(corpus)
+        names, parents = form.names or (), parent.names or ()
+        if names is not parents or not np.array_equal(form.codes, parent.codes):
+            # earlier transforms changed or inserted words: one name for each pair of a form and its parent
+            pairs, codes = np.unique(form.codes.astype(np.int64) * len(parents) + parent.codes, return_inverse=True)
+            names, parents = (
+                tuple(names[i] for i in (pairs // max(len(parents), 1)).tolist()),
+                tuple(parents[i] for i in (pairs % max(len(parents), 1)).tolist()),
+            )
+            form = Column(codes.astype(np.int32), names)
+            # an inserted word is a type of its own
+            parents = tuple(name if parent == "_" else parent for name, parent in zip(names, parents, strict=True))
+        chosen = self.chosen(parents, key)
         # a word that stays must not look like one that was changed
         script.check_absent(name for name, is_chosen in zip(names, chosen, strict=True) if not is_chosen)
-        forms = [script.encode(name) if is_chosen else name for name, is_chosen in zip(names, chosen, strict=True)]
-        identity = Rewrite.identity(corpus)
-        return Rewrite(identity.offsets, identity.origin, corpus.form.map_names(forms))
+        written = iter(_encode_all(script, [name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]))
+        forms = [next(written) if is_chosen else name for name, is_chosen in zip(names, chosen, strict=True)]
+        if names is corpus.form.names:
+            return form.map_names(forms)
+        unique = Column.of(forms)  # a form may have had several parents
+        return Column(unique.codes[form.codes], unique.names)
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
         """Write every word of the script in the parent's letters again."""
         del key  # the script itself tells which words were changed
         script = SCRIPTS[self.script]
         identity = Rewrite.identity(corpus)
-        forms = [script.decode(name) for name in corpus.form.names or ()]
+        decode = script.decode_token if self.unit == "token" else script.decode
+        forms = [decode(name) for name in corpus.form.names or ()]
         return Rewrite(identity.offsets, identity.origin, corpus.form.map_names(forms))
+
+
+def _encode_all(script: Script, words: Sequence[str]) -> list[str]:
+    """``script.encode`` of each word, at once: a text has few letters and many words."""
+    end = "\n"  # in no word
+    text = end.join(words)
+    if not words or any(token in text for token in SPECIAL_TOKENS):  # which stay as they are
+        return [script.encode(word) for word in words]
+    written = text.encode("utf-8").decode("latin-1").translate(dict(enumerate(script.letters)))
+    return written.split(script.letters[ord(end)])

@@ -1,0 +1,127 @@
+"""What the commands about order models do: fit, import, show, evaluate, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.files import atomic_file
+from synthlang.order.card import card
+from synthlang.order.closeness import ENOUGH, closeness
+from synthlang.order.evaluate import evaluate
+from synthlang.order.fit import L2, MOST_ITEMS_TO_FIT, fit
+from synthlang.order.labels import Scheme
+from synthlang.order.model import OrderModel, import_orm, load_model
+from synthlang.order.show import show
+from synthlang.order.training import read_treebank
+from synthlang.progress import Report, silent
+from synthlang.sources import open_source
+from synthlang.transforms.reorder import Reorder
+
+ENDINGS = (".json", ".json.gz")
+
+
+def order_fit(
+    treebank: str,
+    out: Path,
+    train: Sequence[str] = ("train",),
+    held_out: Sequence[str] = ("test",),
+    choose_on: Sequence[str] = (),
+    l2: Sequence[float] = (L2,),
+    name: str = "",
+    labels: Scheme = "ud2",
+    most_items: int = MOST_ITEMS_TO_FIT,
+    title: str = "",
+    licence: str = "",
+    attribution: str = "",
+    command: str = "",
+    report: Report = silent,
+) -> OrderModel:
+    """Fit a model to splits of a treebank (a source such as ``conllu:DIR``) and write it to ``out``.
+
+    Scores on the ``held_out`` splits go into the file; of several ``l2`` the best on ``choose_on`` is taken.
+    With the ``command`` that was given, a card in Markdown is written beside it.
+    """
+    _check_out(out)
+    source = open_source(treebank)
+    splits = {"train": list(train), "held_out": list(held_out), "choose_on": list(choose_on)}
+    twice = set(train) & {*held_out, *choose_on}
+    if twice:
+        raise InputError(f"the split {sorted(twice)[0]} cannot both be learnt from and be held out")
+    read = {use: read_treebank(source, names, treebank) if names else None for use, names in splits.items()}
+    training = read["train"]
+    if training is None:
+        raise InputError("name at least one split to learn from")
+    about = {"treebank": title, "licence": licence, "attribution": attribution}
+    name = name or out.name.split(".")[0]
+    model = fit(training, name, l2, read["choose_on"], most_items, labels, report=report, about=about)
+    notes: dict[str, Any] = {**model.fit, "splits": splits, "source": source.fingerprint}
+    held = read["held_out"]
+    if held is not None:
+        notes["held_out"] = evaluate(model, held, training, labels="faithful")
+    model = model.model_copy(update={"fit": notes})
+    model.save(out)
+    if command:
+        with atomic_file(out.with_name(f"{out.name.split('.')[0]}.md"), "w") as handle:
+            handle.write(card(model, command))
+    return model
+
+
+def order_import(
+    noun: Path, verb: Path, out: Path, name: str, labels: Scheme = "ud1", licence: str = "", attribution: str = ""
+) -> OrderModel:
+    """Write the model of a released pair of files (``fr@N.orm``, ``fr@V.orm``) to ``out``."""
+    _check_out(out)
+    model = import_orm(noun, verb, name, labels, licence=licence, attribution=attribution)
+    model.save(out)
+    return model
+
+
+def order_show(
+    model: str,
+    conllu: Path,
+    sentence: str,
+    node: int,
+    labels: str = "faithful",
+    substrate: str | None = None,
+    substrate_weight: float = 0.05,
+    temperature: float = 1.0,
+    corpus_labels: Scheme = "ud2",
+) -> dict[str, Any]:
+    """The whole distribution of one node: see ``show``."""
+    return show(model, conllu, sentence, node, labels, substrate, substrate_weight, temperature, corpus_labels)
+
+
+def order_evaluate(
+    model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
+) -> dict[str, Any]:
+    """Scores of a model on splits of a treebank; with ``train`` also those of the direction baseline."""
+    source = open_source(treebank)
+    training = read_treebank(source, train, treebank) if train else None
+    return evaluate(load_model(model), read_treebank(source, held_out, treebank), training, labels=labels)
+
+
+def order_compare(
+    parent: str,
+    target: str,
+    model: str,
+    parent_split: str = "test",
+    target_split: str = "test",
+    key: int = 0,
+    enough: int = ENOUGH,
+    **more: Any,
+) -> dict[str, Any]:
+    """Whether the ``parent`` treebank reordered by a model is closer to the ``target`` one: see ``closeness``."""
+    batches: list[list[Corpus]] = []
+    for name, split in ((parent, parent_split), (target, target_split)):
+        batches.append([read_treebank(open_source(name), (split,), name)])
+    return closeness(batches[0], batches[1], Reorder(model=model, **more), key, enough)
+
+
+def _check_out(out: Path) -> None:
+    """InputError before any work if the name does not say what the file is."""
+    if not out.name.endswith(ENDINGS):
+        raise InputError(f"the file of an order model ends in {' or '.join(ENDINGS)}", out)

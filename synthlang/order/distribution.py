@@ -1,0 +1,173 @@
+"""The exact distribution over all orders of a node's items, and orders drawn from it.
+
+    p(order) = exp(w · f(order) / T) / Σ over all n! orders,   w = (1 − m) · superstrate + m · substrate
+
+(Wang & Eisner 2016, equation 1 and section 6). Sums of weights are exact (``tables.grid_of``), so
+nothing here depends on which nodes stand together in a batch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, reduce
+from math import factorial
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.errors import InputError
+from synthlang.order.items import Item, NodeClass
+from synthlang.order.labels import Scheme, convert
+from synthlang.order.model import OrderModel, load_model
+from synthlang.order.nodes import Nodes
+from synthlang.order.permutations import all_orders
+from synthlang.order.tables import Tables, grid_of
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LARGE_CHUNK, CHUNK = 4_000_000, 100_000  # orders at a time: sums that need a third of the memory; all of them
+
+
+@dataclass(frozen=True)
+class ClassDistribution:
+    """The orders of one class of nodes: ``parts`` are (tables, the label scheme they know or None for as it is)."""
+
+    node: NodeClass
+    parts: tuple[tuple[Tables, Scheme | None], ...]
+    corpus_labels: Scheme
+    _latest: dict[tuple[Item, ...], list[tuple[Ints, Ints]]] = field(default_factory=dict, repr=False, compare=False)
+
+    def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
+        """w · f of every order, [rows, n!], a few rows of ``types`` [nodes, n] at a time: (which rows, scores)."""
+        codes = self._codes(names)
+        orders = factorial(types.shape[1])
+        many, few = max(1, LARGE_CHUNK // orders), max(1, CHUNK // orders)
+        for start in range(0, len(types), many):
+            part = types[start : start + many]
+            sums = reduce(add, (t.summands(part, c) for (t, _), c in zip(self.parts, codes, strict=True)))
+            for first in range(0, len(part), few):
+                rows = slice(first, min(first + few, len(part)))
+                yield slice(start + rows.start, start + rows.stop), sums.scores(rows)
+
+    def _codes(self, names: tuple[Item, ...]) -> list[tuple[Ints, Ints]]:
+        """Where the items are in the tables of each part; the groups of a batch share their names."""
+        if names not in self._latest:
+            self._latest.clear()
+            self._latest[names] = [tables.codes(self.looked_up(names, scheme)) for tables, scheme in self.parts]
+        return self._latest[names]
+
+    def looked_up(self, names: tuple[Item, ...], scheme: Scheme | None) -> list[Item]:
+        """The items as a model of that scheme knows them; None: as they stand."""
+        return [item if scheme is None else convert(item, self.corpus_labels, scheme, self.node) for item in names]
+
+    def probabilities(self, nodes: Nodes, temperature: float = 1.0) -> Floats:
+        """[nodes, n!] the probability of each order of the canonical items, in the order of ``all_orders``."""
+        result = np.empty((len(nodes), factorial(nodes.types.shape[1])))
+        for rows, scores in self.log_scores(nodes.types, nodes.names):
+            weights = _relative(scores, temperature)
+            result[rows] = weights / weights.sum(axis=1, keepdims=True)
+        return result
+
+    def log_likelihood(self, nodes: Nodes, order: Ints) -> Floats:
+        """[nodes] log p of an order of each, a row of ``all_orders``."""
+        result = np.empty(len(nodes))
+        for rows, scores in self.log_scores(nodes.types, nodes.names):
+            most = scores.max(axis=1)
+            log_z = most + np.log(np.exp(scores - most[:, None]).sum(axis=1))
+            result[rows] = scores[np.arange(len(scores)), order[rows]] - log_z
+        return result
+
+    def sample(self, nodes: Nodes, u: Floats, temperature: float = 1.0) -> Ints:
+        """[nodes] an order for each: the first whose cumulated probability exceeds ``u`` [nodes] in [0, 1)."""
+        types, which = nodes.distinct()
+        by_type = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[by_type], np.arange(len(types) + 1))
+        result = np.empty(len(nodes), np.int64)
+        for rows, scores in self.log_scores(types, nodes.names):
+            cumulated = np.cumsum(_relative(scores, temperature), axis=1)
+            members = by_type[bounds[rows.start] : bounds[rows.stop]]
+            row = which[members] - rows.start
+            result[members] = _first_above(cumulated, row, u[members] * cumulated[row, -1])
+        return result
+
+    def best(self, nodes: Nodes) -> Ints:
+        """[nodes] the most probable order; of equal ones the one that is first in source order."""
+        result = np.empty(len(nodes), np.int64)
+        orders = all_orders(nodes.types.shape[1]).orders
+        n = orders.shape[1]
+        place_value = n ** np.arange(n - 1, -1, -1)
+        for rows, scores in self.log_scores(nodes.types, nodes.names):
+            tied = scores == scores.max(axis=1, keepdims=True)
+            row, order = np.nonzero(tied)
+            source = np.take_along_axis(nodes.source[rows][row], orders[order], axis=1) @ place_value
+            first = np.lexsort((source, row))
+            starts = np.searchsorted(row[first], np.arange(len(scores)))
+            result[rows] = order[first[starts]]
+        return result
+
+
+def _relative(scores: Floats, temperature: float) -> Floats:
+    """exp of the scores less the greatest of their row: in (0, 1], no overflow."""
+    scores -= scores.max(axis=1, keepdims=True)
+    if temperature != 1.0:
+        scores /= temperature
+    return np.exp(scores, out=scores)
+
+
+def _first_above(cumulated: Floats, row: Ints, target: Floats) -> Ints:
+    """For each target the first column of its row whose value exceeds it: a binary search."""
+    low = np.zeros(len(row), np.int64)
+    high = np.full(len(row), cumulated.shape[1] - 1)
+    while (low < high).any():
+        middle = (low + high) // 2
+        above = cumulated[row, middle] > target
+        low, high = np.where(above, low, middle + 1), np.where(above, middle, high)
+    return low
+
+
+def distribution(
+    model: OrderModel,
+    substrate: OrderModel | None = None,
+    substrate_weight: float = 0.05,
+    labels: str = "mapped",
+    corpus_labels: Scheme = "ud2",
+) -> dict[NodeClass, ClassDistribution]:
+    """The distributions of the classes that the model has weights for.
+
+    ``labels``: ``mapped`` looks an item up under the label that the model's scheme has for it,
+    ``faithful`` under the label as it stands.
+    """
+    for value, known in ((labels, ("mapped", "faithful")), (corpus_labels, ("ud1", "ud2"))):
+        if value not in known:
+            raise InputError(f"the labels {value!r} must be {known[0]} or {known[1]}")
+    mix = [(model, 1.0)] if substrate is None else [(model, 1.0 - substrate_weight), (substrate, substrate_weight)]
+    result = {}
+    for node in model.classes:
+        parts: dict[Scheme | None, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+        for m, factor in mix:
+            part = parts[m.labels if labels == "mapped" else None]
+            for feature, weight in m.weights.get(node, {}).items():
+                part[feature] += factor * weight
+        grid = grid_of(parts.values())
+        tables = [(Tables.of(weights, grid), scheme) for scheme, weights in parts.items()]
+        result[node] = ClassDistribution(node, tuple(tables), corpus_labels)
+    return result
+
+
+@lru_cache(maxsize=4)
+def _shared(
+    model: str, substrate: str | None, contents: tuple[str, str | None], weight: float, labels: str, scheme: Scheme
+) -> dict[NodeClass, ClassDistribution]:
+    del contents  # part of the key: a file that changed is another model
+    return distribution(load_model(model), load_model(substrate) if substrate else None, weight, labels, scheme)
+
+
+def shared_distribution(
+    model: str, substrate: str | None, weight: float, labels: str, scheme: Scheme
+) -> dict[NodeClass, ClassDistribution]:
+    """``distribution`` of models by name, built once a process."""
+    contents = (load_model(model).content, load_model(substrate).content if substrate else None)
+    return _shared(model, substrate, contents, weight, labels, scheme)

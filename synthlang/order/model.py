@@ -1,0 +1,198 @@
+"""An order model as a file, and how one is named: a shipped model's name or a path.
+
+The file is JSON (or JSON in gzip, ``.json.gz``): format, name, label scheme, the weights of the
+two classes of nodes by feature name, and where they come from. See docs/order-models.md.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from synthlang.config import StrictModel, parse
+from synthlang.errors import InputError
+from synthlang.files import atomic_file, read_lines
+from synthlang.fingerprint import fingerprint, sha256_file
+from synthlang.order.items import CLASSES, NodeClass, parse_feature
+from synthlang.order.labels import Scheme
+
+FORMAT = 1
+SHIPPED = Path(__file__).parent / "models"
+ENDING = ".json.gz"
+LARGEST = 1e6  # sums of weights stay exact
+MOST_NAMES = 1500  # item names of a view: a matrix of them must fit in memory
+
+
+class OrderModel(StrictModel):
+    """Weights of a language's orders; a feature that is not there weighs 0.
+
+    name          what people call it
+    labels        the label scheme of its features: ``ud1`` or ``ud2``
+    weights       {N or V: {feature: weight}}; a class that is not there keeps its order
+    treebank licence attribution    where the weights come from
+    fit           how they were fitted and how well they do: JSON, for people
+    fingerprint   of labels and weights, all that an order depends on; checked if it is there
+    """
+
+    kind: Literal["order-model"] = "order-model"
+    format: Literal[1] = 1
+    name: str = Field(default="", max_length=200)
+    labels: Scheme = "ud2"
+    treebank: str = ""
+    licence: str = ""
+    attribution: str = ""
+    fit: dict[str, Any] = Field(default={})
+    fingerprint: str | None = None
+    weights: dict[NodeClass, dict[str, float]]
+
+    @model_validator(mode="after")
+    def _checked(self) -> OrderModel:
+        for node, weights in self.weights.items():
+            names: set[str] = set()
+            for feature, weight in weights.items():
+                if abs(weight) >= LARGEST:
+                    raise ValueError(f"weights.{node}: feature {feature!r}: the weight {weight!r} must be below 1e6")
+                try:
+                    names.update(parse_feature(feature).tokens)
+                except ValueError as error:
+                    raise ValueError(f"weights.{node}: feature {feature!r}: {error}") from None
+            if len(names) > MOST_NAMES:
+                raise ValueError(f"weights.{node}: {len(names)} different item names; at most {MOST_NAMES} are allowed")
+        return self
+
+    @cached_property
+    def content(self) -> str:
+        """The fingerprint of what orders depend on: the labels and the weights that are not zero."""
+        weights = {c: {f: w for f, w in self.weights[c].items() if w} for c in CLASSES if c in self.weights}
+        return fingerprint("order-model", format=FORMAT, labels=self.labels, weights=weights)
+
+    @property
+    def classes(self) -> tuple[NodeClass, ...]:
+        """The classes of nodes that have weights."""
+        return tuple(c for c in CLASSES if c in self.weights)
+
+    def save(self, path: Path) -> None:
+        """Write the file, gzipped if the name says so: the same bytes for the same model."""
+        data = {**self.model_dump(mode="json"), "fingerprint": self.content}
+        text = json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+        raw = text.encode("utf-8")
+        with atomic_file(path) as handle:
+            handle.write(gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw)
+
+
+def read_model(path: Path) -> OrderModel:
+    """Read a model file; anything wrong with it is one InputError."""
+    data = _read_json(path)
+    if not isinstance(data, dict) or data.get("kind") != "order-model":
+        raise InputError('is no order model: it must be a JSON object with "kind": "order-model"', path)
+    if data.get("format") != FORMAT:
+        raise InputError(f"is of format {data.get('format')!r}; this version reads format {FORMAT}", path)
+    model = parse(OrderModel, data, path)
+    if model.fingerprint not in (None, model.content):
+        raise InputError(
+            "the weights do not agree with the fingerprint in the file, so it is damaged or was edited; get it again, "
+            "or delete its line fingerprint if the change is meant",
+            path,
+        )
+    return model
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+        return json.loads(text, object_pairs_hook=_no_twice)
+    except FileNotFoundError as error:
+        raise InputError("no such file", path) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError("is no whole gzip file; get it again", path) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", path) from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
+    except ValueError as error:
+        raise InputError(str(error), path) from error
+
+
+def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} is given twice")
+    return result
+
+
+def shipped_models() -> tuple[str, ...]:
+    """The names of the models that come with the package."""
+    return tuple(sorted(path.name.removesuffix(ENDING) for path in SHIPPED.glob(f"*{ENDING}")))
+
+
+def find_model(name: str) -> Path:
+    """The file of a shipped model or of a path; InputError names the shipped ones."""
+    if name in shipped_models():
+        return SHIPPED / f"{name}{ENDING}"
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise InputError(f"order model {name!r} is none of {', '.join(shipped_models())}, nor a file")
+    return path
+
+
+def load_model(name: str) -> OrderModel:
+    """The model of that name or path; read once a process as long as the file is the same."""
+    path = find_model(name)
+    try:
+        return _load(path, sha256_file(path))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from error
+
+
+@lru_cache(maxsize=8)
+def _load(path: Path, digest: str) -> OrderModel:
+    del digest  # part of the key of the cache
+    return read_model(path)
+
+
+def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **about: str) -> OrderModel:
+    """A model from the two files of a released one (``fr@N.orm``, ``fr@V.orm``): a feature and its weight a line.
+
+    ``about``: treebank, licence, attribution. InputError has the line of whatever is not as it should be.
+    """
+    weights = {"N": _read_orm(noun), "V": _read_orm(verb)}
+    return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})
+
+
+def _read_orm(path: Path) -> Mapping[str, float]:
+    weights: dict[str, float] = {}
+    for number, line in read_lines(path):
+        feature, space, value = line.partition(" ")
+        if not space:
+            raise InputError("a line must be a feature, a space and its weight", path, number)
+        try:
+            parse_feature(feature)
+        except ValueError as error:
+            raise InputError(f"feature {feature!r}: {error}", path, number) from error
+        if feature in weights:
+            raise InputError(f"feature {feature!r} is given twice", path, number)
+        weights[feature] = _weight(value, path, number)
+    if not weights:
+        raise InputError("holds no weight", path)
+    return weights
+
+
+def _weight(text: str, path: Path, number: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < LARGEST or "_" in text:  # nan and infinity too
+        raise InputError(f"the weight {text!r} must be a number between -1e6 and 1e6", path, number)
+    return value

@@ -1,0 +1,117 @@
+"""The nodes of a batch that an order model can order, grouped by their number of items.
+
+    word 1 he  2 saw  3 the  4 cat        node saw: items he, saw, cat
+    canonical order of its items: the head, then the dependents by (tag, arc), equal ones by position:
+        saw, cat (NOUN, obj), he (PRON, nsubj)
+
+The canonical order depends on the node alone, so that nodes with the same items share one table
+of probabilities and a random number means the same order in every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.corpus import Column, Corpus
+from synthlang.order.items import Item, head_item
+from synthlang.trees import Forest
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes with the same number n of items.
+
+    rows     [nodes, n] the word (row of the batch) of each item, in the canonical order; the first is the head
+    types    [nodes, n] what each item is: index into ``names``
+    source   [nodes, n] which item of the source order each one is
+    names    the items by number
+    """
+
+    rows: Ints
+    types: Ints
+    source: Ints
+    names: tuple[Item, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def head(self) -> Ints:
+        """[nodes] the row of each head."""
+        return self.rows[:, 0]
+
+    def distinct(self) -> tuple[Ints, Ints]:
+        """The different rows of ``types`` and which of them each node has."""
+        return distinct_rows(self.types, len(self.names))
+
+
+def distinct_rows(types: Ints, count: int) -> tuple[Ints, Ints]:
+    """The different rows of a matrix of numbers below ``count``, sorted, and which of them each row is."""
+    n = types.shape[1]
+    if count**n < 2**63:
+        packed = types @ (count ** np.arange(n - 1, -1, -1, dtype=np.int64))
+        _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)
+        return types[first], np.asarray(inverse, dtype=np.int64)
+    rows, inverse = np.unique(types, axis=0, return_inverse=True)
+    return rows, np.asarray(inverse, dtype=np.int64).reshape(-1)
+
+
+def item_count(forest: Forest) -> Ints:
+    """[words] the items of each word's node: its dependents and itself."""
+    return 1 + np.bincount(forest.parent[forest.parent >= 0], minlength=len(forest.parent)).astype(np.int64)
+
+
+def heads_of(corpus: Corpus, classes: Mapping[str, object]) -> NDArray[np.bool_]:
+    """[words] whether the word's tag is a key of ``classes``."""
+    upos = corpus.columns["upos"]
+    return np.asarray([name in classes for name in upos.names or ()] or [False])[upos.codes]
+
+
+def find_nodes(corpus: Corpus, forest: Forest, wanted: NDArray[np.bool_]) -> dict[int, Nodes]:
+    """The nodes of the ``wanted`` [words] heads by their number of items; InputError if a column is missing."""
+    types, own, names = _item_types(corpus)
+    dependents = np.flatnonzero(forest.parent >= 0)
+    dependents = dependents[wanted[forest.parent[dependents]]]
+    heads = np.flatnonzero(wanted)
+    node = np.concatenate([forest.parent[dependents], heads])
+    row = np.concatenate([dependents, heads])
+    order = np.lexsort((row, node))
+    row = row[order]
+    count = item_count(forest)[heads]
+    starts = np.cumsum(count) - count
+    groups = {}
+    for n in np.unique(count).tolist():
+        chosen = np.flatnonzero(count == n)
+        rows = row[starts[chosen][:, None] + np.arange(n)]
+        kinds = np.where(rows == heads[chosen][:, None], -1, types[rows])
+        source = np.argsort(kinds, axis=1, kind="stable").astype(np.int64)
+        rows = np.take_along_axis(rows, source, axis=1)
+        kinds = types[rows]
+        kinds[:, 0] = own[rows[:, 0]]
+        groups[n] = Nodes(rows, kinds, source, names)
+    return groups
+
+
+def _item_types(corpus: Corpus) -> tuple[Ints, Ints, tuple[Item, ...]]:
+    """For each word what it is as a dependent and as a head, [words] each, and the names, sorted."""
+    tag, arc = _names(corpus.columns["upos"]), _names(corpus.columns["deprel"])
+    upos = corpus.columns["upos"].codes.astype(np.int64)
+    pair = upos * max(len(arc), 1) + corpus.columns["deprel"].codes
+    pairs, which = np.unique(pair, return_inverse=True)
+    items = [(tag[p // len(arc)], arc[p % len(arc)]) for p in pairs.tolist()]
+    heads = [head_item(name) for name in tag]
+    names = tuple(sorted({*items, *heads}))
+    index = {item: number for number, item in enumerate(names)}
+    dependent = np.asarray([index[item] for item in items], np.int64)[which]
+    return dependent, np.asarray([index[item] for item in heads], np.int64)[upos], names
+
+
+def _names(column: Column) -> tuple[str, ...]:
+    assert column.names is not None, "upos and deprel are columns of names"
+    return column.names

@@ -1,0 +1,176 @@
+"""All orders of n items and what each contains, as tables that depend on n only.
+
+Items are numbered 0 … n − 1 and item 0 is the head. An order is a row of ``orders``; the rows are
+lexicographic. A sum over what an order contains is
+
+    score(order) = Σ over its first n − 3 items + Σ over its last 4 items + rest
+
+What two items do is known from one of the two parts: from the first if both are in it, or one is
+and the head is; else from the last, which tells the set of the others. So 158 properties of 7 items
+need tables of 840 + 840 columns, not 5,040, and only n-grams over the border are in the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from synthlang.order.items import LONGEST, MOST_ITEMS, SHORTEST, padding
+
+# How two items stand; PRE goes with the other three since they imply it.
+CATEGORIES = ("BI", "PRE", "PRE+BFR", "PRE+AFT", "PRE+BTW")
+FREE, START, END = 0, 1, 2  # where an n-gram stands: anywhere, at the start, at the end of the order
+_TAIL, _LAST = 3, 4  # the first n − 3 items and the last 4 share one
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A 0/1 table [properties, n!] as the sum of three: see the module.
+
+    first   [properties, orders of the first part]
+    last    [properties, orders of the last part]
+    rest    [properties, n!]
+    """
+
+    first: csr_array
+    last: csr_array
+    rest: csr_array
+
+
+@dataclass(frozen=True)
+class Orders:
+    """The orders of ``items`` = n items.
+
+    orders places   [n!, n] which item stands at each place; at which place each item stands
+    last            [n!] which order of the last 4 items each one ends with; empty if n < 6
+    category first second   [pairs] what two items do: index of CATEGORIES and the items; n is BOS, n + 1 EOS
+    pairs           [pairs, orders of the first part + of the last part] 1 where they do
+    ngrams          1 where an order has an n-gram of items
+    kind            [where, code] the row of ``ngrams`` (−1: none), see ``ngram_code``
+    """
+
+    items: int
+    orders: Ints
+    places: Ints
+    last: Ints
+    category: Ints
+    first: Ints
+    second: Ints
+    pairs: NDArray[np.float64]
+    ngrams: Split
+    kind: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return factorial(self.items)
+
+
+@cache
+def all_orders(items: int) -> Orders:
+    """The tables of n items, 2 ≤ n ≤ 8, built once a process (8 items: 0.6 s, 20 MB; 7: 0.05 s, 3 MB)."""
+    assert 2 <= items <= MOST_ITEMS
+    orders = np.asarray(list(permutations(range(items))), np.int64)
+    places = np.argsort(orders, axis=1)
+    rows = _pairs(items)
+    last = _numbered(orders[:, -_LAST:]) if items >= 6 else np.empty(0, np.int64)
+    split = _splitter(last, factorial(items))
+    stands = split(csr_array(np.stack([_stands(places, *row) for row in rows]).astype(np.float64)))
+    assert not stands.rest.nnz, "what two items do is known from one part"
+    pairs = np.hstack([stands.first.toarray(), stands.last.toarray()])
+    category, first, second = np.asarray(rows, np.int64).T
+    ngrams, kind = _ngrams(orders)
+    return Orders(items, orders, places, last, category, first, second, pairs, split(ngrams), kind)
+
+
+def _numbered(rows: Ints) -> Ints:
+    """Equal rows get equal numbers, from 0, in lexicographic order."""
+    codes = rows @ (MOST_ITEMS ** np.arange(rows.shape[1] - 1, -1, -1))
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _splitter(last: Ints, count: int) -> Callable[[csr_array], Split]:
+    """How to split a table of ``count`` orders; with no last part all of it is the first."""
+    if not len(last):
+        return lambda table: Split(table, csr_array((table.shape[0], 0)), csr_array(table.shape))
+    group = factorial(_TAIL)
+    of_first = _membership(np.arange(count) // group)
+    of_last = _membership(last)
+
+    def split(table: csr_array) -> Split:
+        first = _whole(table @ of_first, group)
+        table = csr_array(table - first @ of_first.T)
+        table.eliminate_zeros()
+        part = _whole(table @ of_last, count // of_last.shape[1])
+        table = csr_array(table - part @ of_last.T)
+        table.eliminate_zeros()
+        return Split(first, part, table)
+
+    return split
+
+
+def _membership(part: Ints) -> csr_array:
+    """[n!, parts] 1 where an order has the part."""
+    return csr_array((np.ones(len(part)), (np.arange(len(part)), part)))
+
+
+def _whole(counts: csr_array, size: int) -> csr_array:
+    """1 where all orders of a part have the property."""
+    counts = csr_array(counts)
+    counts.data = (counts.data == size).astype(np.float64)
+    counts.eliminate_zeros()
+    return counts
+
+
+def _pairs(n: int) -> list[tuple[int, int, int]]:
+    """(category, first, second) of everything two items can do."""
+    two = [(a, b) for a in range(n) for b in range(n) if a != b]
+    rows = [(0, a, b) for a, b in two] + [(0, n, b) for b in range(n)] + [(0, a, n + 1) for a in range(n)]
+    rows += [(1, a, b) for a, b in two if 0 in (a, b)]
+    return rows + [(c, a, b) for c in (2, 3, 4) for a, b in two if 0 not in (a, b)]
+
+
+def _stands(places: Ints, category: int, a: int, b: int) -> NDArray[np.bool_]:
+    """[n!] in which orders the two stand so."""
+    count, n = places.shape
+    ends = np.stack([np.full(count, -1), np.full(count, n)], axis=1)
+    places = np.concatenate([places, ends], axis=1)
+    x, y, head = places[:, a], places[:, b], places[:, 0]
+    if category == 0:
+        return np.asarray(y == x + 1)
+    side = [x < y, y < head, head < x, (x < head) & (head < y)][category - 1]
+    return np.asarray(side & (x < y))
+
+
+def ngram_code(items: int, length: Ints | int, digits: Ints) -> Ints:
+    """The code of n-grams of ``length`` items, ``digits`` their numbers read in base n."""
+    return np.asarray(length * items**LONGEST + digits, dtype=np.int64)
+
+
+def _ngrams(orders: Ints) -> tuple[csr_array, NDArray[np.int32]]:
+    n = orders.shape[1]
+    kind = np.full((3, (LONGEST + 1) * n**LONGEST), -1, np.int32)
+    parts: list[Ints] = []
+    for where in (FREE, START, END):
+        lengths = range(SHORTEST, min(LONGEST, n) + 1) if where == FREE else range(1, padding(n) + 1)
+        for length in lengths if n >= SHORTEST else ():
+            last = n - length
+            for begin in {FREE: range(last + 1), START: (0,), END: (last,)}[where]:
+                digits = np.zeros(len(orders), np.int64)
+                for place in range(begin, begin + length):
+                    digits = digits * n + orders[:, place]
+                parts.append(ngram_code(n, length, digits) + where * kind.shape[1])
+    if not parts:
+        return csr_array((0, len(orders))), kind
+    codes = np.concatenate(parts)
+    known, rows = np.unique(codes, return_inverse=True)
+    kind.reshape(-1)[known] = np.arange(len(known))
+    columns = np.tile(np.arange(len(orders)), len(parts))
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(known), len(orders))), kind

@@ -1,0 +1,142 @@
+"""Code switching: extra anchors, words of another language put into the derived one.
+
+A word in the dictionary is replaced by its translation with probability p = 0.3, at most 15 % of the words of a
+batch (Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", extra anchors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PrivateAttr, field_validator
+
+from synthlang.corpus import Column, Corpus
+from synthlang.fingerprint import fingerprint
+from synthlang.muse import read_muse
+from synthlang.rewrite import Rewrite
+from synthlang.rng import key_of, uniform
+from synthlang.sources.base import BATCH_SENTENCES
+from synthlang.transforms.base import Transform, parent_words
+from synthlang.transforms.relations import lookup
+from synthlang.transforms.word_types import type_hashes
+
+PARENT_WORDS = "parent"
+Flags = NDArray[np.bool_]
+
+
+class CodeSwitch(Transform):
+    """Replace words by their translations; ``strength`` scales ``probability`` and ``cap``.
+
+    dictionary       ``parent``: the word of the parent itself; or a file with ``source target`` a line, looked up by
+                     the parent's word as it is, then in lower case
+    coverage         share of the parent's word types that are in the dictionary, by a hash of the form
+    translations     of several: the ``first``, or one drawn ``uniform``\\ ly
+    cap              at most this share of the words of each batch of ``batch_sentences`` (exactly
+                     floor(cap · words) where more were drawn): those with the smallest random numbers
+
+    A word whose translation is the word itself is no candidate. Has no inverse.
+    """
+
+    kind: Literal["code_switch"] = "code_switch"
+    dictionary: str = PARENT_WORDS
+    coverage: float = Field(default=1.0, ge=0.0, le=1.0)
+    probability: float = Field(default=0.3, ge=0.0, le=1.0)
+    cap: float = Field(default=0.15, ge=0.0, le=1.0)
+    batch_sentences: int = Field(default=1000, ge=1)
+    translations: Literal["first", "uniform"] = "first"
+    _pairs: dict[str, tuple[str, ...]] | None = PrivateAttr(default=None)
+
+    @field_validator("batch_sentences")
+    @classmethod
+    def _divides(cls, value: int) -> int:
+        if BATCH_SENTENCES % value:
+            raise ValueError(f"must divide {BATCH_SENTENCES}, so that no batch is cut in two")
+        return value
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep the pairs: the file is read once, so what runs is what the fingerprint says."""
+        del context
+        if self.dictionary != PARENT_WORDS:
+            pairs: dict[str, list[str]] = {}
+            for source, target in read_muse(Path(self.dictionary)):
+                pairs.setdefault(source, []).append(target)
+            self._pairs = {source: tuple(targets) for source, targets in pairs.items()}
+
+    def identity(self) -> dict[str, Any]:
+        """The settings, the dictionary by its content."""
+        content = PARENT_WORDS if self._pairs is None else fingerprint("muse", pairs=self._pairs)
+        return {**super().identity(), "dictionary": content}
+
+    @property
+    def invertible(self) -> bool:
+        """No: a replaced word does not tell what it replaced."""
+        return False
+
+    def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
+        """Replace the words that were drawn, up to the cap."""
+        identity = Rewrite.identity(corpus)
+        if not len(corpus.form.codes):
+            return identity
+        ids = corpus.ids[corpus.sentence_of_word]
+        codes, target = self._targets(corpus, ids, key)
+        number = uniform(key_of("word", key), ids, corpus.position)
+        drawn = (target.codes != codes) & (number < self.probability * self.strength)
+        replaced = self._below_cap(corpus, drawn, number)
+        form = Column(np.where(replaced, target.codes, codes).astype(np.int32), target.names)
+        counts = {
+            "code_switch: words": len(codes),
+            "code_switch: words drawn": int(drawn.sum()),
+            "code_switch: words over the cap": int((drawn & ~replaced).sum()),
+            "code_switch: words replaced": int(replaced.sum()),
+        }
+        return Rewrite(identity.offsets, identity.origin, form, None, {k: n for k, n in counts.items() if n})
+
+    def _targets(self, corpus: Corpus, ids: NDArray[np.int64], key: int) -> tuple[NDArray[np.int32], Column]:
+        """The codes of the words, and the translation of each word or the word itself, under the same names."""
+        parent = parent_words(corpus)
+        options = self._translations(parent.names or (), key)
+        many = np.asarray([len(o) for o in options], np.int64)
+        starts = np.cumsum(many) - many
+        index: dict[str, int] = {}
+        own = np.asarray([index.setdefault(name, len(index)) for name in corpus.form.names or ()], np.int32)
+        flat = np.asarray([index.setdefault(o, len(index)) for all_ in options for o in all_] or [0], np.int32)
+        pick = np.zeros(len(ids), np.int64)
+        if self.translations == "uniform":
+            draw = uniform(key_of("translation", key), ids, corpus.position)
+            pick = (draw * many[parent.codes]).astype(np.int64)
+        inserted = lookup(parent, lambda name: name == "_")
+        known = (many[parent.codes] > 0) & ~inserted
+        at = np.where(known, starts[parent.codes] + pick, 0)
+        codes = own[corpus.form.codes]
+        return codes, Column(np.where(known, flat[at], codes).astype(np.int32), tuple(index))
+
+    def _translations(self, words: Sequence[str], key: int) -> list[tuple[str, ...]]:
+        """The translations of each word, none for a word that is not in the dictionary."""
+        pairs, limit = self._pairs, self.coverage
+        found: list[tuple[str, ...]] = [(word,) for word in words]
+        if pairs is not None:
+            found = [pairs.get(word) or pairs.get(word.lower()) or () for word in words]
+            found = found if self.translations == "uniform" else [targets[:1] for targets in found]
+        if limit < 1.0:
+            below = (type_hashes(key, words) < limit).tolist()
+            found = [t if is_below else () for t, is_below in zip(found, below, strict=True)]
+        return found
+
+    def _below_cap(self, corpus: Corpus, drawn: Flags, number: NDArray[np.float64]) -> Flags:
+        """[words] the drawn words with the smallest numbers of each batch, at most floor(cap · words) of them."""
+        batch = corpus.ids // self.batch_sentences
+        _, batch = np.unique(batch, return_inverse=True)
+        words = np.bincount(batch, weights=corpus.lengths)
+        limit = np.floor(self.cap * self.strength * words + 1e-9)
+        rows = np.flatnonzero(drawn)
+        of_row = batch[corpus.sentence_of_word[rows]]
+        order = np.lexsort((number[rows], of_row))
+        sizes = np.bincount(of_row, minlength=len(words))
+        rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        replaced = np.zeros(len(drawn), bool)
+        replaced[rows[order[rank < limit[of_row[order]]]]] = True
+        return replaced

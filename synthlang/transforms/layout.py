@@ -1,0 +1,170 @@
+"""Laying trees out: from a side for every dependent to an order of the words.
+
+A dependent that keeps its side keeps its closeness to the head among those that keep theirs. One that
+changes sides goes to the mirrored place: as many dependents from the head as before, outside the lower
+layers of the new side and inside the higher ones (``relations``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.corpus import Column, Corpus
+from synthlang.transforms.relations import COORDINATION, EDGE, INNER_MARKER, MARKERS, OUTER_MARKER, base, layer, lookup
+from synthlang.trees import Forest
+
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Keys = NDArray[np.float64]
+BEFORE, AFTER = 0, 1
+STEP = 0.05  # just outside a neighbour; neighbours are 1 apart
+BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # order of those that go to the same place
+
+
+def attach_inserted(corpus: Corpus) -> Corpus:
+    """The corpus with a head for every word that a transform inserted (head −1): its left neighbour.
+
+    The right one at the start of a sentence. A projective tree stays one, and an inserted word
+    moves with the word it was put to. ``head`` of other words is as it was.
+    """
+    head = corpus.columns["head"].codes
+    if not (head < 0).any():
+        return corpus
+    rows = np.arange(len(head))
+    start, end = (corpus.offsets[i:][: len(corpus)][corpus.sentence_of_word] for i in (0, 1))
+    left = np.maximum.accumulate(np.where(head >= 0, rows, -1))
+    right = np.minimum.accumulate(np.where(head >= 0, rows, len(rows))[::-1])[::-1]
+    to = np.where(left >= start, left, np.where(right < end, right, -1))
+    fixed = np.where((head < 0) & (to >= 0), to - start + 1, head)
+    return replace(corpus, columns={**corpus.columns, "head": Column(fixed.astype(np.int32))})
+
+
+def layout_forest(corpus: Corpus) -> Forest:
+    """The trees for a layout: the punctuation that ends a sentence hangs on the root, so it can stay there."""
+    corpus = attach_inserted(corpus)
+    forest = Forest.of(corpus)
+    final = final_punctuation(corpus) & (forest.size == 1) & (forest.depth > 1)
+    if not final.any():
+        return forest
+    head = corpus.columns["head"].codes
+    roots = np.zeros(len(corpus), np.int32)
+    at_root = np.flatnonzero((head == 0) & forest.is_tree[corpus.sentence_of_word])
+    roots[corpus.sentence_of_word[at_root]] = corpus.position[at_root] + 1
+    moved = np.where(final, roots[corpus.sentence_of_word], head).astype(np.int32)
+    return Forest.of(replace(corpus, columns={**corpus.columns, "head": Column(moved)}))
+
+
+def final_punctuation(corpus: Corpus) -> Flags:
+    """[words] whether the word and all after it in its sentence are punctuation."""
+    other = ~lookup(corpus.columns["upos"], lambda name: name == "PUNCT")
+    last = np.full(len(corpus), -1, np.int64)
+    np.maximum.at(last, corpus.sentence_of_word[other], np.flatnonzero(other))
+    return np.arange(len(other)) > last[corpus.sentence_of_word]
+
+
+class Layout:
+    """The dependents of a batch as items with a head, a side, a closeness and a layer.
+
+    items    [m] rows of the dependents
+    head     [m] rows of their heads
+    side     [m] BEFORE or AFTER the head, in the parent
+    place    [m] closeness: 1 is next to the head on that side
+    layer    [m] see ``relations``
+    is_final [m] punctuation at the end of the sentence, after its head
+    """
+
+    def __init__(self, corpus: Corpus, forest: Forest) -> None:
+        self.forest = forest
+        self.items = np.flatnonzero(forest.parent >= 0)
+        self.head = forest.parent[self.items]
+        self.side = (self.items > self.head).astype(np.int64)
+        self.place = self._places(self._slot(self.side), np.abs(self.items - self.head))
+        deprel = corpus.columns["deprel"]
+        self.relation = deprel.take(self.items)
+        self.layer = self._layers(final_punctuation(corpus)[self.items])
+
+    def _slot(self, side: Rows) -> Rows:
+        """[m] a number for each side of each head."""
+        return self.head * 2 + side
+
+    @staticmethod
+    def _places(slot: Rows, distance: Rows) -> Rows:
+        order = np.lexsort((distance, slot))
+        starts = np.flatnonzero(np.diff(slot[order], prepend=-1))
+        lengths = np.diff(np.append(starts, len(slot)))
+        place = np.empty(len(slot), np.int64)
+        place[order] = np.arange(len(slot)) - np.repeat(starts, lengths) + 1
+        return place
+
+    def is_base(self, *relations: str) -> Flags:
+        """[m] whether the relation, without its subtype, is one of these."""
+        return lookup(self.relation, lambda name: base(name) in relations)
+
+    def _layers(self, final: Flags) -> Rows:
+        layers = lookup(self.relation, layer, np.int64)
+        words = len(self.forest.parent)
+        for marker in MARKERS:
+            # of a coordination, unless a later conjunct has a marker of its own: "to cats and to dogs"
+            mine = self.is_base(marker)
+            marked = np.zeros(words, bool)
+            marked[self.head[mine]] = True
+            conjunct = self.is_base(*COORDINATION) & marked[self.items]
+            each = np.zeros(words, bool)
+            each[self.head[conjunct]] = True
+            layers[mine] = np.where(each[self.head[mine]], INNER_MARKER, OUTER_MARKER)
+        # punctuation beyond all other dependents encloses them; elsewhere it stands where it is
+        punctuation = self.is_base("punct")
+        last = np.zeros(2 * words, np.int64)
+        slot = self._slot(self.side)
+        np.maximum.at(last, slot[~punctuation], self.place[~punctuation])
+        layers[punctuation] = np.where((self.place > last[slot])[punctuation], EDGE, 0)
+        self.is_final = final & punctuation & (self.side == AFTER)
+        return layers
+
+    def keys(self, side: Rows) -> Keys:
+        """[m] distance from the head on the new ``side`` [m]: smaller is closer."""
+        moved = side != self.side
+        slot = self._slot(side)
+        keys = self.place.astype(np.float64)
+        inner = np.zeros(2 * len(self.forest.parent))
+        for level in range(EDGE + 1):
+            here = self.layer == level
+            going = np.flatnonzero(here & moved)
+            if len(going):
+                outer = np.full(len(inner), np.inf)
+                above = ~moved & (self.layer > level)
+                np.minimum.at(outer, slot[above], keys[above])
+                at = slot[going]
+                wanted = np.maximum(self.place[going] - 0.25, inner[at] + STEP)
+                keys[going] = np.minimum(wanted, outer[at] - 0.5)
+                keys[going] += level * BY_LAYER + self.place[going] * BY_CLOSENESS
+            np.maximum.at(inner, slot[here], keys[here])
+        return keys
+
+    def put_outside(self, keys: Keys, side: Rows, outer: Flags, inner: Flags) -> None:
+        """Change ``keys`` so that each ``outer`` item [m] stands outside all ``inner`` ones of its head and side."""
+        slot = self._slot(side)
+        reach = np.full(2 * len(self.forest.parent), -np.inf)
+        np.maximum.at(reach, slot[inner], keys[inner])
+        short = outer & (keys < reach[slot])
+        keys[short] = reach[slot[short]] + STEP + self.place[short] * BY_CLOSENESS
+
+    def order(self, keys: Keys, side: Rows) -> Rows:
+        """For each output word the row of its source word; the final punctuation comes last."""
+        rank = np.zeros(len(self.forest.parent))
+        rank[self.items] = np.where(side == AFTER, keys, -keys)
+        final = self.items[self.is_final & (self.head == self._root())]
+        rank[final] = len(rank) + final
+        return self.forest.linearise(rank, np.zeros(len(rank)))
+
+    def _root(self) -> Rows:
+        """[m] the root of each item's sentence."""
+        lengths = np.diff(self.forest.offsets)
+        sentence = np.repeat(np.arange(len(lengths)), lengths)
+        roots = np.full(len(lengths), -1, np.int64)
+        is_root = (self.forest.parent < 0) & self.forest.is_tree[sentence]
+        roots[sentence[is_root]] = np.flatnonzero(is_root)
+        return roots[sentence[self.items]]

@@ -1,0 +1,216 @@
+"""Marking: morphology and particles that a dependency tree tells where to put, and function words left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from synthlang.config import StrictModel
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.rewrite import Rewrite
+from synthlang.transforms.base import Transform, check_columns, chosen_sentences
+from synthlang.transforms.edits import Insertion, Rows, edit, join_affixes
+from synthlang.transforms.mark_places import (
+    Flags,
+    agreement_choice,
+    case_choice,
+    dropped,
+    number_choice,
+    words_after_verbs,
+)
+from synthlang.transforms.relations import lookup
+
+INSERTED_TAG = "_"  # the tags of a word that a transform inserted
+AFTER_VERB = 9  # farther from the word than its markers
+
+
+class Choice(NamedTuple):
+    """A kind of marker: ``which`` [words] says which of ``texts`` each word has, −1 for none."""
+
+    name: str
+    which: Rows
+    texts: tuple[str, ...]
+
+
+class AfterVerb(StrictModel):
+    """A word put ``distance`` words after each verb, punctuation not counted, or at the end of its sentence."""
+
+    word: str
+    distance: int = Field(default=4, ge=0)
+
+
+class Mark(Transform):
+    """Insert markers and leave words out, in a share ``strength`` of the sentences.
+
+    case         relation → marker on the NOUN, PROPN or PRON that has it; ``nmod`` also covers ``nmod:poss``
+                 unless that has a marker of its own
+    number       marker on a NOUN with Number=Plur (needs the column ``feats``)
+    agreement    property of the subject → marker on its VERB or AUX; a UPOS tag (``PRON``) or features
+                 (``Number=Plur|Person=3``, which need ``feats``); the first that fits
+    after_verb   a word some words after each verb (Kallini et al. 2024, "Mission: Impossible Language
+                 Models"); at the end of the sentence, before the final mark, if that comes first
+    drop         ``articles`` (det among ``articles``) and subject ``pronouns``, if nothing depends on them
+    as_words     markers are words of their own (origin −1), else joined by ``separator``: ``cat·ka``
+    place        markers stand ``after`` their word or ``before`` it
+
+    Exactly invertible unless words are left out; so a word of the parent that looks like a marked one is refused.
+    """
+
+    kind: Literal["mark"] = "mark"
+    case: Mapping[str, str] = Field(default_factory=dict)
+    number: str | None = None
+    agreement: Mapping[str, str] = Field(default_factory=dict)
+    after_verb: AfterVerb | None = None
+    drop: tuple[Literal["articles", "pronouns"], ...] = ()
+    articles: tuple[str, ...] = Field(default=("the", "a", "an"), min_length=1)
+    as_words: bool = False
+    place: Literal["after", "before"] = "after"
+    separator: str = "·"
+
+    @model_validator(mode="after")
+    def _something(self) -> Mark:
+        if not (self.markers or self.after_verb or self.drop):
+            raise ValueError("give at least one of case, number, agreement, after_verb, drop")
+        return self
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> Mark:
+        if self.separator.split() != [self.separator]:
+            raise ValueError(f"the separator {self.separator!r} must be one or more characters without a space")
+        words = [*self.markers, *([self.after_verb.word] if self.after_verb else [])]
+        for word in words:
+            if word.split() != [word] or word == "_":
+                raise ValueError(f"the marker {word!r} must be one word without a space")
+            if not self.as_words and word in self.markers and self.separator in word:
+                raise ValueError(f"the marker {word!r} holds the separator {self.separator!r}, so it has no inverse")
+        for one, other in permutations(self._joined(self.markers), 2):
+            if one.startswith(other) if self.place == "before" else one.endswith(other):
+                raise ValueError(f"a word marked {one!r} looks like one marked {other!r}; choose another separator")
+        return self
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """All markers of case, number and agreement."""
+        number = [] if self.number is None else [self.number]
+        return tuple(dict.fromkeys([*number, *self.case.values(), *self.agreement.values()]))
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Tags, and trees or features where an option reads them."""
+        head = ("head",) if self.agreement or self.drop else ()
+        feats = ("feats",) if self.number or any("=" in key for key in self.agreement) else ()
+        return ("upos", "deprel", *head, *feats)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether nothing is left out."""
+        return not self.drop
+
+    def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
+        """Mark the words of the chosen sentences."""
+        if not len(corpus):
+            return Rewrite.identity(corpus)
+        check_columns(corpus, self)
+        if self.invertible:
+            self._refuse_marked(corpus)
+        chosen = chosen_sentences(corpus, key, self.strength)[corpus.sentence_of_word]
+        gone = chosen & dropped(corpus, self.drop, self.articles)
+        marked = chosen & ~gone
+        choices = self._choices(corpus, marked)
+        insertions = self._after_verbs(corpus, marked, ~gone)
+        counts = {
+            "mark: words left out": int(gone.sum()),
+            **{f"mark: markers of {c.name}": int((c.which >= 0).sum()) for c in choices},
+            "mark: words after verbs": sum(len(i.rows) for i in insertions),
+        }
+        form = corpus.form
+        if self.as_words:
+            insertions += self._as_words(choices)
+        else:
+            form = join_affixes(form, [(c.which, self._joined(c.texts)) for c in choices], self.place == "before")
+        result = edit(corpus, form, ~gone, insertions)
+        reasons = {reason: count for reason, count in counts.items() if count}
+        return Rewrite(result.offsets, result.origin, result.form, None, reasons)
+
+    def _choices(self, corpus: Corpus, marked: Flags) -> list[Choice]:
+        """Nearest to the word first: a noun has number and case, a verb agreement."""
+        choices = []
+        if self.number is not None:
+            choices.append(Choice("number", number_choice(corpus, marked), (self.number,)))
+        if self.case:
+            choices.append(Choice("case", case_choice(corpus, self.case, marked), tuple(self.case.values())))
+        if self.agreement:
+            texts = tuple(self.agreement.values())
+            choices.append(Choice("agreement", agreement_choice(corpus, self.agreement, marked), texts))
+        return choices
+
+    def _joined(self, texts: tuple[str, ...]) -> list[str]:
+        return [t + self.separator if self.place == "before" else self.separator + t for t in texts]
+
+    def _as_words(self, choices: list[Choice]) -> list[Insertion]:
+        side = -1 if self.place == "before" else 1
+        return [
+            Insertion(np.flatnonzero(choice.which == index), side * place, text)
+            for place, choice in enumerate(choices, start=1)
+            for index, text in enumerate(choice.texts)
+        ]
+
+    def _after_verbs(self, corpus: Corpus, marked: Flags, keep: Flags) -> list[Insertion]:
+        if self.after_verb is None:
+            return []
+        rows = words_after_verbs(corpus, marked, keep, self.after_verb.distance)
+        return [Insertion(rows, AFTER_VERB, self.after_verb.word)]
+
+    @property
+    def _inserted(self) -> frozenset[str]:
+        """The words it puts into sentences."""
+        own = (self.after_verb.word,) if self.after_verb else ()
+        return frozenset((*own, *(self.markers if self.as_words else ())))
+
+    def _is_marked(self, word: str) -> bool:
+        ends = [] if self.as_words else self._joined(self.markers)
+        return any(word.startswith(e) if self.place == "before" else word.endswith(e) for e in ends)
+
+    def _refuse_marked(self, corpus: Corpus) -> None:
+        """Raise InputError for a word that the inverse would take for a marked or inserted one."""
+        names = corpus.form.names or ()
+        used = np.bincount(corpus.form.codes, minlength=len(names)) > 0
+        look_alike = [name for name, is_used in zip(names, used.tolist(), strict=True) if is_used]
+        wrong = next((name for name in look_alike if self._is_marked(name)), None)
+        if wrong is None and (inserted := self._insertions(corpus)).any():
+            wrong = names[int(corpus.form.codes[inserted][0])]
+        if wrong is not None:
+            raise InputError(
+                f"mark: the word {wrong!r} looks like one that it marks, so there would be no inverse; "
+                "choose another marker or separator"
+            )
+
+    def _insertions(self, corpus: Corpus) -> Flags:
+        """[words] whether the word is one this transform inserted."""
+        words = self._inserted
+        tag = lookup(corpus.columns["upos"], lambda name: name == INSERTED_TAG)
+        return np.asarray(tag & lookup(corpus.form, lambda name: name in words))
+
+    def inverse(self, corpus: Corpus, key: int) -> Rewrite:
+        """Take the markers off again; what they look like tells where they are."""
+        if not self.invertible:
+            return super().inverse(corpus, key)
+        if not len(corpus):
+            return Rewrite.identity(corpus)
+        check_columns(corpus, self)
+        form = corpus.form.map_names(self._bare(name) for name in corpus.form.names or ())
+        return edit(corpus, form, ~self._insertions(corpus), [])
+
+    def _bare(self, word: str) -> str:
+        """The word without its markers: no word of the parent ends in one, so taking off all is exact."""
+        ends = [] if self.as_words else self._joined(self.markers)
+        while True:
+            end = next((e for e in ends if (word.startswith(e) if self.place == "before" else word.endswith(e))), None)
+            if end is None:
+                return word
+            word = word.removeprefix(end) if self.place == "before" else word.removesuffix(end)

@@ -1,0 +1,145 @@
+"""Syntactic reordering: the dependents of nouns and verbs in the order of another language.
+
+Each node of a dependency tree draws an order of its items from the order model of the
+superstrate, mixed with a little of the substrate's own (Wang & Eisner 2016).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, field_validator, model_validator
+
+from synthlang.corpus import Corpus
+from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, NodeClass
+from synthlang.order.labels import Scheme
+from synthlang.order.model import load_model
+from synthlang.order.nodes import find_nodes, heads_of, item_count
+from synthlang.rewrite import Rewrite
+from synthlang.rng import key_of, uniform
+from synthlang.transforms.base import Transform, check_columns, chosen_sentences
+from synthlang.trees import Forest
+
+Flags = NDArray[np.bool_]
+
+
+class Reorder(Transform):
+    """Draw an order for every node, in a share ``strength`` of the sentences.
+
+    model substrate    a shipped order model (``fr``) or a path; no substrate: the superstrate alone
+    substrate_weight   m of w = (1 − m) · superstrate + m · substrate
+    temperature        T of p ∝ exp(w · f / T)
+    choose             ``sample`` from the distribution, or its ``best`` order
+    labels             ``mapped``: look labels up in the model's scheme; ``faithful``: as they stand
+    corpus_labels      the label scheme of the corpus
+    policy             what cannot be reordered (a tree that is not projective, a node of more than
+                       ``max_items`` items): ``skip-node`` leaves it as it is, ``drop-sentence`` leaves
+                       out the whole sentence, as the paper does
+    nouns verbs        which nodes: those of NOUN, PROPN, PRON heads, those of VERB heads
+    """
+
+    requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
+
+    kind: Literal["reorder"] = "reorder"
+    model: str = "fr"
+    substrate: str | None = None
+    substrate_weight: float = Field(default=0.05, ge=0.0, le=1.0)
+    temperature: float = Field(default=1.0, ge=1e-3, le=1e3)
+    choose: Literal["sample", "best"] = "sample"
+    labels: Literal["faithful", "mapped"] = "mapped"
+    corpus_labels: Scheme = "ud2"
+    policy: Literal["skip-node", "drop-sentence"] = "skip-node"
+    max_items: int = Field(default=7, ge=2, le=MOST_ITEMS)
+    nouns: bool = True
+    verbs: bool = True
+
+    @field_validator("model", "substrate")
+    @classmethod
+    def _loads(cls, value: str | None) -> str | None:
+        if value is not None:
+            load_model(value)
+        return value
+
+    @model_validator(mode="after")
+    def _something(self) -> Reorder:
+        if not (self.nouns or self.verbs):
+            raise ValueError("nouns and verbs are both false, so nothing would be reordered")
+        return self
+
+    @property
+    def invertible(self) -> bool:
+        """No: the order of the parent is in ``origin`` only."""
+        return False
+
+    def identity(self) -> dict[str, Any]:
+        """The settings with the content of the models in the place of their names."""
+        models = {name: value and load_model(value).content for name, value in self._models()}
+        return {**super().identity(), **models}
+
+    def _models(self) -> tuple[tuple[str, str | None], ...]:
+        return ("model", self.model), ("substrate", self.substrate)
+
+    def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
+        """Lay the trees out anew; ``counts`` has what was reordered and what was not, by reason."""
+        check_columns(corpus, self)
+        forest = Forest.of(corpus)
+        chosen = chosen_sentences(corpus, key, self.strength)
+        counts = {}
+        size = item_count(forest)
+        sentence = corpus.sentence_of_word
+        ready = chosen & forest.is_projective
+        long_node = size > self.max_items
+        whole = np.ones(len(corpus), bool)
+        verb = "left"
+        if self.policy == "drop-sentence":
+            verb = "dropped"
+            too_long = np.bincount(sentence[long_node], minlength=len(corpus)) > 0
+            counts[f"reorder: sentences dropped, a node of more than {self.max_items} items"] = too_long & ready
+            whole = ~chosen | (ready & ~too_long)
+            ready &= ~too_long
+        counts[f"reorder: sentences {verb}, no tree"] = chosen & ~forest.is_tree
+        counts[f"reorder: sentences {verb}, not projective"] = chosen & forest.is_tree & ~forest.is_projective
+        nodes = ready[sentence] & (size > 1) & self._heads(corpus)
+        counts[f"reorder: nodes left, more than {self.max_items} items"] = nodes & long_node
+        nodes &= ~long_node
+        counts["reorder: nodes reordered"] = nodes
+        # a tree that is not projective has no layout of whole subtrees that is its own order
+        index = np.where(ready[sentence], self._index(corpus, forest, nodes, key), np.arange(len(sentence)))
+        reasons = {reason: int(flags.sum()) for reason, flags in counts.items() if flags.any()}
+        result = replace(Rewrite.reorder(corpus, index), counts=reasons)
+        return result if whole.all() else result.take(np.flatnonzero(whole))
+
+    def _classes(self) -> tuple[NodeClass, ...]:
+        asked = (("N", self.nouns), ("V", self.verbs))
+        available = load_model(self.model).classes
+        return tuple(c for c in available if dict(asked)[c])
+
+    def _heads(self, corpus: Corpus) -> Flags:
+        classes = self._classes()
+        return heads_of(corpus, {upos: c for upos, c in CLASS_OF_HEAD.items() if c in classes})
+
+    def _index(self, corpus: Corpus, forest: Forest, nodes: Flags, key: int) -> NDArray[np.int64]:
+        """For each output word the row of its source word."""
+        # SciPy takes a while to import, and --help needs none of it
+        from synthlang.order.distribution import shared_distribution
+        from synthlang.order.permutations import all_orders
+
+        rank = np.arange(len(nodes), dtype=np.float64)
+        own_rank = rank.copy()
+        ids, position = corpus.ids[corpus.sentence_of_word], corpus.position
+        models = shared_distribution(self.model, self.substrate, self.substrate_weight, self.labels, self.corpus_labels)
+        for node in self._classes():
+            heads = nodes & heads_of(corpus, {u: c for u, c in CLASS_OF_HEAD.items() if c == node})
+            for n, group in find_nodes(corpus, forest, heads).items():
+                if self.choose == "best":
+                    order = models[node].best(group)
+                else:
+                    u = uniform(key_of("order", key), ids[group.head], position[group.head])
+                    order = models[node].sample(group, u, self.temperature)
+                places = all_orders(n).places[order]
+                own_rank[group.head] = places[:, 0]
+                rank[group.rows[:, 1:]] = places[:, 1:]
+        return forest.linearise(rank, own_rank)

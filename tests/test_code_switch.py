@@ -1,0 +1,218 @@
+"""Code switching: cases by hand, the draw and the cap against a loop, shares, dictionaries."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.language import parse_language
+from synthlang.rng import key_of, uniform
+from synthlang.sources import open_source
+from synthlang.transforms import CodeSwitch
+from synthlang.transforms.word_types import type_hashes
+from tests.annotated import annotated
+from tests.real_data import DATA
+
+ALL = {"probability": 1.0, "cap": 1.0}
+
+
+def switched(*before, **options):
+    return parse_language({"name": "x", "transforms": [*before, {"kind": "code_switch", **options}]})
+
+
+@pytest.fixture
+def muse(tmp_path):
+    path = tmp_path / "en-de.txt"
+    path.write_text("cat Katze\ncat Kater\nthe die\ndog\tHund\nhotel hotel\n", encoding="utf-8")
+    return str(path)
+
+
+TRANS = {"kind": "transliterate"}
+
+
+def test_cases(muse):
+    corpus = Corpus.of_words([["The", "cat", "saw", "the", "hotel", "dog"]])
+    # the parent's words go back into the derived language
+    assert switched(TRANS, **ALL).derive(corpus).texts() == ["The cat saw the hotel dog"]
+    assert switched(TRANS, **ALL, strength=0.0).derive(corpus).texts() == ["Тхе цат саш тхе хотел дог"]
+    assert switched(TRANS, **ALL, coverage=0.0).derive(corpus).texts() == ["Тхе цат саш тхе хотел дог"]
+    # words of a third language: as they stand, else in lower case; looked up by the parent's word
+    assert switched(**ALL, dictionary=muse).derive(corpus).texts() == ["die Katze saw die hotel Hund"]
+    assert switched(TRANS, **ALL, dictionary=muse).derive(corpus).texts() == ["die Katze саш die hotel Hund"]
+    assert switched({"kind": "invert"}, **ALL, dictionary=muse).derive(corpus).texts() == [
+        "Hund hotel die saw Katze die"
+    ]
+    # what a later transform does, it does to the words that were put in
+    language = parse_language({"name": "x", "transforms": [{"kind": "code_switch", **ALL, "dictionary": muse}, TRANS]})
+    assert language.derive(corpus).texts()[0].startswith("дие")
+    assert switched(**ALL).derive(corpus).texts() == corpus.texts()  # the parent in itself: nothing to switch
+
+
+def test_labels_stay_and_words_of_transforms_are_no_candidates():
+    corpus = annotated("the/DET/det/2 cat/NOUN/nsubj/3 ran/VERB/root/0 ./PUNCT/punct/3")
+    mark = {"kind": "mark", "case": {"nsubj": "_ka"}, "as_words": True}
+    derived = switched(mark, TRANS, **ALL).derive(corpus)
+    assert derived[0].words == ["the", "cat", derived[0].words[2], "ran", "."] and derived[0].words[2] != "_ka"
+    assert derived[0].columns["upos"] == ["DET", "NOUN", "_", "VERB", "PUNCT"]
+
+
+def test_counts_by_reason():
+    corpus = Corpus.of_words([["a", "b", "c", "d"]] * 25)
+    counts = switched(TRANS, probability=1.0, cap=0.1).rewrite(corpus).counts
+    assert dict(counts) == {
+        "code_switch: words": 100,
+        "code_switch: words drawn": 100,
+        "code_switch: words over the cap": 90,
+        "code_switch: words replaced": 10,
+    }
+
+
+def loop(corpus, options, seed, derived):
+    """Which words are replaced, batch by batch, word by word."""
+    key = key_of("transform", seed, "code_switch", 0)
+    transform = CodeSwitch(**options)
+    batches: dict[int, list[int]] = {}
+    for row, sentence in enumerate(corpus):
+        batches.setdefault(sentence.id // transform.batch_sentences, []).append(row)
+    replaced = set()
+    for rows in batches.values():
+        drawn, words = [], 0
+        for row in rows:
+            for place, word in enumerate(corpus[row].words):
+                words += 1
+                number = uniform(key_of("word", key), int(corpus.ids[row]), place)[0]
+                in_dictionary = type_hashes(key, [word])[0] < transform.coverage
+                if in_dictionary and derived[row].words[place] != word:
+                    drawn += [(number, row, place)] if number < transform.probability * transform.strength else []
+        limit = math.floor(round(transform.cap * transform.strength * words, 9))
+        replaced |= {(row, place) for _, row, place in sorted(drawn)[:limit]}
+    return replaced
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=9), min_size=1, max_size=30),
+    st.fixed_dictionaries(
+        {
+            "probability": st.sampled_from([0.1, 0.3, 1.0]),
+            "cap": st.sampled_from([0.05, 0.15, 0.5]),
+            "coverage": st.sampled_from([0.5, 1.0]),
+            "strength": st.sampled_from([0.5, 1.0]),
+            "batch_sentences": st.sampled_from([4, 5, 10]),
+        }
+    ),
+    st.integers(0, 2),
+)
+def test_the_draw_and_the_cap_against_a_loop(rows, options, seed):
+    corpus = Corpus.of_words(rows, first=40)
+    spec = {"name": "x", "seed": seed, "transforms": [TRANS, {"kind": "code_switch", **options}]}
+    plain = parse_language({**spec, "transforms": [TRANS]}).derive(corpus)
+    derived = parse_language(spec).derive(corpus)
+    found = {
+        (row, place)
+        for row in range(len(corpus))
+        for place, word in enumerate(derived[row].words)
+        if word != plain[row].words[place]
+    }
+    assert found == loop(corpus, options, seed, plain)
+    assert all(derived[row].words[place] == corpus[row].words[place] for row, place in found)
+
+
+def rewrite_of(corpus, **options):
+    return switched(TRANS, **options).derive(corpus)
+
+
+def test_shares_caps_and_nested_strengths():
+    corpus = next(open_source("builtin:mini-english?types=500&sentences=2000&dev=0&test=0").batches("train"))
+    plain = parse_language("trans").derive(corpus)
+
+    def replaced(**options):
+        return np.asarray(rewrite_of(corpus, **options).form.values()) != np.asarray(plain.form.values())
+
+    assert replaced(probability=0.1, cap=1.0).mean() == pytest.approx(0.1, abs=0.01)
+    assert replaced(**ALL).all()
+    capped = replaced()
+    words = [int(corpus.lengths[i : i + 1000].sum()) for i in (0, 1000)]
+    batch = corpus.ids[corpus.sentence_of_word] // 1000
+    assert np.bincount(batch, weights=capped).tolist() == [math.floor(0.15 * n) for n in words]
+    nested = [set(np.flatnonzero(replaced(strength=s)).tolist()) for s in (0.0, 0.3, 0.7, 1.0)]
+    assert not nested[0] and all(a < b for a, b in itertools.pairwise(nested))
+    types = {w for w, r in zip(corpus.form.values(), replaced(**ALL, coverage=0.4), strict=True) if r}
+    more = {w for w, r in zip(corpus.form.values(), replaced(**ALL, coverage=0.6), strict=True) if r}
+    assert types < more
+    assert len(types) / len(set(corpus.form.values())) == pytest.approx(0.4, abs=0.07)
+
+
+def test_a_sentence_is_derived_alike_if_its_batch_is_whole():
+    corpus = next(open_source("builtin:mini-english?types=500&sentences=400&dev=0&test=0").batches("train"))
+    language = switched(TRANS, batch_sentences=100)
+    parts = [s.words for i in range(0, 400, 100) for s in language.derive(corpus.between(i, i + 100))]
+    assert [s.words for s in language.derive(corpus)] == parts
+
+
+def test_translations_are_drawn_uniformly(muse):
+    corpus = Corpus.of_words([["cat", "dog"]] * 2000)
+    forms = switched(**ALL, dictionary=muse, translations="uniform").derive(corpus).form.values()
+    assert forms.count("Katze") + forms.count("Kater") == 2000 == forms.count("Hund")
+    assert forms.count("Katze") == pytest.approx(1000, abs=100)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b c\n", "1: a line holds a source word and a target word"),
+        ("a b\nword\n", "2: a line holds"),
+        ("\n\n", "holds no pair"),
+        (b"a \xff\n", "not UTF-8"),
+    ],
+)
+def test_damaged_dictionaries(tmp_path, text, message):
+    path = tmp_path / "d.txt"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=message):
+        switched(dictionary=str(path))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dictionary": "missing.txt"}, "missing.txt: no such file"),
+        ({"batch_sentences": 300}, "300: must divide 2000"),
+        ({"batch_sentences": 0}, "batch_sentences"),
+        ({"probability": 1.5}, "probability"),
+        ({"cap": -0.1}, "cap"),
+        ({"translations": "last"}, "first"),
+    ],
+)
+def test_wrong_specs(options, message):
+    with pytest.raises(InputError, match=message):
+        switched(**options)
+
+
+def test_it_has_no_inverse_and_the_fingerprint_is_of_the_content(tmp_path, muse):
+    language = switched(dictionary=muse)
+    assert not language.invertible
+    with pytest.raises(InputError, match="code_switch has no inverse"):
+        language.invert(Corpus.of_words([["a"]]))
+    copy, other = tmp_path / "copy.txt", tmp_path / "other.txt"
+    copy.write_text("\n" + (tmp_path / "en-de.txt").read_text())
+    other.write_text("cat Katze\n")
+    assert switched(dictionary=str(copy)).fingerprint == language.fingerprint
+    assert switched(dictionary=str(other)).fingerprint != language.fingerprint != switched().fingerprint
+
+
+def test_a_real_dictionary_on_a_real_treebank():
+    if not DATA.exists():
+        pytest.skip(f"real data is not at {DATA}")
+    batch = next(open_source(f"conllu:{DATA}/ud2/en_ewt").batches("dev"))
+    language = switched(dictionary=f"{DATA}/muse_dict/en-de.0-5000.txt", batch_sentences=500)
+    rewrite = language.rewrite(batch)
+    changed = sum(a != b for a, b in zip(batch.form.values(), rewrite.form.values(), strict=True))
+    assert changed == rewrite.counts["code_switch: words replaced"]
+    assert 0.1 < changed / len(batch.form.codes) <= 0.15
+    assert "die" in rewrite.form.values()

@@ -1,0 +1,99 @@
+"""Every reader on damaged input: what it reads is sound, or it says in one line what is wrong; never a traceback."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from synthlang.errors import InputError
+from synthlang.language import parse_language
+from synthlang.sources import open_source
+from synthlang.sources.conllu import tree_problem
+from tests.fuzz import damaged
+
+TREE = (
+    "1\tHe\t_\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tsaw\t_\tVERB\t_\t_\t0\troot\t_\t_\n3\t.\t_\tPUNCT\t_\t_\t2\tpunct\t_\t_\n"
+)
+CONLLU = (
+    f"# sent_id = 1\n{TREE}\n# sent_id = 2\n1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_\n{TREE}8.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+)
+TEXT = "He saw her. She ran!\n\nÜber \u00a0 the hills, e.g. “far” away…\n"
+LANGUAGE = """name: x
+seed: 3
+transforms:
+- {kind: transliterate, strength: 0.5}
+- {kind: invert}
+- {kind: permute, window: 3}
+"""
+MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+def read_source(scheme: str, path: Path) -> None:
+    """Read everything; what comes out must be a sound corpus."""
+    source = open_source(f"{scheme}:{path}")
+    assert len(source.fingerprint) == 16
+    for split in source.splits:
+        for batch in source.batches(split):
+            assert list(batch.columns) == list(source.columns)
+            for sentence in batch:
+                assert sentence.words
+                assert all(w and not any(c.isspace() for c in w) for w in sentence.words)
+                if "head" in sentence.columns:
+                    assert tree_problem(sentence.columns["head"]) is None
+
+
+def read_json_lines(path: Path) -> None:
+    read_source("hf", path.parent)
+
+
+READERS: dict[str, tuple[str, bytes, Callable[[Path], object]]] = {
+    "text": ("train.txt", TEXT.encode(), lambda p: read_source("text", p)),
+    "text.gz": ("train.txt.gz", gzip.compress(TEXT.encode(), mtime=0), lambda p: read_source("text", p)),
+    "conllu": ("x-train.conllu", CONLLU.encode(), lambda p: read_source("conllu", p)),
+    "language": ("x.yaml", LANGUAGE.encode(), lambda p: parse_language(str(p))),
+}
+
+
+def refusal(read: Callable[[Path], object], path: Path) -> str | None:
+    """What the reader refuses with, None if it reads; any other error goes on to the test."""
+    try:
+        read(path)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def check_message(message: str | None) -> None:
+    assert message is None or (message.strip() and "\n" not in message)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_read_what_is_whole(name, tmp_path):
+    file, good, read = READERS[name]
+    (tmp_path / file).write_bytes(good)
+    read(tmp_path / file)
+
+
+@pytest.mark.parametrize("name", READERS)
+@MANY
+@given(data=st.data())
+def test_readers_survive_damage(name, data, tmp_path):
+    file, good, read = READERS[name]
+    path = tmp_path / file
+    path.write_bytes(data.draw(damaged(good)))
+    check_message(refusal(read, path))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_data_sets_on_disk_survive_damage(data, tmp_path):
+    rows = [{"words": ["He", "ran"], "upos": ["PRON", "VERB"]}, {"words": ["Go"], "upos": ["VERB"]}]
+    good = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    folder = tmp_path / str(data.draw(st.integers(0, 10**9)))
+    folder.mkdir(exist_ok=True)
+    (folder / "train.jsonl").write_bytes(data.draw(damaged(good)))
+    check_message(refusal(read_json_lines, folder / "train.jsonl"))

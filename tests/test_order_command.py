@@ -1,0 +1,169 @@
+"""The commands about order models: show, fit, import, evaluate, compare; what they say about bad input."""
+
+import json
+
+import pytest
+
+from synthlang.errors import InputError
+from synthlang.order.command import order_compare, order_evaluate, order_fit, order_import, order_show
+from synthlang.order.model import load_model, read_model
+from synthlang.sources import open_source
+from tests.order_cases import random_corpus, random_model
+from tests.order_reference import mixed, probabilities
+
+CONLLU = """\
+# sent_id = first
+# text = x
+1\tOK\t_\tINTJ\t_\t_\t0\troot\t_\t_
+
+# a comment alone
+
+# sent_id = 1
+# text = he gave her the book .
+1\the\t_\tPRON\t_\t_\t2\tnsubj\t_\t_
+2-3\tgave_her\t_\t_\t_\t_\t_\t_\t_\t_
+2\tgave\t_\tVERB\t_\t_\t0\troot\t_\t_
+3\ther\t_\tPRON\t_\t_\t2\tiobj\t_\t_
+4\tthe\t_\tDET\t_\t_\t5\tdet\t_\t_
+5\tbook\t_\tNOUN\t_\t_\t2\tobj\t_\t_
+6\t.\t_\tPUNCT\t_\t_\t2\tpunct\t_\t_
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A CoNLL-U file and the paths of two models of UD v1 labels."""
+    (tmp_path / "x.conllu").write_text(CONLLU)
+    for seed in (0, 1):
+        random_model(seed, labels="ud1").save(tmp_path / f"{seed}.json")
+    return tmp_path / "x.conllu", str(tmp_path / "0.json"), str(tmp_path / "1.json")
+
+
+ITEMS = [("PRON", "nsubj", False), ("VERB", "root", True), ("PRON", "iobj", False), ("NOUN", "obj", False)]
+ITEMS.append(("PUNCT", "punct", False))
+
+
+def test_show(files):
+    path, model, other = files
+    shown = order_show(model, path, "1", 2)  # a sent_id is looked for before a number
+    json.dumps(shown)
+    assert (shown["node"], shown["class"]) == (2, "V")
+    assert [item["word"] for item in shown["items"]] == [1, 2, 3, 5, 6]
+    assert [item["index"] for item in shown["items"]] == list(range(5))
+    assert [item["form"] for item in shown["items"]] == ["he", "gave", "her", "book", "."]
+    assert shown["items"][1] | {"form": 0} == {
+        "index": 1, "word": 2, "form": 0, "full": "@VERB&@", "tag": "@VERB", "arc": "@"
+    }  # fmt: skip
+    assert shown["items"][3]["full"] == "NOUN&obj"
+    weights = load_model(model).weights["V"]
+    check(shown, probabilities(ITEMS, weights))
+    both = order_show(model, path, "2", 2, substrate=other, substrate_weight=0.25, temperature=2.0)
+    check(both, probabilities(ITEMS, mixed(weights, load_model(other).weights["V"], 0.25), 2.0))
+    renamed = [("NOUN", "dobj", False) if i == ITEMS[3] else i for i in ITEMS]
+    mapped = order_show(model, path, "2", 2, labels="mapped")
+    check(mapped, probabilities(renamed, weights))
+    assert mapped["items"][3]["arc"] == "dobj"
+
+
+def check(shown, expected):
+    """All orders are there, from the most probable on, with the right probabilities."""
+    found = {tuple(entry["order"]): entry["p"] for entry in shown["orders"]}
+    assert len(shown["orders"]) == len(expected) and set(found) == set(expected)
+    for order, p in expected.items():
+        assert abs(found[order] - p) < 1e-9
+    keys = [(-entry["p"], entry["order"]) for entry in shown["orders"]]
+    assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "node", "options", "reason"),
+    [
+        ("third", 1, {}, "no sentence 'third'.*1 to 2"),
+        ("0", 1, {}, "no sentence '0'"),
+        ("3", 1, {}, "no sentence '3'"),
+        ("1", 7, {}, "words 1 to 6, not 7"),
+        ("1", 0, {}, "words 1 to 6, not 0"),
+        ("1", 4, {}, "word 4 is DET; the model orders the dependents of NOUN, PROPN, PRON, VERB only"),
+        ("first", 1, {}, "word 1 is INTJ"),
+        ("1", 1, {}, "word 1 has no dependents"),
+        ("1", 2, {"temperature": 0.0}, "temperature"),
+        ("1", 2, {"substrate": "fr", "substrate_weight": 2.0}, "from 0 to 1"),
+        ("1", 2, {"substrate": "none"}, "none of"),
+        ("1", 2, {"labels": "maped"}, "'maped' must be mapped or faithful"),
+        ("1", 2, {"corpus_labels": "v1"}, "'v1' must be ud1 or ud2"),
+    ],
+)
+def test_what_cannot_be_shown(files, sentence, node, options, reason):
+    with pytest.raises(InputError, match=reason):
+        order_show(files[1], files[0], sentence, node, **options)
+
+
+def test_a_file_that_is_not_there(files, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        order_show(files[1], tmp_path / "no.conllu", "1", 1)
+
+
+def write_treebank(folder, seed=0):
+    """A treebank of random trees with splits train, dev and test."""
+    folder.mkdir()
+    for number, split in enumerate(("train", "dev", "test")):
+        lines = []
+        for sentence in random_corpus(seed + number, 60, 7):
+            columns = (sentence.columns[c] for c in ("form", "upos", "head", "deprel"))
+            for i, (form, upos, head, deprel) in enumerate(zip(*columns, strict=True), start=1):
+                lines.append(f"{i}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_")
+            lines.append("")
+        (folder / f"x-ud-{split}.conllu").write_text("\n".join(lines) + "\n")
+    return f"conllu:{folder}"
+
+
+def test_fit_writes_a_model_and_a_card(tmp_path):
+    treebank = write_treebank(tmp_path / "bank")
+    out = tmp_path / "deep" / "x.json.gz"
+    seen = []
+    options = {"l2": (1.0, 9.0), "choose_on": ("dev",), "title": "T", "licence": "L", "command": "again"}
+    model = order_fit(treebank, out, report=lambda *a: seen.append(a), **options)
+    assert seen and read_model(out).content == model.content
+    fit = read_model(out).fit
+    assert fit["splits"] == {"train": ["train"], "held_out": ["test"], "choose_on": ["dev"]}
+    assert fit["source"] == open_source(treebank).fingerprint and fit["l2"] in (1.0, 9.0)
+    assert set(fit["held_out"]) == {"N", "V", "all"}
+    card = (tmp_path / "deep" / "x.md").read_text()
+    assert model.content in card and "again" in card and "Licence: L" in card
+    once = out.read_bytes()
+    order_fit(treebank, out, **options)
+    assert out.read_bytes() == once
+    scores = order_evaluate(str(out), treebank, ("test",), ("train",), "faithful")
+    assert scores == fit["held_out"]
+    closer = order_compare(treebank, treebank, str(out), "dev", "test", enough=5)
+    assert closer["relations"] == len(closer["pairs"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"out": "x.txt"}, "ends in .json or .json.gz"),
+        ({"train": ("test",)}, "cannot both be learnt from and be held out"),
+        ({"train": ()}, "at least one split"),
+        ({"l2": (1.0, 2.0)}, "choose on"),
+        ({"treebank": "builtin:nothing"}, "mini-english"),
+        ({"treebank": "text:TEXT"}, "needs the column 'upos'"),
+        ({"choose_on": ("x",)}, "no split 'x'"),
+    ],
+)
+def test_what_cannot_be_fitted(tmp_path, options, reason):
+    treebank = write_treebank(tmp_path / "bank")
+    (tmp_path / "t.txt").write_text("a b\n")
+    options = {"treebank": treebank, "out": "x.json", **options}
+    options["treebank"] = options["treebank"].replace("TEXT", str(tmp_path / "t.txt"))
+    with pytest.raises(InputError, match=reason):
+        order_fit(options.pop("treebank"), tmp_path / options.pop("out"), **options)
+
+
+def test_import(tmp_path):
+    for node in "NV":
+        (tmp_path / f"x@{node}.orm").write_text("PRE_a_b 1.0\n")
+    order_import(tmp_path / "x@N.orm", tmp_path / "x@V.orm", tmp_path / "x.json", "x", licence="L")
+    model = read_model(tmp_path / "x.json")
+    assert (model.name, model.labels, model.licence) == ("x", "ud1", "L")
+    assert model.weights == {"N": {"PRE_a_b": 1.0}, "V": {"PRE_a_b": 1.0}}

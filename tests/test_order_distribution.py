@@ -1,0 +1,242 @@
+"""The distribution over all orders against brute force, the drawn orders against the distribution."""
+
+import itertools
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from synthlang.corpus import Corpus
+from synthlang.order.distribution import distribution
+from synthlang.order.items import CLASS_OF_HEAD
+from synthlang.order.model import OrderModel, import_orm
+from synthlang.order.nodes import Nodes, distinct_rows, find_nodes, heads_of, item_count
+from synthlang.order.permutations import all_orders
+from synthlang.rng import uniform
+from synthlang.sources.conllu import ConlluSource
+from synthlang.trees import Forest
+from tests.order_cases import node_sentence, random_model, reference_items
+from tests.order_reference import mixed, probabilities
+from tests.real_data import DATA
+
+
+def nodes_of_sentences(sentences):
+    """The nodes at the roots of one-node sentences, all with the same number of items."""
+    corpus = Corpus.of(sentences)
+    (group,) = find_nodes(corpus, Forest.of(corpus), corpus.columns["head"].codes == 0).values()
+    order = np.argsort(group.head)  # as the sentences
+    return Nodes(group.rows[order], group.types[order], group.source[order], group.names)
+
+
+def compare(p, nodes, row, expected, tolerance=1e-9):
+    """All probabilities of one node against {order of source items: p}."""
+    n = nodes.types.shape[1]
+    assert len(p) == math.factorial(n) == len(expected)
+    for order, value in zip(nodes.source[row][all_orders(n).orders].tolist(), p, strict=True):
+        assert abs(value - expected[tuple(order)]) < tolerance
+
+
+@pytest.mark.parametrize("node", ["N", "V"])
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
+def test_probabilities_equal_brute_force(node, n):
+    rng = np.random.default_rng(n)
+    model, substrate = random_model(n), random_model(n + 10)
+    tags = {7: ("NOUN", "ADP")}.get(n, ("NOUN", "VERB", "ADP"))  # few labels: bags with equal items too
+    sentences = [node_sentence(rng, node, n, tags, ("nsubj", "case")) for _ in range(1 if n == 7 else 4)]
+    nodes = nodes_of_sentences(sentences)
+    w = mixed(model.weights[node], substrate.weights[node], 0.05)
+    alone = distribution(model)[node].probabilities(nodes)
+    both = distribution(model, substrate)[node].probabilities(nodes, temperature=0.7)
+    for row, sentence in enumerate(sentences):
+        if n < 7 or node == "N":
+            compare(alone[row], nodes, row, probabilities(reference_items(sentence), model.weights[node]))
+        if n < 7 or node == "V":
+            compare(both[row], nodes, row, probabilities(reference_items(sentence), w, 0.7))
+    assert np.allclose(alone.sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_eight_items_are_a_distribution_too():
+    rng = np.random.default_rng(0)
+    sentence = node_sentence(rng, "V", 8)
+    model = random_model(3)
+    of_class = distribution(model)["V"]
+    nodes = nodes_of_sentences([sentence])
+    p = of_class.probabilities(nodes)[0]
+    assert abs(p.sum() - 1.0) < 1e-12
+    # the ratio of two orders needs no sum over the 40,320
+    items, w = reference_items(sentence), model.weights["V"]
+    from tests.order_reference import features
+
+    rows = [0, 17, 5000, 40319]
+    orders = nodes.source[0][all_orders(8).orders[rows]].tolist()
+    scores = [sum(w.get(f, 0.0) * c for f, c in features([items[i] for i in order]).items()) for order in orders]
+    for row, score in zip(rows[1:], scores[1:], strict=True):
+        assert math.isclose(math.log(p[row] / p[rows[0]]), score - scores[0], abs_tol=1e-9)
+
+
+def test_without_weights_all_orders_are_equally_likely_and_the_best_is_that_of_the_text():
+    rng = np.random.default_rng(1)
+    nodes = nodes_of_sentences([node_sentence(rng, "N", 4) for _ in range(20)])
+    of_class = distribution(OrderModel(weights={"N": {}}))["N"]
+    assert np.allclose(of_class.probabilities(nodes), 1 / 24)
+    orders = all_orders(4).orders[of_class.best(nodes)]
+    assert (np.take_along_axis(nodes.source, orders, axis=1) == np.arange(4)).all()
+
+
+def test_the_best_order_is_the_most_probable_one_and_ties_go_to_the_text():
+    rng = np.random.default_rng(2)
+    model = random_model(5)
+    for n in (2, 3, 5):
+        sentences = [node_sentence(rng, "V", n, ("NOUN",), ("obj", "case")) for _ in range(10)]
+        nodes = nodes_of_sentences(sentences)
+        best = distribution(model)["V"].best(nodes)
+        for row, sentence in enumerate(sentences):
+            p = probabilities(reference_items(sentence), model.weights["V"])
+            most = max(p.values())
+            expected = min(order for order, value in p.items() if value > most - 1e-9)
+            assert tuple(nodes.source[row][all_orders(n).orders[best[row]]]) == expected
+
+
+def test_extreme_weights_do_not_overflow():
+    model = OrderModel(weights={"V": {"PRE_obj_@": 900.0, "PRE_nsubj_@": -900.0}})
+    rows = {
+        "form": ["a", "b", "c"],
+        "upos": ["NOUN", "VERB", "NOUN"],
+        "head": [2, 0, 2],
+        "deprel": ["nsubj", "x", "obj"],
+    }
+    nodes = nodes_of_sentences([rows])
+    p = distribution(model)["V"].probabilities(nodes)[0]
+    assert math.isclose(p.max(), 1.0) and np.isfinite(p).all()
+    cold = distribution(model)["V"].probabilities(nodes, temperature=1e-3)[0]
+    assert math.isclose(cold.max(), 1.0) and np.isfinite(cold).all()
+
+
+def test_drawn_orders_follow_the_distribution_and_a_wrong_one_is_noticed():
+    rng = np.random.default_rng(3)
+    draws = 20_000
+    for n, node in ((3, "N"), (4, "V"), (5, "N")):
+        sentence = node_sentence(rng, node, n)
+        nodes = nodes_of_sentences([sentence] * draws)
+        of_class = distribution(random_model(n + 20))[node]
+        u = uniform(7, np.arange(draws))
+        p = of_class.probabilities(nodes_of_sentences([sentence]), 2.0)[0]
+        found = np.bincount(of_class.sample(nodes, u, 2.0), minlength=len(p))
+        often = p * draws >= 5
+        cells = np.append(found[often], found[~often].sum()), np.append(p[often], p[~often].sum()) * draws
+        assert chisquare(*(c[cells[1] > 0] for c in cells)).pvalue > 1e-3
+        # positive control: draws at another temperature do not pass
+        other = np.bincount(of_class.sample(nodes, u, 1.5), minlength=len(p))
+        wrong = np.append(other[often], other[~often].sum())
+        assert chisquare(wrong[cells[1] > 0], cells[1][cells[1] > 0]).pvalue < 1e-6
+
+
+def test_a_drawn_order_depends_on_nothing_but_its_node():
+    rng = np.random.default_rng(4)
+    for n in (3, 6, 7):
+        sentences = [node_sentence(rng, "V", n) for _ in range(300)]
+        of_class = distribution(random_model(n), random_model(n + 1))["V"]
+        nodes = nodes_of_sentences(sentences)
+        u = uniform(1, np.arange(len(sentences)))
+        together = of_class.sample(nodes, u)
+        scores = np.concatenate([s for _, s in of_class.log_scores(nodes.types, nodes.names)])
+        for first in range(0, 300, 37):
+            part = nodes_of_sentences(sentences[first : first + 37])
+            some = of_class.sample(part, u[first : first + 37])
+            assert (nodes.source[first : first + 37] == part.source).all()
+            assert (some == together[first : first + 37]).all()
+            alone = np.concatenate([s for _, s in of_class.log_scores(part.types, part.names)])
+            assert (alone == scores[first : first + 37]).all()  # bit for bit
+
+
+def test_rows_are_told_apart_for_any_number_of_names():
+    rows = np.asarray([[5, 1], [2, 9], [5, 1], [2, 8]])
+    for count in (10, 2**40):
+        found, which = distinct_rows(rows, count)
+        assert (found[which] == rows).all() and len(found) == 3
+
+
+def test_every_property_of_two_items_is_told_by_the_two_parts():
+    for n in (5, 6, 7):
+        orders = all_orders(n)
+        assert len(orders) == math.factorial(n) == len({tuple(o) for o in orders.orders.tolist()})
+        assert orders.orders.tolist() == sorted(orders.orders.tolist())
+        cut = orders.ngrams.first.shape[1]
+        table = np.repeat(orders.pairs[:, :cut], len(orders) // cut, axis=1)
+        if len(orders.last):
+            table = table + orders.pairs[:, cut:][:, orders.last]
+        for row in range(0, len(table), 7):
+            a, b, c = orders.first[row], orders.second[row], orders.category[row]
+            for index in range(0, len(orders), 11):
+                place = {i: p for p, i in enumerate(orders.orders[index].tolist())} | {n: -1, n + 1: n}
+                x, y, h = place[a], place[b], place[0]
+                side = [y == x + 1, True, y < h, h < x, x < h < y][c]
+                assert table[row, index] == (side and x < y)
+
+
+@pytest.mark.parametrize(("treebank", "labels"), [("ud1/en_ewt_r1.2", "faithful"), ("ud2/en_ewt", "mapped")])
+def test_published_models_equal_brute_force_on_real_nodes(treebank, labels):
+    folder = DATA / "gd_models"
+    if not folder.exists() or not (DATA / treebank).exists():
+        pytest.skip(f"no {folder} or {DATA / treebank}")
+    french = {c: folder / "GD_French" / f"fr@{c}.orm" for c in "NV"}
+    english = {c: folder / "GD_English" / f"en@{c}.orm" for c in "NV"}
+    models = [import_orm(paths["N"], paths["V"], "x") for paths in (french, english)]
+    corpus = next(iter(ConlluSource(DATA / treebank).batches("dev")))
+    forest = Forest.of(corpus)
+    rng = np.random.default_rng(0)
+    of_class = distribution(*models, labels=labels)
+    for node, n in itertools.product("NV", range(2, 7)):
+        wanted = heads_of(corpus, {u: c for u, c in CLASS_OF_HEAD.items() if c == node}) & (item_count(forest) == n)
+        group = find_nodes(corpus, forest, wanted)[n]
+        chosen = rng.choice(len(group), 1 if n == 6 else 3, replace=False)
+        group = Nodes(group.rows[chosen], group.types[chosen], group.source[chosen], group.names)
+        p = of_class[node].probabilities(group)
+        weights = mixed(*(_orm(paths[node]) for paths in (french, english)), 0.05)
+        for row in range(len(group)):
+            items = [_v1(corpus, int(r), int(group.head[row]), labels) for r in np.sort(group.rows[row])]
+            compare(p[row], group, row, probabilities(items, weights))
+
+
+def _orm(path):
+    return {line.split()[0]: float(line.split()[1]) for line in path.read_text().splitlines()}
+
+
+def _v1(corpus, row, head, labels):
+    """The item (tag, arc, is_head) with v1 labels, written again from the documented table."""
+    tag, arc = (corpus.columns[name].values()[row] for name in ("upos", "deprel"))
+    if labels == "mapped" and row != head:
+        plain = {"obj": "dobj", "nsubj:pass": "nsubjpass", "csubj:pass": "csubjpass", "aux:pass": "auxpass"}
+        plain |= {"fixed": "mwe", "orphan": "remnant", "flat": "foreign" if tag == "X" else "name"}
+        plain |= {"flat:name": "name", "flat:foreign": "foreign"}
+        before = (tag, arc)
+        arc = plain.get(arc, "nmod" + arc[3:] if arc.split(":")[0] == "obl" else arc)
+        arc = "neg" if before == ("PART", "advmod") else arc
+        tag = {"CCONJ": "CONJ"}.get(tag, "VERB" if before == ("AUX", "cop") else tag)
+    return tag, arc, row == head
+
+
+def test_a_trie_without_its_table_finds_the_same(monkeypatch):
+    rng = np.random.default_rng(5)
+    nodes = nodes_of_sentences([node_sentence(rng, "V", 6) for _ in range(50)])
+    scores = []
+    for largest in (4_000_000, 0):
+        monkeypatch.setattr("synthlang.order.ngrams.LARGEST_TABLE", largest)
+        of_class = distribution(random_model(8), random_model(9))["V"]
+        assert (of_class.parts[0][0].trie.table is None) == (largest == 0)
+        scores.append(np.concatenate([s for _, s in of_class.log_scores(nodes.types, nodes.names)]))
+    assert (scores[0] == scores[1]).all()
+
+
+def test_memory_is_bounded_however_many_nodes_there_are():
+    rng = np.random.default_rng(6)
+    of_class = distribution(random_model(8))["V"]
+    nodes = nodes_of_sentences([node_sentence(rng, "V", 7) for _ in range(2000)])  # 10 million orders: 80 MB at once
+    all_orders(7)
+    tracemalloc.start()
+    of_class.sample(nodes, uniform(0, np.arange(2000)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6

@@ -1,0 +1,192 @@
+"""Which words a transliteration takes: by type or token, uniformly or the most frequent, from a list; the overlap."""
+
+import itertools
+import pickle
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlang.corpus import Corpus, concatenate
+from synthlang.errors import InputError
+from synthlang.language import bind_language, parse_language
+from synthlang.overlap import Overlap, count_words, overlap
+from synthlang.scripts import SCRIPTS
+from synthlang.sources import open_source
+from synthlang.transforms import Transliterate
+from tests.annotated import annotated
+
+SOURCE = "builtin:mini-english?types=600&sentences=1500&dev=300&test=0"
+COUNTS = {"the": 6, "cat": 3, "dog": 3, "a": 2, "sat": 1, "ran": 1}
+WORDS = Corpus.of_words([[*COUNTS, "unseen"]])
+
+
+def trans(**options):
+    return Transliterate(**options)
+
+
+def changed(transform, corpus=WORDS, key=0):
+    forms = transform.rewrite(corpus, key).form.values()
+    return {old for old, new in zip(corpus.form.values(), forms, strict=True) if old != new}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"strength": 0.0}, set()),
+        ({"strength": 0.5}, {"the", "cat", "dog"}),  # equal counts in the order of the form
+        ({"strength": 0.34}, {"the", "cat"}),
+        ({"strength": 0.67}, {"the", "cat", "dog", "a"}),
+        ({"strength": 1.0}, {*COUNTS, "unseen"}),
+        ({"by": "token", "strength": 0.3}, {"the"}),
+        ({"by": "token", "strength": 0.38}, {"the", "cat"}),  # until the share is reached
+        ({"by": "token", "strength": 0.8}, {"the", "cat", "dog", "a"}),
+        ({"by": "token", "strength": 1.0}, {*COUNTS, "unseen"}),
+    ],
+)
+def test_the_most_frequent_by_hand(options, expected):
+    assert changed(trans(order="frequent", **options).bind(COUNTS)) == expected
+
+
+def test_a_list_of_types(tmp_path):
+    path = tmp_path / "types.tsv"
+    path.write_text("cat\tNOUN\ndog\t1\n\nsat\nnever\n")
+    assert changed(trans(types=path)) == {"cat", "dog", "sat"}
+    frequent = {"types": path, "order": "frequent"}
+    assert changed(trans(**frequent, strength=0.25).bind(COUNTS)) == {"cat"}
+    assert changed(trans(**frequent, strength=0.6, by="token").bind(COUNTS)) == {"cat", "dog"}
+    assert changed(trans(**frequent, strength=1.0)) == {"cat", "dog", "sat"}
+    both = changed(trans(types=path, strength=0.5))
+    assert both == changed(trans(strength=0.5)) & {"cat", "dog", "sat"}
+    listed = parse_language({"name": "x", "transforms": [{"kind": "transliterate", "types": str(path)}]})
+    copy = tmp_path / "again.txt"
+    copy.write_text("sat\nnever\ndog\ncat\n")
+    same = parse_language({"name": "x", "transforms": [{"kind": "transliterate", "types": str(copy)}]})
+    assert same.fingerprint == listed.fingerprint != parse_language("trans").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "types.txt: no such file"),
+        (b"", "types.txt: holds no word"),
+        (b"\n\tNOUN\n", "types.txt:2: the first column is empty"),
+        (b"a\ntwo words\n", "types.txt:2: 'two words' is not one word"),
+        (b"a\n\xff\n", "types.txt:2: not UTF-8"),
+    ],
+)
+def test_damaged_lists(tmp_path, content, message):
+    path = tmp_path / "types.txt"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        parse_language({"name": "x", "transforms": [{"kind": "transliterate", "types": str(path)}]})
+
+
+@pytest.mark.parametrize("options", [{"order": "frequent"}, {"by": "token"}, {"order": "frequent", "by": "token"}])
+def test_counts_are_needed_and_make_the_share(options):
+    source = open_source(SOURCE)
+    counts: Counter[str] = Counter()
+    for batch in source.batches("train"):
+        count_words(counts, batch)
+    nested = []
+    for strength in (0.2, 0.5, 0.8):
+        spec = {"name": "x", "transforms": [{"kind": "transliterate", **options, "strength": strength}]}
+        language = parse_language(spec)
+        assert language.needs_counts
+        with pytest.raises(InputError, match="needs the word counts of a training text"):
+            language.derive(WORDS)
+        bound = pickle.loads(pickle.dumps(bind_language(language, source)))
+        train, dev = (concatenate(list(source.batches(s))) for s in ("train", "dev"))
+        chosen = changed(bound.transforms[0], train, bound.keys[0])
+        nested.append(chosen)
+        if options.get("by") == "token":
+            largest = max(counts.values()) / counts.total()
+            assert strength <= sum(counts[w] for w in chosen) / counts.total() < strength + largest + 1e-9
+        else:
+            assert len(chosen) == round(strength * len(counts))
+            assert min(counts[w] for w in chosen) >= max(counts[w] for w in set(counts) - chosen)
+        derived = bound.derive(dev)  # of the same training text, whatever split is derived
+        assert {a for a, b in zip(dev.form.values(), derived.form.values(), strict=True) if a != b} <= chosen | (
+            set(dev.form.values()) - set(counts)
+        )
+        assert bound.invert(derived).texts() == dev.texts()
+    assert nested[0] < nested[1] < nested[2]
+
+
+def test_uniform_by_type_is_the_hash_it_was():
+    corpus = Corpus.of_words([[f"w{i}" for i in range(12)]])
+    forms = changed(parse_language("trans:0.5").transforms[0], corpus, parse_language("trans").keys[0])
+    assert forms == {"w1", "w2", "w3", "w5", "w6", "w7", "w8", "w10"}
+    assert not parse_language("trans:0.5").needs_counts and not trans(by="token").needs_counts
+
+
+words = st.text(st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc")), min_size=1).filter(
+    lambda w: w.split() == [w]
+)
+
+
+@given(st.lists(st.one_of(words, st.sampled_from(["<mask>", "a<s>", "<", "the"])), max_size=6, unique=True))
+def test_words_are_written_as_the_script_writes_each(forms):
+    for name, script in SCRIPTS.items():
+        found = trans(script=name).rewrite(Corpus.of_words([forms]), 0).form.values()
+        assert found == [script.encode(form) for form in forms]
+
+
+def test_types_are_those_of_the_parent():
+    """``mark`` changes forms; which words are transliterated stays what it is without it, and all is invertible."""
+    corpus = annotated(*(f"w{i}/NOUN/obj/0 v{i}/VERB/x/1" for i in range(200)))
+    plain = parse_language("trans:0.5").derive(corpus).form.values()
+    mark = {"kind": "mark", "case": {"obj": "o"}}
+    spec = {"name": "x", "transforms": [mark, {"kind": "transliterate", "strength": 0.5}]}
+    language = parse_language(spec)
+    derived = language.derive(corpus)
+    script = SCRIPTS["cyrillic"]
+    for old, new, parent in zip(plain, derived.form.values(), corpus.form.values(), strict=True):
+        form = f"{parent}·o" if parent.startswith("w") else parent
+        assert new == (form if old == parent else script.encode(form))
+    assert language.invert(derived).texts() == corpus.texts()
+
+
+def test_the_overlap_is_exact():
+    assert overlap({"a": 3, "b": 1, "z": 0}, {"a": 1, "c": 3}) == Overlap(1, 2, 1, 4)
+    assert overlap({}, {}) == Overlap(0, 0, 0, 0)
+    assert overlap({}, {"a": 1}).by_type == overlap({}, {}).by_token == 0.0
+    assert Overlap(1, 2, 1, 4).by_type == 0.5 and Overlap(1, 2, 1, 4).by_token == 0.25
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=6),
+    st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=6),
+)
+def test_the_overlap_against_multisets(first, second):
+    parent, derived = (Counter[str](), Counter[str]())
+    for rows, counts in ((first, parent), (second, derived)):
+        for row in rows:
+            count_words(counts, Corpus.of_words([row]))
+    words, others = (list(itertools.chain(*rows)) for rows in (first, second))
+    found = overlap(parent, derived)
+    rest = list(others)
+    shared = 0
+    for word in words:
+        if word in rest:
+            rest.remove(word)
+            shared += 1
+    assert found == Overlap(len(set(words) & set(others)), len(set(words)), shared, len(words))
+
+
+def test_the_overlap_of_languages():
+    batch = next(open_source(SOURCE).batches("train"))
+    parent: Counter[str] = Counter()
+    count_words(parent, batch)
+    shares = {}
+    for name in ("inv", "trans", "trans:0.5"):
+        derived: Counter[str] = Counter()
+        count_words(derived, parse_language(name).derive(batch))
+        shares[name] = overlap(parent, derived)
+    assert shares["inv"].by_type == shares["inv"].by_token == 1.0
+    assert shares["trans"].by_type == shares["trans"].by_token == 0.0
+    half = parse_language("trans:0.5")
+    stay = set(parent) - changed(half.transforms[0], batch, half.keys[0])
+    assert shares["trans:0.5"] == Overlap(len(stay), len(parent), sum(parent[w] for w in stay), parent.total())
