@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from probes import cli_language
+from probes.cli_order import order
 from synthlang.errors import InputError
 
 app = typer.Typer(
@@ -21,38 +23,14 @@ app = typer.Typer(
 )
 
 Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config; repeatable.")]
-SourceArgument = Annotated[
-    str,
-    typer.Argument(
-        help="builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH or hf:NAME[:CONFIG]."
-    ),
-]
 RunArgument = Annotated[Path, typer.Argument(help="A finished run folder.")]
-SOME_LINES = 3
 
 
-@app.command()
-def derive(
-    source: SourceArgument,
-    language: Annotated[str, typer.Option(help="A name such as trans+inv or trans:0.5+perm, or a YAML file.")],
-    out: Annotated[Path, typer.Option(help="The data set folder to write; must not exist.")],
-    workers: Annotated[int, typer.Option(min=1, help="Processes; the bytes do not depend on it.")] = 1,
-) -> None:
-    """Derive a language and write it as a data set that datasets.load_dataset(DIR) reads."""
-    from synthlang.export import export_language
-    from synthlang.language import parse_language
-    from synthlang.progress import Display
-    from synthlang.sources import open_source
-
-    opened, spec = open_source(source), parse_language(language)
-    with Display() as display:
-        counts = export_language(
-            opened, spec, out, source_name=source, workers=workers, progress=display.counter(f"derive {spec.name}")
-        )
-        display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in counts.items()))
-    first = next(iter(opened.batches(opened.splits[0]))).between(0, SOME_LINES)
-    for before, after in zip(first.texts(), spec.derive(first).texts(), strict=True):
-        typer.echo(f"  {before}\n→ {after}")
+app.command()(cli_language.derive)
+app.command()(cli_language.parse)
+app.add_typer(order, name="order")
+app.command()(cli_language.dictionary)
+app.command()(cli_language.push)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """Random order models and random sentences for the tests of order models."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def random_weights(node, rng, share=0.6, ngrams=150):
 def random_model(seed, **values):
     """A model with random weights for both classes."""
     rng = np.random.default_rng(seed)
-    weights = {node: random_weights(node, rng) for node in ("N", "V")}
+    weights: Any = {node: random_weights(node, rng) for node in ("N", "V")}
     return OrderModel(name=f"random-{seed}", weights=weights, **values)
 
 

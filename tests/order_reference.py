@@ -16,7 +16,7 @@ def names(item):
 
 def features(items):
     """{feature: count} of items in this order."""
-    count = Counter()
+    count: Counter[str] = Counter()
     head = next(i for i, item in enumerate(items) if item[2])
     n = len(items)
     for view in range(3):

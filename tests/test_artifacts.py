@@ -1,17 +1,10 @@
-"""Shards, dictionaries and exported data sets: right, deterministic, loadable elsewhere."""
-
-import hashlib
-import json
-import subprocess
-import sys
+"""Shards and dictionaries: right, deterministic, refused when damaged."""
 
 import numpy as np
 import pytest
 
-from synthlang.corpus import Corpus
 from synthlang.dictionary import DictionarySpec, draw, read_dictionary, trained_types, write_dictionary
 from synthlang.errors import InputError
-from synthlang.export import export_language
 from synthlang.language import PARENT, parse_language
 from synthlang.scripts import SCRIPTS
 from synthlang.shards import read_shards, shards_fingerprint, write_shards
@@ -117,63 +110,3 @@ def test_a_saved_dictionary_pairs_copies(vocabulary, shards, tmp_path):
         if line and "�" not in line:  # a lone byte of a longer character cannot be shown
             left, right = line.split("\t")
             assert script.encode(left) == right
-
-
-def digest(folder):
-    return {
-        p.relative_to(folder).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest()
-        for p in sorted(folder.rglob("*"))
-        if p.is_file()
-    }
-
-
-def test_an_export_has_the_same_bytes_for_any_workers(source, tmp_path):
-    language = parse_language("trans:0.5+perm:0.7")
-    for workers in (1, 2, 5):  # 4,500 sentences are three batches
-        export_language(source, language, tmp_path / str(workers), source_name=SOURCE, workers=workers)
-    assert digest(tmp_path / "1") == digest(tmp_path / "2") == digest(tmp_path / "5")
-
-
-def test_an_export_loads_with_datasets_alone(source, tmp_path):
-    language = parse_language("trans+inv")
-    seen = []
-    export_language(
-        source, language, tmp_path / "d", source_name=SOURCE, progress=lambda split, n: seen.append((split, n))
-    )
-    assert sum(n for split, n in seen if split == "train") == 4500
-    code = """
-import json, sys
-from datasets import load_dataset
-data = load_dataset(sys.argv[1])
-assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
-print(json.dumps({"splits": {k: len(v) for k, v in data.items()}, "row": data["train"][3]}))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "d"], check=True, capture_output=True, text=True, cwd=tmp_path
-    )
-    loaded = json.loads(done.stdout)
-    assert loaded["splits"] == {"train": 4500, "validation": 50, "test": 50}
-    row, before = loaded["row"], next(source.batches("train"))[3]
-    script = SCRIPTS["cyrillic"]
-    assert row["parent_text"] == before.text
-    assert row["text"] == " ".join(row["words"])
-    assert [script.decode(w) for w in row["words"]] == [before.words[i] for i in row["origin"]]
-    for column in ("upos", "deprel"):
-        assert row[column] == [before.columns[column][i] for i in row["origin"]]
-
-
-def test_an_export_refuses_an_existing_folder_and_leaves_nothing_on_error(source, tmp_path):
-    (tmp_path / "d").mkdir()
-    with pytest.raises(InputError, match="exists already"):
-        export_language(source, PARENT, tmp_path / "d", source_name=SOURCE)
-
-    class Broken:
-        splits, columns, fingerprint = ("train",), ("form",), "x"
-
-        def batches(self, split):
-            yield Corpus.of_words([["a"]])
-            raise InputError("the source broke")
-
-    with pytest.raises(InputError, match="the source broke"):
-        export_language(Broken(), PARENT, tmp_path / "e", source_name="x")
-    assert [p.name for p in tmp_path.iterdir()] == ["d"]

@@ -1,6 +1,7 @@
 """The commands about order models: show, fit, import, evaluate, compare; what they say about bad input."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -121,7 +122,12 @@ def test_fit_writes_a_model_and_a_card(tmp_path):
     treebank = write_treebank(tmp_path / "bank")
     out = tmp_path / "deep" / "x.json.gz"
     seen = []
-    options = {"l2": (1.0, 9.0), "choose_on": ("dev",), "title": "T", "licence": "L", "command": "again"}
+    options: dict[str, Any] = {
+        "l2": (1.0, 9.0),
+        "choose_on": ("dev",),
+        "title": "T",
+        "licence": "L",
+    }
     model = order_fit(treebank, out, report=lambda *a: seen.append(a), **options)
     assert seen and read_model(out).content == model.content
     fit = read_model(out).fit
@@ -129,7 +135,8 @@ def test_fit_writes_a_model_and_a_card(tmp_path):
     assert fit["source"] == open_source(treebank).fingerprint and fit["l2"] in (1.0, 9.0)
     assert set(fit["held_out"]) == {"N", "V", "all"}
     card = (tmp_path / "deep" / "x.md").read_text()
-    assert model.content in card and "again" in card and "Licence: L" in card
+    assert model.content in card and "Licence: L" in card
+    assert f"conllu:bank --out x.json.gz --train train --held-out test --l2 {fit['l2']:g}" in card
     once = out.read_bytes()
     order_fit(treebank, out, **options)
     assert out.read_bytes() == once
@@ -142,9 +149,7 @@ def test_fit_writes_a_model_and_a_card(tmp_path):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"out": "x.txt"}, "ends in .json or .json.gz"),
-        ({"train": ("test",)}, "cannot both be learnt from and be held out"),
-        ({"train": ()}, "at least one split"),
+        ({"train": ("test",), "held_out": ("test",)}, "cannot both be learnt from and be held out"),
         ({"l2": (1.0, 2.0)}, "choose on"),
         ({"treebank": "builtin:nothing"}, "mini-english"),
         ({"treebank": "text:TEXT"}, "needs the column 'upos'"),
@@ -158,6 +163,14 @@ def test_what_cannot_be_fitted(tmp_path, options, reason):
     options["treebank"] = options["treebank"].replace("TEXT", str(tmp_path / "t.txt"))
     with pytest.raises(InputError, match=reason):
         order_fit(options.pop("treebank"), tmp_path / options.pop("out"), **options)
+
+
+def test_a_treebank_of_one_file_is_learnt_from_without_scores(tmp_path):
+    write_treebank(tmp_path / "bank")
+    model = order_fit(f"conllu:{tmp_path}/bank/x-ud-dev.conllu", tmp_path / "x.orders")
+    assert model.fit["splits"] == {"train": ["dev"], "held_out": [], "choose_on": []}
+    assert "held_out" not in model.fit
+    assert read_model(tmp_path / "x.orders").content == model.content
 
 
 def test_import(tmp_path):

@@ -3,6 +3,7 @@
 import itertools
 import math
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +118,8 @@ def test_extreme_weights_do_not_overflow():
 def test_drawn_orders_follow_the_distribution_and_a_wrong_one_is_noticed():
     rng = np.random.default_rng(3)
     draws = 20_000
-    for n, node in ((3, "N"), (4, "V"), (5, "N")):
+    cases: Any = ((3, "N"), (4, "V"), (5, "N"))
+    for n, node in cases:
         sentence = node_sentence(rng, node, n)
         nodes = nodes_of_sentences([sentence] * draws)
         of_class = distribution(random_model(n + 20))[node]
@@ -126,11 +128,12 @@ def test_drawn_orders_follow_the_distribution_and_a_wrong_one_is_noticed():
         found = np.bincount(of_class.sample(nodes, u, 2.0), minlength=len(p))
         often = p * draws >= 5
         cells = np.append(found[often], found[~often].sum()), np.append(p[often], p[~often].sum()) * draws
-        assert chisquare(*(c[cells[1] > 0] for c in cells)).pvalue > 1e-3
+        drawn, expected = (c[cells[1] > 0] for c in cells)
+        assert chisquare(drawn, expected).pvalue > 1e-3
         # positive control: draws at another temperature do not pass
         other = np.bincount(of_class.sample(nodes, u, 1.5), minlength=len(p))
         wrong = np.append(other[often], other[~often].sum())
-        assert chisquare(wrong[cells[1] > 0], cells[1][cells[1] > 0]).pvalue < 1e-6
+        assert chisquare(wrong[cells[1] > 0], expected).pvalue < 1e-6
 
 
 def test_a_drawn_order_depends_on_nothing_but_its_node():
@@ -187,14 +190,14 @@ def test_published_models_equal_brute_force_on_real_nodes(treebank, labels):
     corpus = next(iter(ConlluSource(DATA / treebank).batches("dev")))
     forest = Forest.of(corpus)
     rng = np.random.default_rng(0)
-    of_class = distribution(*models, labels=labels)
+    of_class: Any = distribution(models[0], models[1], labels=labels)
     for node, n in itertools.product("NV", range(2, 7)):
         wanted = heads_of(corpus, {u: c for u, c in CLASS_OF_HEAD.items() if c == node}) & (item_count(forest) == n)
         group = find_nodes(corpus, forest, wanted)[n]
         chosen = rng.choice(len(group), 1 if n == 6 else 3, replace=False)
         group = Nodes(group.rows[chosen], group.types[chosen], group.source[chosen], group.names)
         p = of_class[node].probabilities(group)
-        weights = mixed(*(_orm(paths[node]) for paths in (french, english)), 0.05)
+        weights = mixed(_orm(french[node]), _orm(english[node]), 0.05)
         for row in range(len(group)):
             items = [_v1(corpus, int(r), int(group.head[row]), labels) for r in np.sort(group.rows[row])]
             compare(p[row], group, row, probabilities(items, weights))

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,8 @@ def test_likelihood_and_gradient_equal_brute_force(node):
     rng = np.random.default_rng(1)
     weights = rng.normal(size=len(design.features))
     named = dict(zip(design.features, weights.tolist(), strict=True))
-    expected_value, expected_gradient = 0.0, Counter()
+    expected_value = 0.0
+    expected_gradient: Counter[Any] = Counter()
     for sentence in sentences:
         items = reference_items(sentence)
         p = probabilities(items, named)
@@ -60,7 +62,11 @@ def test_likelihood_and_gradient_equal_brute_force(node):
 def test_the_gradient_is_the_slope_for_six_items_too():
     design = design_of(Corpus.of(sentences_of("V", [6, 6, 5], 2)), "V", share=0.5)
     weights = np.random.default_rng(3).normal(size=len(design.features)) / 3
-    slope = approx_fprime(weights, lambda w: design.log_likelihood(w)[0], 1e-6)
+
+    def value(w) -> float:
+        return float(design.log_likelihood(w)[0])
+
+    slope = approx_fprime(weights, value, 1e-6)
     assert np.abs(slope - design.log_likelihood(weights)[1]).max() < 1e-4
     wrong = design.log_likelihood(weights * 1.1)[1]
     assert np.abs(slope - wrong).max() > 1e-3  # positive control: the test sees a wrong gradient
@@ -114,10 +120,10 @@ def test_maximise_reports_and_stops_at_the_maximum():
 
 def test_frequent_ngrams_are_those_of_the_text():
     sentences = sentences_of("N", [3, 4, 4, 5], 7, arcs=("case",))
-    count = Counter()
+    found: Counter[str] = Counter()
     for sentence in sentences:
-        count.update({f: c for f, c in features(reference_items(sentence)).items() if f.startswith("HI_")})
-    count = {f: c for f, c in count.items() if set(f.split("_")[1:]) != {"EOS"}}
+        found.update({f: c for f, c in features(reference_items(sentence)).items() if f.startswith("HI_")})
+    count = {f: c for f, c in found.items() if set(f.split("_")[1:]) != {"EOS"}}
     bags = [bags_of(nodes) for nodes in nodes_of(Corpus.of(sentences), "N", 6).values()]
     every = ["HI_" + "_".join(n) for n in frequent_ngrams(bags, 1.0)]
     assert sorted(every) == sorted(count)
@@ -136,7 +142,7 @@ def test_observed_is_the_order_of_the_text():
 
 
 def test_direction_by_hand():
-    rows = {
+    rows: dict[str, Any] = {
         "form": ["a", "b", "c"],
         "upos": ["NOUN", "VERB", "NOUN"],
         "head": [2, 0, 2],
@@ -197,14 +203,14 @@ def test_bad_settings(options, reason):
 
 
 def test_nothing_to_learn_from():
-    rows = {"form": ["a"], "upos": ["NOUN"], "head": [0], "deprel": ["root"]}
+    rows: dict[str, Any] = {"form": ["a"], "upos": ["NOUN"], "head": [0], "deprel": ["root"]}
     with pytest.raises(InputError, match="no node with a NOUN, PROPN, PRON head"):
         fit(Corpus.of([rows]), "x")
 
 
 def test_shares_and_closeness():
-    first = {"form": ["a", "b"], "upos": ["NOUN", "VERB"], "head": [2, 0], "deprel": ["obj", "root"]}
-    last = {"form": ["b", "a"], "upos": ["VERB", "NOUN"], "head": [0, 1], "deprel": ["root", "obj"]}
+    first: dict[str, Any] = {"form": ["a", "b"], "upos": ["NOUN", "VERB"], "head": [2, 0], "deprel": ["obj", "root"]}
+    last: dict[str, Any] = {"form": ["b", "a"], "upos": ["VERB", "NOUN"], "head": [0, 1], "deprel": ["root", "obj"]}
     parent = Corpus.of([last] * 30)
     assert Shares.of([parent]).counts == {("VERB", "obj"): (0, 30)}
     model = fit(Corpus.of([first] * 30 + [_noun()]), "first", (0.01,))

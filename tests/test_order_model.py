@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from synthlang.order.model import OrderModel, find_model, import_orm, load_model
 from tests.order_cases import random_model
 from tests.real_data import DATA
 
-WEIGHTS = {"N": {"PRE_DET&det_@NOUN&@": 1.5, "BI_BOS_det": -0.25}, "V": {"HI_BOS_PRON&nsubj_@VERB&@": 2.0}}
+WEIGHTS: Any = {"N": {"PRE_DET&det_@NOUN&@": 1.5, "BI_BOS_det": -0.25}, "V": {"HI_BOS_PRON&nsubj_@VERB&@": 2.0}}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +98,8 @@ def test_labels(v2, v1, back):
 def test_labels_look_at_the_node_and_leave_heads_alone():
     assert convert(("NOUN", "nmod"), "ud1", "ud2", "N") == ("NOUN", "nmod")
     assert convert(("NOUN", "nmod"), "ud1", "ud2", "V") == ("NOUN", "obl")
-    for source, target in (("ud1", "ud2"), ("ud2", "ud1")):
-        assert convert(head_item("NOUN"), source, target, "N") == head_item("NOUN")
+    assert convert(head_item("NOUN"), "ud1", "ud2", "N") == head_item("NOUN")
+    assert convert(head_item("NOUN"), "ud2", "ud1", "N") == head_item("NOUN")
 
 
 @pytest.mark.parametrize("name", ["m.json", "m.json.gz"])
@@ -163,7 +164,7 @@ def test_bad_files(tmp_path, changes, reason):
         ("a.json", b"{", "not JSON"),
         ("a.json", b"\xff\xfe", "not UTF-8"),
         ("a.json", b'{"kind": 1, "kind": 2}', "given twice"),
-        ("a.json.gz", b"{}", "no whole gzip file"),
+        ("a.json", b"[" * 100_000, "recursion"),
         ("a.json.gz", gzip.compress(b'{"kind": "order-model"}')[:-9], "no whole gzip file"),
     ],
 )

@@ -1,6 +1,7 @@
 """Real English there and back: every invertible composition restores every sentence."""
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.real_data import DATA
 
 SOURCES = [f"conllu:{DATA}/ud2/en_ewt/en_ewt-ud-train.conllu", f"text:{DATA}/enwiki_slice/valid.txt"]
 NAMES = ["+".join(n) for size in (1, 2, 3) for n in itertools.permutations(["trans", "inv", "perm"], size)]
-SPECS = [
+SPECS: list[Any] = [
     *NAMES,
     "perm:0.3+inv:0.7",
     {

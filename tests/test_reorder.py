@@ -4,6 +4,7 @@ import itertools
 import json
 import shutil
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,15 +113,20 @@ def test_strength_zero_is_the_identity_and_a_part_is_a_part(models):
     assert 0.35 < len(changed[0.4]) / len(changed[1.0]) < 0.45
 
 
-SVO = {  # he saw the cat in the park .
+SVO: dict[str, Any] = {  # he saw the cat in the park .
     "form": ["he", "saw", "the", "cat", "in", "the", "park", "."],
     "upos": ["PRON", "VERB", "DET", "NOUN", "ADP", "DET", "NOUN", "PUNCT"],
     "head": [2, 0, 4, 2, 7, 7, 4, 2],
     "deprel": ["nsubj", "root", "det", "obj", "case", "det", "nmod", "punct"],
 }
-TORN = {"form": list("abcd"), "upos": ["NOUN", "VERB", "NOUN", "NOUN"], "head": [2, 0, 4, 1], "deprel": ["x"] * 4}
-NO_TREE = {"form": list("ab"), "upos": ["NOUN", "VERB"], "head": [2, 1], "deprel": ["x", "x"]}
-LONG = {  # eight items at w0; the noun has a determiner
+TORN: dict[str, Any] = {
+    "form": list("abcd"),
+    "upos": ["NOUN", "VERB", "NOUN", "NOUN"],
+    "head": [2, 0, 4, 1],
+    "deprel": ["x"] * 4,
+}
+NO_TREE: dict[str, Any] = {"form": list("ab"), "upos": ["NOUN", "VERB"], "head": [2, 1], "deprel": ["x", "x"]}
+LONG: dict[str, Any] = {  # eight items at w0; the noun has a determiner
     "form": [f"w{i}" for i in range(9)],
     "upos": ["VERB", "DET", "NOUN"] + ["ADV"] * 6,
     "head": [0, 3, 1, 1, 1, 1, 1, 1, 1],
@@ -130,7 +136,7 @@ LONG = {  # eight items at w0; the noun has a determiner
 
 def by_hand(tmp_path, **options):
     """A model that puts objects first and determiners last."""
-    weights = {"V": {"PRE_obj_@": 40.0, "PRE_@_nsubj": 40.0, "BI_punct_EOS": 40.0, "PRE_obj_nsubj": 10.0}}
+    weights: Any = {"V": {"PRE_obj_@": 40.0, "PRE_@_nsubj": 40.0, "BI_punct_EOS": 40.0, "PRE_obj_nsubj": 10.0}}
     weights["N"] = {"PRE_@_det": 40.0, "PRE_case_@": 40.0, "PRE_@_nmod": 40.0, "BI_@_det": 20.0}
     OrderModel(weights=weights).save(tmp_path / "hand.json")
     return Reorder(model=str(tmp_path / "hand.json"), **options)
@@ -190,9 +196,14 @@ def test_a_class_without_weights_keeps_its_order(tmp_path):
 
 
 def test_labels_are_mapped_to_the_scheme_of_the_model(tmp_path):
-    weights = {"V": {"PRE_dobj_@": 40.0}}
+    weights: Any = {"V": {"PRE_dobj_@": 40.0}}
     OrderModel(labels="ud1", weights=weights).save(tmp_path / "v1.json")
-    rows = {"form": ["saw", "cats"], "upos": ["VERB", "NOUN"], "head": [0, 1], "deprel": ["root", "obj"]}
+    rows: dict[str, Any] = {
+        "form": ["saw", "cats"],
+        "upos": ["VERB", "NOUN"],
+        "head": [0, 1],
+        "deprel": ["root", "obj"],
+    }
     corpus = Corpus.of([rows])
     moved = {}
     for labels in ("mapped", "faithful"):

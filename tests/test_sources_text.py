@@ -200,7 +200,7 @@ def test_a_split_that_is_not_there(tmp_path):
     [
         (
             "wiki.txt",
-            "must be one of: builtin:mini-english[?types=800&sentences=5000], text:PATH, conllu:PATH, iob:PATH, slots:PATH or hf:NAME",
+            "must be one of: builtin:mini-english[?types=800&sentences=5000], text:PATH",
         ),
         ("text:", "must be one of: builtin:"),
         ("csv:x", "must be one of: builtin:"),

@@ -19,16 +19,15 @@ from synthlang.order.show import show
 from synthlang.order.training import read_treebank
 from synthlang.progress import Report, silent
 from synthlang.sources import open_source
+from synthlang.sources.base import Source
 from synthlang.transforms.reorder import Reorder
-
-ENDINGS = (".json", ".json.gz")
 
 
 def order_fit(
     treebank: str,
     out: Path,
-    train: Sequence[str] = ("train",),
-    held_out: Sequence[str] = ("test",),
+    train: Sequence[str] = (),
+    held_out: Sequence[str] = (),
     choose_on: Sequence[str] = (),
     l2: Sequence[float] = (L2,),
     name: str = "",
@@ -37,25 +36,25 @@ def order_fit(
     title: str = "",
     licence: str = "",
     attribution: str = "",
-    command: str = "",
     report: Report = silent,
 ) -> OrderModel:
-    """Fit a model to splits of a treebank (a source such as ``conllu:DIR``) and write it to ``out``.
+    """Fit a model to splits of a treebank (a source such as ``conllu:DIR``) and write it and its card.
 
-    Scores on the ``held_out`` splits go into the file; of several ``l2`` the best on ``choose_on`` is taken.
-    With the ``command`` that was given, a card in Markdown is written beside it.
+    ``out`` is gzipped if it ends in ``.gz``; the card in Markdown stands beside it. ``train`` is the
+    training split, or the first there is; ``held_out``, whose scores go into the file, the test split,
+    or the last one that is not learnt from. Of several ``l2`` the best on ``choose_on`` is taken.
     """
-    _check_out(out)
     source = open_source(treebank)
+    train = tuple(train) or _first_of(source, ("train", "dev", "test"))
+    held_out = tuple(held_out) or _first_of(source, ("test", "dev"), but=(*train, *choose_on))
     splits = {"train": list(train), "held_out": list(held_out), "choose_on": list(choose_on)}
     twice = set(train) & {*held_out, *choose_on}
     if twice:
         raise InputError(f"the split {sorted(twice)[0]} cannot both be learnt from and be held out")
     read = {use: read_treebank(source, names, treebank) if names else None for use, names in splits.items()}
     training = read["train"]
-    if training is None:
-        raise InputError("name at least one split to learn from")
-    about = {"treebank": title, "licence": licence, "attribution": attribution}
+    assert training is not None
+    about = {"treebank": title or treebank.rpartition("/")[2], "licence": licence, "attribution": attribution}
     name = name or out.name.split(".")[0]
     model = fit(training, name, l2, read["choose_on"], most_items, labels, report=report, about=about)
     notes: dict[str, Any] = {**model.fit, "splits": splits, "source": source.fingerprint}
@@ -64,17 +63,28 @@ def order_fit(
         notes["held_out"] = evaluate(model, held, training, labels="faithful")
     model = model.model_copy(update={"fit": notes})
     model.save(out)
-    if command:
-        with atomic_file(out.with_name(f"{out.name.split('.')[0]}.md"), "w") as handle:
-            handle.write(card(model, command))
+    command = _command(treebank, out, splits, model.fit["l2"])
+    with atomic_file(out.with_name(f"{out.name.split('.')[0]}.md"), "w") as handle:
+        handle.write(card(model, command))
     return model
+
+
+def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> tuple[str, ...]:
+    """The first of some splits that the source has, as a tuple of one or none."""
+    return tuple([name for name in names if name in source.splits and name not in but][:1])
+
+
+def _command(treebank: str, out: Path, splits: dict[str, list[str]], l2: float) -> str:
+    """What fits the model again; the treebank by the name of its folder."""
+    scheme, _, path = treebank.partition(":")
+    options = [f"--{use.replace('_', '-')} {name}" for use in ("train", "held_out") for name in splits[use]]
+    return " ".join(["synthlang order fit", f"{scheme}:{Path(path).name}", "--out", out.name, *options, f"--l2 {l2:g}"])
 
 
 def order_import(
     noun: Path, verb: Path, out: Path, name: str, labels: Scheme = "ud1", licence: str = "", attribution: str = ""
 ) -> OrderModel:
     """Write the model of a released pair of files (``fr@N.orm``, ``fr@V.orm``) to ``out``."""
-    _check_out(out)
     model = import_orm(noun, verb, name, labels, licence=licence, attribution=attribution)
     model.save(out)
     return model
@@ -119,9 +129,3 @@ def order_compare(
     for name, split in ((parent, parent_split), (target, target_split)):
         batches.append([read_treebank(open_source(name), (split,), name)])
     return closeness(batches[0], batches[1], Reorder(model=model, **more), key, enough)
-
-
-def _check_out(out: Path) -> None:
-    """InputError before any work if the name does not say what the file is."""
-    if not out.name.endswith(ENDINGS):
-        raise InputError(f"the file of an order model ends in {' or '.join(ENDINGS)}", out)

@@ -26,6 +26,7 @@ from synthlang.order.labels import Scheme
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "models"
 ENDING = ".json.gz"
+GZIP = b"\x1f\x8b"  # how such a file begins
 LARGEST = 1e6  # sums of weights stay exact
 MOST_NAMES = 1500  # item names of a view: a matrix of them must fit in memory
 
@@ -107,7 +108,7 @@ def read_model(path: Path) -> OrderModel:
 def _read_json(path: Path) -> Any:
     try:
         raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+        text = (gzip.decompress(raw) if raw[:2] == GZIP else raw).decode("utf-8")
         return json.loads(text, object_pairs_hook=_no_twice)
     except FileNotFoundError as error:
         raise InputError("no such file", path) from error
@@ -119,7 +120,7 @@ def _read_json(path: Path) -> Any:
         raise InputError("not UTF-8", path) from error
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(str(error), path) from error
 
 

@@ -22,7 +22,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import compress, count, pairwise
 
 RULES = 1  # part of the fingerprint of whatever is read by these rules: count up when they change
 LONGEST = 400  # words; a longer sentence is cut, so that no row of a batch is without bound
@@ -36,21 +36,30 @@ TITLES = frozenset(
 
 
 @cache
-def _splitter() -> Callable[[str], list[str]]:
-    """The compiled rule for words; built at the first use since it asks for every code point.
+def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
+    """The compiled rule for words, for ASCII and for any line; built at the first use: it asks for every code point.
 
     A word character is any that is neither white space, punctuation nor symbol: ``\\w`` would
-    tear the vowel signs of Hindi and Arabic off their letters.
+    tear the vowel signs of Hindi and Arabic off their letters. That is a slow class of hundreds
+    of ranges, so the common case goes first: letters of ASCII before a space, comma or point.
     """
     codes = (c for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c))[0] not in "PSZ")
     points = [-2, *(c for c in codes if not chr(c).isspace()), sys.maxunicode + 3]
     starts = [b for a, b in pairwise(points) if b != a + 1][:-1]
     stops = [a for a, b in pairwise(points) if b != a + 1][1:]
     letter = "[" + "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, stops, strict=True)) + "]"
-    inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
+    plain = "[" + "".join(re.escape(chr(c)) for c in points if 0 <= c < 128) + "]"
     special = r"<[^\s<>]{1,24}>|\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
     mark = r"\S[\u200d\ufe0e\ufe0f]*"  # an emoji keeps its variation selector
-    return re.compile(rf"{special}|{letter}+(?:{inner}{letter}+)*|{mark}").findall
+    common = rf"{plain}++(?=[ ,.])(?![,.]\d)"
+    ascii_only = re.compile(rf"{_word(plain)}|{special}|{mark}").findall
+    return ascii_only, re.compile(rf"{common}|{_word(letter)}|{special}|{mark}").findall
+
+
+def _word(letter: str) -> str:
+    """What the rule takes for a word of these letters; no special string starts with one."""
+    inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
+    return f"{letter}++(?:{inner}{letter}++)*+"
 
 
 def split_words(line: str) -> list[str]:
@@ -59,7 +68,8 @@ def split_words(line: str) -> list[str]:
     >>> split_words("Don't pay $1,000 (or 3.14)!")
     ["Don't", 'pay', '$', '1,000', '(', 'or', '3.14', ')', '!']
     """
-    return _splitter()(line)
+    ascii_only, splitter = _splitters()
+    return (ascii_only if line.isascii() else splitter)(line)
 
 
 def split_sentences(words: list[str]) -> Iterator[list[str]]:
@@ -70,8 +80,11 @@ def split_sentences(words: list[str]) -> Iterator[list[str]]:
     """
     start = 0
     for end in _ends(words):
-        for first in range(start, end, LONGEST):
-            yield words[first : min(first + LONGEST, end)]
+        if end - start <= LONGEST:
+            yield words[start:end]
+        else:
+            for first in range(start, end, LONGEST):
+                yield words[first : min(first + LONGEST, end)]
         start = end
 
 
@@ -79,8 +92,8 @@ def _ends(words: list[str]) -> Iterator[int]:
     """Where sentences end: indices after their last words, the last one ``len(words)``."""
     title = len(words) > 2 and words[0] == words[-1] == "="
     start = 0
-    if not title and not ENDS.isdisjoint(words):
-        for at in [i for i, word in enumerate(words) if word in ENDS]:
+    if not title:
+        for at in compress(count(), map(ENDS.__contains__, words)):
             if at >= start:
                 end = _past_closing(words, start, at + 1)
                 if end < len(words) and not _goes_on(words, start, at, end):

@@ -1,0 +1,160 @@
+"""The commands of order models: fit, import, show, evaluate, compare."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+order = typer.Typer(
+    help="Order models of Galactic Dependencies: fit, import, show, evaluate, compare.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Out = Annotated[Path, typer.Option(help="The model file to write; gzipped if it ends in .gz.")]
+Model = Annotated[str, typer.Argument(help="A model that comes with synthlang (de, en, fr, ga), or a file.")]
+Treebank = Annotated[str, typer.Argument(help="A source with trees, such as conllu:UD-FOLDER.")]
+Weight = Annotated[float, typer.Option(min=0.0, max=1.0, help="The weight of the substrate.")]
+
+
+class Labels(StrEnum):
+    """How the labels of a corpus meet those of a model."""
+
+    faithful = "faithful"
+    mapped = "mapped"
+
+
+class Scheme(StrEnum):
+    """Label schemes of Universal Dependencies."""
+
+    ud1 = "ud1"
+    ud2 = "ud2"
+
+
+@order.command("fit")
+def fit(
+    treebank: Treebank,
+    out: Out,
+    train: Annotated[list[str], typer.Option(help="A split to learn from (default: train); repeatable.")] = [],  # noqa: B006
+    held_out: Annotated[list[str], typer.Option(help="A split to score on (default: test); repeatable.")] = [],  # noqa: B006
+    choose_on: Annotated[list[str], typer.Option(help="A split to choose λ on; repeatable.")] = [],  # noqa: B006
+    l2: Annotated[list[float], typer.Option(help="λ of the prior; several are tried on --choose-on.")] = [3.0],  # noqa: B006
+    max_items: Annotated[int, typer.Option(min=2, max=7, help="Learn from nodes of up to so many items.")] = 6,
+    labels: Annotated[Scheme, typer.Option(help="The label scheme of the treebank.")] = Scheme.ud2,
+    title: Annotated[str, typer.Option(help="The treebank, for the card (default: its folder).")] = "",
+    licence: Annotated[str, typer.Option(help="The treebank's licence, for the card.")] = "",
+    attribution: Annotated[str, typer.Option(help="The treebank's authors, for the card.")] = "",
+) -> None:
+    """Fit a model to a treebank: conditional likelihood with an L2 prior. Writes the model and its card."""
+    from synthlang.order.command import order_fit
+    from synthlang.progress import Display
+
+    with Display() as display:
+        model = order_fit(
+            treebank,
+            out,
+            train,
+            held_out,
+            choose_on,
+            l2,
+            labels=labels.value,
+            most_items=max_items,
+            title=title,
+            licence=licence,
+            attribution=attribution,
+            report=display.report,
+        )
+        display.message(f"{out}: {model.content}; its card is beside it")
+
+
+@order.command("import")
+def convert(
+    noun: Annotated[Path, typer.Argument(help="The released model of noun heads, such as fr@N.orm.")],
+    verb: Annotated[Path, typer.Argument(help="The released model of verb heads, such as fr@V.orm.")],
+    out: Out,
+    labels: Annotated[Scheme, typer.Option(help="The label scheme they were fitted with.")] = Scheme.ud1,
+) -> None:
+    """Turn a released pair of .orm files into a model file."""
+    from synthlang.order.command import order_import
+
+    model = order_import(noun, verb, out, out.name.partition(".")[0], labels.value)
+    typer.echo(f"{out}: " + ", ".join(f"{node} {len(weights)} weights" for node, weights in model.weights.items()))
+
+
+@order.command("show")
+def show(
+    model: Model,
+    conllu: Annotated[Path, typer.Option(help="A CoNLL-U file.")],
+    sentence: Annotated[str, typer.Option(help="The sent_id of a sentence, or its number from 1.")],
+    node: Annotated[int, typer.Option(help="The id of the head word.")],
+    labels: Annotated[Labels, typer.Option(help="Take labels as they stand, or map them to the model's.")] = (
+        Labels.faithful
+    ),
+    substrate: Annotated[str | None, typer.Option(help="A second model to mix in.")] = None,
+    substrate_weight: Weight = 0.05,
+    temperature: Annotated[float, typer.Option(help="T of p ∝ exp(w · f / T).")] = 1.0,
+    corpus_labels: Annotated[
+        Scheme, typer.Option(help="The label scheme of the file, for --labels mapped.")
+    ] = Scheme.ud2,
+    items: Annotated[
+        bool, typer.Option("--items", help="Print one object {node, class, items, orders} in the place of the list.")
+    ] = False,
+) -> None:
+    """Print the probability of every order of a node as JSON: [{"order": [2, 0, 1], "p": 0.4}, …].
+
+    An order lists the items (the head and its dependents) by their index in the text; the items with
+    their three views stand on standard error.
+    """
+    from synthlang.order.command import order_show
+
+    result = order_show(
+        str(model),
+        conllu,
+        sentence,
+        node,
+        labels.value,
+        substrate,
+        substrate_weight,
+        temperature,
+        corpus_labels.value,
+    )
+    if items:
+        typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
+        return
+    for item in result["items"]:
+        typer.echo(json.dumps(item, ensure_ascii=False), err=True)
+    typer.echo("[\n" + ",\n".join(json.dumps(entry) for entry in result["orders"]) + "\n]")
+
+
+@order.command("evaluate")
+def evaluate(
+    model: Model,
+    treebank: Treebank,
+    held_out: Annotated[list[str], typer.Option(help="A split to score on; repeatable.")] = ["test"],  # noqa: B006
+    train: Annotated[list[str], typer.Option(help="A split for the baseline that knows directions only.")] = [],  # noqa: B006
+    labels: Annotated[Labels, typer.Option(help="As in show.")] = Labels.mapped,
+) -> None:
+    """Score a model on a treebank, against uniform and a baseline of directions."""
+    from synthlang.order.command import order_evaluate
+
+    typer.echo(json.dumps(order_evaluate(str(model), treebank, held_out, train, labels.value), indent=1))
+
+
+@order.command("compare")
+def compare(
+    model: Model,
+    parent: Annotated[str, typer.Option(help="The source that is reordered.")],
+    target: Annotated[str, typer.Option(help="A treebank of the model's language.")],
+    parent_split: Annotated[str, typer.Option(help="Its split.")] = "test",
+    target_split: Annotated[str, typer.Option(help="Its split.")] = "test",
+    substrate: Annotated[str | None, typer.Option(help="A second model to mix in.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the orders that are drawn.")] = 0,
+) -> None:
+    """Measure whether a parent that is reordered comes closer to the model's language: dependents before their head."""
+    from synthlang.order.command import order_compare
+
+    result = order_compare(parent, target, str(model), parent_split, target_split, seed, substrate=substrate)
+    typer.echo(json.dumps(result, ensure_ascii=False, indent=1))

@@ -1,0 +1,10 @@
+"""A derived language as a data set folder for other researchers: parquet shards, card, manifest."""
+
+from __future__ import annotations
+
+from synthlang.export.hub import push_to_hub
+from synthlang.export.manifest import verify_manifest
+from synthlang.export.rows import CONFIGS
+from synthlang.export.run import Exported, derived_fingerprint, export_language
+
+__all__ = ["CONFIGS", "Exported", "derived_fingerprint", "export_language", "push_to_hub", "verify_manifest"]

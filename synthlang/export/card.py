@@ -1,0 +1,129 @@
+"""Data set cards: a YAML header that the hub and ``datasets`` read, and sections for people.
+
+Knows nothing of what the data is, so every folder of parquet files that this package writes
+can have one. The header: https://huggingface.co/docs/hub/datasets-cards
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from synthlang.errors import InputError
+from synthlang.strict_yaml import write_yaml
+
+UNKNOWN_LICENCE = "unknown"
+LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
+# Those the hub knows by their SPDX id in small letters; any other one is its "other" with a name.
+HUB_LICENCES = frozenset(
+    f"{family}-{version}" for family in ("cc-by", "cc-by-sa", "cc-by-nc", "cc-by-nd", "cc-by-nc-sa", "cc-by-nc-nd")
+    for version in ("2.0", "2.5", "3.0", "4.0")
+) | {
+    "apache-2.0", "mit", "bsd", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc", "odc-by", "odbl", "pddl", "unlicense",
+    "gpl-2.0", "gpl-3.0", "lgpl-2.1", "lgpl-3.0", "agpl-3.0", "mpl-2.0", "gfdl", "afl-3.0", "artistic-2.0", "isc",
+    "wtfpl", "zlib", "c-uda", "cdla-permissive-1.0", "cdla-permissive-2.0", "cdla-sharing-1.0", "ecl-2.0", "ms-pl",
+    "osl-3.0", "postgresql", "bsl-1.0", "epl-2.0", "eupl-1.1", UNKNOWN_LICENCE,
+}  # fmt: skip
+SIZES = ((0, "n<1K"), (10**3, "1K<n<10K"), (10**4, "10K<n<100K"), (10**5, "100K<n<1M"), (10**6, "1M<n<10M"),
+         (10**7, "10M<n<100M"), (10**8, "100M<n<1B"), (10**9, "1B<n<10B"), (10**10, "10B<n<100B"),
+         (10**11, "100B<n<1T"), (10**12, "n>1T"))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CardConfig:
+    """One configuration of a data set: ``files`` maps each split to a path or pattern in the folder."""
+
+    name: str
+    files: Mapping[str, str]
+    default: bool = False
+
+
+def check_licence(licence: str) -> str:
+    """The id as it was given; InputError if it cannot be one.
+
+    >>> check_licence("CC-BY-SA-4.0")
+    'CC-BY-SA-4.0'
+    """
+    if not LICENCE.fullmatch(licence):
+        raise InputError(f"licence {licence!r} must be an SPDX id such as cc-by-sa-4.0, or {UNKNOWN_LICENCE}")
+    return licence
+
+
+def size_category(rows: int) -> str:
+    """The hub's name for a number of rows.
+
+    >>> size_category(1500)
+    '1K<n<10K'
+    """
+    return [name for least, name in SIZES if rows >= least][-1]
+
+
+def card_header(
+    configs: Sequence[CardConfig],
+    *,
+    pretty_name: str,
+    licence: str = UNKNOWN_LICENCE,
+    language: Sequence[str] = (),
+    rows: int = 0,
+    tags: Sequence[str] = (),
+    task_categories: Sequence[str] = (),
+    **more: Any,
+) -> dict[str, Any]:
+    """The header as plain data; ``rows`` are those of the default configuration over all splits.
+
+    ``licence`` is an SPDX id in any case; ``more`` are further keys of the hub, put last.
+    Raises InputError for a licence that is no id.
+    """
+    spdx = check_licence(licence).lower()
+    header: dict[str, Any] = {"pretty_name": pretty_name}
+    if language:
+        header["language"] = list(language)
+    header |= {"license": spdx} if spdx in HUB_LICENCES else {"license": "other", "license_name": spdx}
+    if task_categories:
+        header["task_categories"] = list(task_categories)
+    if tags:
+        header["tags"] = list(tags)
+    header["size_categories"] = [size_category(rows)]
+    header["configs"] = [_config(config) for config in configs]
+    return header | more
+
+
+def _config(config: CardConfig) -> dict[str, Any]:
+    files = [{"split": split, "path": path} for split, path in config.files.items()]
+    return {"config_name": config.name, "data_files": files} | ({"default": True} if config.default else {})
+
+
+def write_card(title: str, header: Mapping[str, Any], sections: Iterable[tuple[str, str]]) -> str:
+    """The whole card; a section is (heading, Markdown text), the one without a heading stands under the title."""
+    parts = [f"---\n{write_yaml(dict(header))}---", f"# {title}"]
+    parts += [f"## {heading}\n\n{text.strip()}" if heading else text.strip() for heading, text in sections]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table; numbers stand right, and no cell can break it.
+
+    >>> print(markdown_table(("split", "rows"), [("train", 1200)]))
+    | split | rows |
+    |---|---:|
+    | train | 1,200 |
+    """
+    body = [list(row) for row in rows]
+    right = [bool(body) and all(isinstance(row[i], int | float) for row in body) for i in range(len(head))]
+    rule = "|" + "|".join("---:" if is_number else "---" for is_number in right) + "|"
+    return "\n".join([_row(head), rule, *map(_row, body)])
+
+
+def _row(cells: Sequence[object]) -> str:
+    texts = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in cells)
+    return "| " + " | ".join(" ".join(text.split()).replace("|", "\\|") for text in texts) + " |"
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Text as it is; the fence is longer than any run of backticks in it."""
+    ticks = [i for i, c in enumerate(f" {text} ") if c != "`"]
+    fence = "`" * max(3, *(b - a for a, b in pairwise([*ticks, ticks[-1] + 1])))
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,135 @@
+"""Export a derived language: a data set folder that ``datasets.load_dataset(DIR)`` reads, of any size.
+
+data/<config>/<split>-00000.parquet …   shards of SHARD_BATCHES batches
+README.md                               the data set card
+language.yaml                           the spec of the language, complete
+manifest.json                           parents by fingerprint, counts, checksums of every file
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from synthlang.errors import InputError
+from synthlang.export.card import UNKNOWN_LICENCE, check_licence
+from synthlang.export.manifest import write_manifest
+from synthlang.export.partial import claimed, is_finished, partial_of
+from synthlang.export.rows import CONFIGS
+from synthlang.export.shard import SPLIT_NAMES, InterruptedExportError, Plan, write_job
+from synthlang.export.work import Progress, write_shards
+from synthlang.files import read_json
+from synthlang.fingerprint import fingerprint
+from synthlang.language import Language, bind_language
+from synthlang.sources.base import Source
+from synthlang.workers import WorkerDiedError, warm_up
+
+FORMAT = 2  # 2: three configurations in shards
+BUILTIN_LICENCE = "apache-2.0"  # of the project, whose grammar writes the sentences
+
+
+class Exported(dict[str, int]):
+    """Sentences of the derived language in each split; ``manifest`` tells the rest.
+
+    dropped   sentences of the parent that the language dropped, of each split
+    counts    what happened, by split and reason
+    """
+
+    def __init__(self, manifest: dict[str, Any]) -> None:
+        self.manifest = manifest
+        ours = {theirs: name for name, theirs in SPLIT_NAMES.items()}
+        sizes = {ours[split]: size for split, size in manifest["splits"].items()}
+        super().__init__({split: size["kept"] for split, size in sizes.items()})
+        self.dropped = {split: size["sentences"] - size["kept"] for split, size in sizes.items()}
+        self.counts: dict[str, dict[str, int]] = {ours[split]: c for split, c in manifest["counts"].items()}
+
+
+def derived_fingerprint(source: Source, language: Language) -> str:
+    """Of the derived data set: its source and its language."""
+    parents = {"source": source.fingerprint, "language": language.fingerprint}
+    return fingerprint("derived", format=FORMAT, parents=parents)
+
+
+def export_language(
+    source: Source,
+    language: Language,
+    folder: Path,
+    *,
+    source_name: str,
+    workers: int = 1,
+    progress: Progress | None = None,
+    licence: str | None = None,
+    configs: Sequence[str] = CONFIGS,
+    command: str | None = None,
+) -> Exported:
+    """Derive every split of a source and write the data set.
+
+    ``progress(split, sentences)`` is called as work goes on, with what was there already first.
+    ``licence`` is an SPDX id; by default the source's attribute ``licence``, else unknown;
+    ``command`` is what the card says makes the folder again. No more workers start than there are
+    processor cores. The bytes depend neither on them nor on interruptions: the same command goes
+    on with ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing.
+    """
+    if folder.exists() and not partial_of(folder).exists():
+        raise InputError("exists already; name a new folder", folder)
+    licence = check_licence(licence or _licence_of(source, source_name))
+    configs = _checked(configs)
+    workers = min(workers, cores())
+    if workers > 1:
+        warm_up(write_job.__module__)
+    language = bind_language(language, source)
+    name = fingerprint("export", derived=derived_fingerprint(source, language), configs=configs, pyarrow=pa.__version__)
+    if is_finished(folder, name):
+        shutil.rmtree(partial_of(folder))
+        return Exported(read_json(folder / "manifest.json"))
+    if folder.exists():
+        raise InputError("exists already; name a new folder", folder)
+    about = {"fingerprint": derived_fingerprint(source, language), "format": FORMAT}
+    command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
+    about |= {"source": source_name, "licence": licence, "command": command}
+    try:
+        with claimed(folder, name) as place:
+            plan = Plan(language, place, configs)
+            records = write_shards(plan, source, workers, progress or (lambda _split, _sentences: None))
+            manifest = write_manifest(plan, source, records, about)
+            (place / "out").rename(folder)
+            shutil.rmtree(place)
+    except WorkerDiedError as error:
+        raise InterruptedExportError(f"{error}; run the same command again, with fewer workers", folder) from error
+    except OSError as error:
+        raise InterruptedExportError(f"cannot write: {error.strerror or error}", folder) from error
+    except InputError as error:
+        if not isinstance(error, InterruptedExportError) and not isinstance(error.__cause__, OSError):
+            _forget(folder, name)
+        raise
+    return Exported(manifest)
+
+
+def cores() -> int:
+    """Processor cores that this process may use: more workers would only cost memory."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _forget(folder: Path, name: str) -> None:
+    """Remove our partial folder: what was wrong is in the input, and will be."""
+    path = partial_of(folder) / "partial.json"
+    if path.exists() and read_json(path) == {"fingerprint": name}:
+        shutil.rmtree(path.parent)
+
+
+def _checked(configs: Sequence[str]) -> tuple[str, ...]:
+    wrong = [c for c in configs if c not in CONFIGS]
+    if wrong or not configs:
+        raise InputError(f"configs must be some of {', '.join(CONFIGS)}" + (f", not {wrong[0]!r}" if wrong else ""))
+    return tuple(c for c in CONFIGS if c in configs)
+
+
+def _licence_of(source: Source, name: str) -> str:
+    known = getattr(source, "licence", None)
+    return str(known) if known else BUILTIN_LICENCE if name.startswith("builtin:") else UNKNOWN_LICENCE

@@ -1,0 +1,157 @@
+"""One shard: SHARD_BATCHES batches derived and written as a parquet file for each configuration.
+
+A shard is the unit of work, of a resumed export and of its record ``done/<split>-00000.json``,
+which is written last. ``types.npz`` beside it has the word types for the overlap.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.export.overlap import Types, merged
+from synthlang.export.rows import COUNTERS, ELEMENT, Side, tables_of
+from synthlang.export.spool import read_batches
+from synthlang.files import atomic_file, read_json, write_json
+from synthlang.fingerprint import sha256_file
+from synthlang.language import Language
+
+SHARD_BATCHES = 10  # a constant, as the size of a batch: borders are part of "same spec, same bytes"
+SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
+
+
+class InterruptedExportError(InputError):
+    """The disk or a process failed, not the input: what was written stays, and the same command goes on."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every shard of an export has in common; ``folder`` is the partial folder."""
+
+    language: Language
+    folder: Path
+    configs: tuple[str, ...]
+
+    def data(self, config: str, split: str, number: int) -> Path:
+        """The parquet file of a shard."""
+        return self.folder / "out" / "data" / config / f"{SPLIT_NAMES[split]}-{number:05d}.parquet"
+
+    def record(self, split: str, number: int) -> Path:
+        """Its record, which is there when the shard is complete."""
+        return self.folder / "done" / f"{split}-{number:05d}.json"
+
+    def types(self, split: str, number: int) -> Path:
+        """Its word types."""
+        return self.folder / "done" / f"{split}-{number:05d}.npz"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A shard for a worker: its batches are in the file ``spool``."""
+
+    split: str
+    number: int
+    spool: Path
+
+
+def write_job(plan: Plan, job: Job) -> dict[str, Any]:
+    """Write the shard of a job and delete its spool."""
+    record = write_shard(plan, job.split, job.number, read_batches(job.spool))
+    job.spool.unlink()
+    return record
+
+
+def write_shard(plan: Plan, split: str, number: int, batches: Iterable[Corpus]) -> dict[str, Any]:
+    """Derive and write a shard; returns its record.
+
+    Raises InterruptedExportError if the disk fails, InputError for what the language cannot do.
+    """
+    try:
+        return _write(plan, split, number, batches)
+    except InputError as error:
+        if isinstance(error.__cause__, OSError):
+            raise InterruptedExportError(str(error)) from error
+        raise
+
+
+def _write(plan: Plan, split: str, number: int, batches: Iterable[Corpus]) -> dict[str, Any]:
+    sizes: Counter[str] = Counter({"sentences": 0, "kept": 0, "words": 0, "derived_words": 0})
+    counts: Counter[str] = Counter()
+    types: dict[str, list[Types]] = {"parent": [], "derived": []}
+    rows: Counter[str] = Counter(dict.fromkeys(plan.configs, 0))
+    with ExitStack() as stack:
+        files = {c: stack.enter_context(atomic_file(plan.data(c, split, number))) for c in plan.configs}
+        writers: dict[str, pq.ParquetWriter] = {}
+        for batch in batches:
+            rewrite = plan.language.rewrite(batch)
+            parent, derived = Side.of(batch), Side.of(rewrite.apply(batch))
+            for config, table in tables_of(parent, derived, rewrite, plan.configs).items():
+                if config not in writers:
+                    writers[config] = stack.enter_context(_writer(files[config], table.schema))
+                if table.num_rows:
+                    writers[config].write_table(table)
+                    rows[config] += table.num_rows
+            sizes.update(sentences=len(batch), kept=len(derived.corpus))
+            sizes.update(words=int(batch.offsets[-1]), derived_words=int(derived.corpus.offsets[-1]))
+            counts.update(rewrite.counts)
+            for name, side in (("parent", parent), ("derived", derived)):
+                types[name].append(Types.of(side.corpus.form, side.names))
+    paths = [plan.data(config, split, number) for config in plan.configs if rows[config]]
+    for config in plan.configs:
+        if not rows[config]:  # datasets fails on a split without a row
+            plan.data(config, split, number).unlink()
+    with atomic_file(plan.types(split, number)) as handle:
+        found = {side: merged(parts) for side, parts in types.items()}
+        np.savez(handle, **{f"{s}_{f}": getattr(t, f) for s, t in found.items() for f in ("hashes", "counts")})
+    paths.append(plan.types(split, number))
+    sha256 = {path.relative_to(plan.folder).as_posix(): sha256_file(path) for path in paths}
+    record = {**sizes, "split": split, "number": number, "counts": dict(counts), "sha256": sha256}
+    write_json(plan.record(split, number), record)
+    return record
+
+
+def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    """Codes stay codes, counters are stored as differences; a reader sees plain strings and lists."""
+    counters = {name: "DELTA_BINARY_PACKED" for name in COUNTERS if name.split(".")[0] in schema.names}
+    coded = [f"{f.name}{ELEMENT}" for f in schema if pa.types.is_list(f.type)]
+    return pq.ParquetWriter(
+        handle,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[name for name in coded if name not in counters],
+        column_encoding=counters,
+        write_statistics=False,  # of no use for text, and a quarter of the time
+        store_schema=False,  # it would make the strings dictionaries again
+    )
+
+
+def finished(plan: Plan, split: str, number: int) -> dict[str, Any] | None:
+    """The record of a shard that is there and whose files are as they were written, else None."""
+    path = plan.record(split, number)
+    if not path.exists():
+        return None
+    try:
+        record: dict[str, Any] = read_json(path)
+    except InputError:  # damaged by something else than us: write the shard again
+        return None
+    files = {plan.folder / name: sha256 for name, sha256 in record["sha256"].items()}
+    whole = all(file.is_file() and sha256_file(file) == sha256 for file, sha256 in files.items())
+    return record if whole else None
+
+
+def types_of(plan: Plan, split: str, number: int) -> tuple[Types, Types]:
+    """The word types of a finished shard: the parent's and the derived ones."""
+    with np.load(plan.types(split, number), allow_pickle=False) as held:
+        parent, derived = (Types(held[f"{side}_hashes"], held[f"{side}_counts"]) for side in ("parent", "derived"))
+    return parent, derived

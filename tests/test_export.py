@@ -1,0 +1,252 @@
+"""Exported data sets: every row as the corpus has it, loadable elsewhere, the same bytes for any workers."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlang.corpus import Column, Corpus
+from synthlang.errors import InputError
+from synthlang.export import derived_fingerprint, export_language, verify_manifest
+from synthlang.export.arrow import Strings
+from synthlang.export.overlap import Types, hash_strings, merged, overlap_of
+from synthlang.export.rows import CONFIGS, Side, tables_of
+from synthlang.export.spool import read_batches, write_batches
+from synthlang.language import PARENT, parse_language
+from synthlang.overlap import overlap
+from synthlang.rewrite import Rewrite
+from synthlang.scripts import SCRIPTS
+from synthlang.sources import open_source
+
+SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
+DROPPING = {"name": "torn", "torn_entities": "drop", "transforms": [{"kind": "permute"}]}
+
+
+class Words:
+    """A source of plain sentences, as lists of batches by split."""
+
+    columns, fingerprint = ("form",), "0123456789abcdef"
+
+    def __init__(self, **splits):
+        self.held = splits
+        self.splits = tuple(splits)
+
+    def batches(self, split):
+        return iter(self.held[split])
+
+
+def digest(folder):
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return {p.relative_to(folder).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def rows(folder, config, split="train"):
+    paths = sorted((folder / "data" / config).glob(f"{split}-*.parquet"))
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export") / "d"
+    result = export_language(open_source(SOURCE), parse_language(DROPPING), folder, source_name=SOURCE)
+    return folder, result
+
+
+def test_every_row_is_what_the_corpus_says(exported):
+    """Against Corpus and Sentence, one by one."""
+    folder, result = exported
+    language, kept = parse_language(DROPPING), []
+    parent, derived, parallel = (iter(rows(folder, config)) for config in CONFIGS)
+    for batch in open_source(SOURCE).batches("train"):
+        rewrite = language.rewrite(batch)
+        for sentence in batch:
+            assert next(parent) == {"id": sentence.id, "text": sentence.text, "words": sentence.words} | {
+                n: v for n, v in sentence.columns.items() if n != "form"
+            }
+        before = rewrite.source(batch)
+        for row, sentence in enumerate(rewrite.apply(batch)):
+            origin = rewrite.origin[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
+            kept.append(sentence.id)
+            labels = {n: v for n, v in sentence.columns.items() if n != "form"}
+            one = {"id": sentence.id, "text": sentence.text, "words": sentence.words, "origin": origin}
+            assert next(derived) == one | {"parent_text": before[row].text} | labels
+            pairs = [{"parent": a, "derived": b} for b, a in enumerate(origin) if a >= 0]
+            texts = {"parent_text": before[row].text, "derived_text": sentence.text}
+            words = {"parent_words": before[row].words, "derived_words": sentence.words}
+            assert next(parallel) == {"id": sentence.id} | texts | words | {"alignment": pairs}
+    assert not any(True for it in (parent, derived, parallel) for _ in it)
+    assert 0 < len(kept) < 4500
+    assert result == {"train": len(kept), "dev": 0, "test": result["test"]}
+    assert result.dropped["train"] == 4500 - len(kept)
+    assert sum(n for reason, n in result.counts["train"].items() if "torn" in reason) >= 4500 - len(kept)
+
+
+def test_the_manifest_counts_what_is_there(exported):
+    folder, result = exported
+    manifest = verify_manifest(folder)
+    assert manifest == result.manifest == json.loads((folder / "manifest.json").read_text())
+    assert manifest["fingerprint"] == derived_fingerprint(open_source(SOURCE), parse_language(DROPPING))
+    parent, derived = rows(folder, "parent"), rows(folder, "derived")
+    expected = {"sentences": len(parent), "kept": len(derived), "words": sum(len(r["words"]) for r in parent)}
+    assert manifest["splits"]["train"] == expected | {"derived_words": sum(len(r["words"]) for r in derived)}
+    assert manifest["splits"]["validation"] == {"sentences": 0, "kept": 0, "words": 0, "derived_words": 0}
+    counts = [
+        Counter(w for split in ("train", "test") for r in rows(folder, config, split) for w in r["words"])
+        for config in ("parent", "derived")
+    ]
+    found = overlap(*counts)
+    assert (manifest["overlap"]["types"], manifest["overlap"]["tokens_shared"]) == (found.types, found.tokens_shared)
+    assert 0.5 < found.by_token < 1
+
+
+LOAD = """
+import json, sys
+from datasets import load_dataset
+found = {}
+for config in ("parent", "derived", "parallel", None):
+    data = load_dataset(sys.argv[1], config)
+    stream = load_dataset(sys.argv[1], config, streaming=True)
+    assert {k: len(v) for k, v in data.items()} == {k: sum(1 for _ in v) for k, v in stream.items()}
+    found[str(config)] = {"sizes": {k: len(v) for k, v in data.items()}, "row": data["train"][3]}
+assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
+print(json.dumps(found))
+"""
+
+
+def test_datasets_alone_loads_every_configuration(exported, tmp_path):
+    folder, _ = exported
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, folder], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    found = json.loads(done.stdout)
+    for config in CONFIGS:
+        sizes = {split: len(rows(folder, config, split)) for split in ("train", "test")}
+        assert found[config] == {"sizes": sizes, "row": rows(folder, config)[3]}
+    assert found["None"] == found["derived"]
+
+
+def test_the_bytes_do_not_depend_on_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr("synthlang.export.run.cores", lambda: 8)
+    monkeypatch.setattr("synthlang.export.work.SHARD_BATCHES", 1)  # 4,500 sentences are three shards
+    source, language, seen = open_source(SOURCE), parse_language("trans:0.5+perm:0.7"), []
+    for workers in (1, 2, 5):
+        folder = tmp_path / str(workers)
+        progress = lambda split, n: seen.append((split, n))  # noqa: E731
+        export_language(source, language, folder, source_name=SOURCE, workers=workers, progress=progress)
+    assert len(list((tmp_path / "1" / "data" / "derived").iterdir())) == 4
+    assert digest(tmp_path / "1") == digest(tmp_path / "2") == digest(tmp_path / "5")
+    assert Counter(split for split, n in seen for _ in range(n)) == {"train": 3 * 4500, "test": 3 * 50}
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_the_card_rebuilds_the_data_set(exported, tmp_path):
+    folder, _ = exported
+    again = parse_language(str(folder / "language.yaml"))
+    export_language(open_source(SOURCE), again, tmp_path / "again", source_name=SOURCE)
+    assert digest(tmp_path / "again") == digest(folder)
+    card = (folder / "README.md").read_text()
+    assert "synthlang derive 'builtin:mini-english?types=500&sentences=4500&dev=0&test=50' --language" in card
+
+
+def test_configurations_can_be_left_out(tmp_path):
+    source = open_source("builtin:mini-english?types=500&sentences=20&dev=1&test=1")
+    export_language(source, PARENT, tmp_path / "d", source_name="x", configs=("parallel",), licence="CC0-1.0")
+    assert [p.name for p in (tmp_path / "d" / "data").iterdir()] == ["parallel"]
+    card = (tmp_path / "d" / "README.md").read_text()
+    assert "license: cc0-1.0\n" in card and "default: true" in card and "data/derived" not in card
+
+
+TRICKY = [["é", "日本", "🙂‍↔️", "ا"], [], ["w"] * 50_000, ["a|b", "`c`", "---", '"', "\\", "\x85"]]
+
+
+def test_unicode_and_empty_and_long_sentences_come_back(tmp_path):
+    source = Words(train=[Corpus.of_words(TRICKY)])
+    export_language(source, parse_language("inv"), tmp_path / "d", source_name="text:a b.txt")
+    assert [r["words"] for r in rows(tmp_path / "d", "parent")] == TRICKY
+    assert [r["words"] for r in rows(tmp_path / "d", "derived")] == [s[::-1] for s in TRICKY]
+    assert [r["parent_text"] for r in rows(tmp_path / "d", "parallel")] == [" ".join(s) for s in TRICKY]
+    assert "derive 'text:a b.txt'" in (tmp_path / "d" / "README.md").read_text()
+
+
+ONE = Corpus.of([{"form": ["Ann", "Lee", "x", "y"], "ner": ["B-PER", "I-PER", "O", "O"]}])
+
+
+@pytest.mark.parametrize(
+    ("source", "language", "options", "message"),
+    [
+        (Words(train=[]), PARENT, {}, "holds no sentence in any split"),
+        (Words(train=[Corpus.of_words([])], dev=[]), PARENT, {}, "holds no sentence in any split"),
+        (Words(train=[ONE] * 3), parse_language({**DROPPING, "seed": 1}), {}, r"torn drops every sentence \(.*torn"),
+        (Words(train=[ONE]), PARENT, {"configs": ("parents",)}, "configs must be some of parent, .* not 'parents'"),
+        (Words(train=[ONE]), PARENT, {"configs": ()}, "configs must be some of"),
+        (Words(train=[ONE]), PARENT, {"licence": "all rights\nmine"}, "licence .* must be an SPDX id"),
+    ],
+)
+def test_what_cannot_be_exported_leaves_nothing(source, language, options, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        export_language(source, language, tmp_path / "d", source_name="x", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_equal_names_of_a_column_stay_apart_by_code():
+    """Parquet counts codes by distinct names: without care the third word would become a wrong one."""
+    words = Column(np.asarray([0, 1, 2, 1, 3], np.int32), ("a", "b", "a", "c"))
+    corpus = Corpus(np.asarray([0, 3, 5]), {"form": words, "upos": words}, np.arange(2))
+    side = Side.of(corpus)
+    table = tables_of(side, side, Rewrite.identity(corpus), ("parent",))["parent"]
+    assert table.to_pydict()["words"] == table.to_pydict()["upos"] == [["a", "b", "a"], ["b", "c"]]
+    assert table["words"].chunk(0).values.dictionary.to_pylist() == ["a", "b", "c"]
+
+
+TEXTS = st.lists(st.lists(st.text(min_size=0, max_size=4), max_size=5), min_size=1, max_size=6)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=3))
+def test_a_spool_gives_the_same_batches(tmp_path_factory, texts):
+    batches = [
+        Corpus.of([{"form": s, "head": [7] * len(s), "upos": ["X"] * len(s)} for s in sentences], 10 * i)
+        for i, sentences in enumerate(texts)
+    ]
+    batches = [b for b in batches if b.columns["head"].names is None]
+    path = tmp_path_factory.mktemp("spool") / "s"
+    if not batches:
+        return
+    write_batches(path, batches)
+    for ours, theirs in zip(batches, read_batches(path), strict=True):
+        assert np.array_equal(ours.offsets, theirs.offsets) and np.array_equal(ours.ids, theirs.ids)
+        assert {n: (c.codes.tolist(), c.names) for n, c in ours.columns.items()} == {
+            n: (c.codes.tolist(), c.names) for n, c in theirs.columns.items()
+        }
+
+
+WORDS = st.lists(st.text("abc é日", min_size=0, max_size=3), max_size=30)
+
+
+@given(WORDS, WORDS)
+def test_overlap_of_hashed_types_is_that_of_counters(parent, derived):
+    found = []
+    for words in (parent, derived):
+        parts = [Column.of(words[i : i + 7]) for i in range(0, len(words), 7)]
+        found.append(merged(Types.of(part, Strings.of(part.names or ())) for part in parts))
+    assert overlap_of(*found) == overlap(Counter(parent), Counter(derived))
+
+
+def test_hashes_tell_words_apart():
+    words = sorted({f"{a}{b}" for a in ("", "a", "aa", "\0", "é") for b in range(4000)} | {"", "\0", "\0\0"})
+    hashes = hash_strings(Strings.of(words))
+    assert len(np.unique(hashes)) == len(words)
+    assert hash_strings(Strings.of(["0"])) == hashes[words.index("0")]  # whatever stands beside it
+
+
+def test_transliteration_is_readable_in_the_export(tmp_path):
+    source = open_source("builtin:mini-english?types=500&sentences=20&dev=0&test=0")
+    export_language(source, parse_language("trans"), tmp_path / "d", source_name="x")
+    for row in rows(tmp_path / "d", "parallel"):
+        assert [SCRIPTS["cyrillic"].decode(w) for w in row["derived_words"]] == row["parent_words"]

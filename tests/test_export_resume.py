@@ -1,0 +1,276 @@
+"""An export goes on after whatever stopped it, with the same bytes; it never touches what is not its own."""
+
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.export import export_language, run, verify_manifest
+from synthlang.export.shard import Plan, write_shard
+from synthlang.language import PARENT, parse_language
+from synthlang.sources.text import TextSource
+from synthlang.workers import WorkerDiedError, ordered_map
+from tests.test_export import Words, digest
+
+LANGUAGE = parse_language("trans+inv")
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr("synthlang.export.work.SHARD_BATCHES", 1)
+    monkeypatch.setattr(run, "cores", lambda: 8)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "t.txt"
+    path.write_text("".join(f"sentence number {i} of many\n" for i in range(12_500)))  # seven batches
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(text, tmp_path_factory):
+    """An export without interruption."""
+    folder = tmp_path_factory.mktemp("whole") / "d"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("synthlang.export.work.SHARD_BATCHES", 1)
+        export_language(TextSource(text), LANGUAGE, folder, source_name="x")
+    assert len(list((folder / "data" / "derived").iterdir())) == 7
+    return digest(folder)
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from synthlang.export import export_language, run, work
+from synthlang.language import parse_language
+from synthlang.sources.text import TextSource
+work.SHARD_BATCHES, run.cores = 1, lambda: 8
+class Slow(TextSource):
+    def batches(self, split):
+        for batch in super().batches(split):
+            time.sleep(0.3)
+            yield batch
+source, out, workers = Slow(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+export_language(source, parse_language("trans+inv"), out, source_name="x", workers=workers)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kill_9_in_the_middle(workers, text, whole, tmp_path):
+    """No process is left, what is complete is kept, and the rest is made."""
+    partial = tmp_path / ".partial-d"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, text, tmp_path / "d", str(workers)])
+    parent = psutil.Process(process.pid)
+    while len(list(partial.glob("done/*.json"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.02)
+    children = parent.children(recursive=True)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    gone, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+    assert len(gone) >= (workers if workers > 1 else 0)
+    assert [p.name for p in tmp_path.iterdir()] == [".partial-d"]
+    kept = {p: p.stat().st_mtime_ns for p in partial.glob("out/data/*/*.parquet") if not p.name.startswith(".tmp")}
+    done = {p.stem for p in partial.glob("done/*.json")}
+    times = {p.relative_to(partial / "out"): at for p, at in kept.items() if p.stem in done}
+    (partial / "out" / "data" / "derived" / ".tmp-left").write_text("x")
+    export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", workers=2)
+    assert digest(tmp_path / "d") == whole
+    assert times and all((tmp_path / "d" / p).stat().st_mtime_ns == at for p, at in times.items())
+    assert [p.name for p in tmp_path.iterdir()] == ["d"]
+
+
+class StopError(Exception):
+    pass
+
+
+def stopped_after(source, batches, error=StopError):
+    def generate(split):
+        for number, batch in enumerate(type(source).batches(source, split)):
+            if number == batches:
+                raise error("stopped")
+            yield batch
+
+    source.batches = generate
+    return source
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "types", "record", None])
+def test_a_shard_that_is_not_as_it_was_is_written_again(damage, text, whole, tmp_path):
+    with pytest.raises(StopError):
+        export_language(stopped_after(TextSource(text), 3), LANGUAGE, tmp_path / "d", source_name="x")
+    partial = tmp_path / ".partial-d"
+    shard = partial / "out" / "data" / "parallel" / "train-00001.parquet"
+    record = partial / "done" / "train-00001.json"
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    match damage:
+        case "flip":
+            shard.write_bytes(data)
+        case "truncate":
+            shard.write_bytes(data[: len(data) // 2])
+        case "remove":
+            shard.unlink()
+        case "types":
+            record.with_suffix(".npz").write_bytes(b"")
+        case "record":
+            record.write_text('{"sha2')
+    export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+    assert digest(tmp_path / "d") == whole
+
+
+def test_a_killed_worker_is_one_line_and_the_command_goes_on(text, whole, tmp_path):
+    with pytest.raises(InputError, match=r"d: .*worker process was killed.*run the same command again") as error:
+        export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", workers=2, progress=kill_a_worker)
+    assert "\n" not in str(error.value)
+    export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", workers=2)
+    assert digest(tmp_path / "d") == whole
+
+
+def kill_a_worker(split, sentences):
+    for child in multiprocessing.active_children():
+        assert child.pid
+        os.kill(child.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("stage", ["shard", "card", "rename"])
+def test_a_full_disk_keeps_what_is_there(stage, text, whole, tmp_path, monkeypatch):
+    calls = []
+
+    def full(*arguments):
+        calls.append(arguments)
+        if stage != "shard" or len(calls) > 12:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        target = {"shard": "os.fsync", "card": "synthlang.export.manifest.sha256_file", "rename": "pathlib.Path.rename"}
+        patch.setattr(target[stage], full)
+        with pytest.raises(InputError, match=r"[Nn]o space left"):
+            export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+    assert [p.name for p in tmp_path.iterdir()] == [".partial-d"]
+    assert list((tmp_path / ".partial-d" / "done").glob("*.json"))
+    export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+    assert digest(tmp_path / "d") == whole
+
+
+def test_killed_between_the_rename_and_the_clearing_up(text, whole, tmp_path, monkeypatch):
+    def killed(path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", lambda path, **options: None if options else killed(path))
+        with pytest.raises(KeyboardInterrupt):
+            export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".partial-d", "d"]
+    result = export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+    assert result == {"train": 12_500}
+    assert digest(tmp_path / "d") == whole and not (tmp_path / ".partial-d").exists()
+
+
+def test_wrong_input_leaves_nothing_in_any_process(tmp_path):
+    bad = Corpus.of_words([["кириллица"]])  # stays as it is, but has letters of the script
+    for workers in (1, 2):
+        source = Words(train=[Corpus.of_words([["fine"]]), bad])
+        with pytest.raises(InputError, match="has letters of the script"):
+            export_language(source, parse_language("trans:0.0"), tmp_path / "d", source_name="x", workers=workers)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_the_partial_folder_of_another_export_is_refused(text, tmp_path):
+    with pytest.raises(StopError):
+        export_language(stopped_after(TextSource(text), 1), LANGUAGE, tmp_path / "d", source_name="x")
+    before = digest(tmp_path)
+    for language, configs in ((PARENT, ("parent",)), (LANGUAGE, ("parent",)), (parse_language("inv"), ("derived",))):
+        with pytest.raises(InputError, match="unfinished export of something else"):
+            export_language(TextSource(text), language, tmp_path / "d", source_name="x", configs=configs)
+    assert digest(tmp_path) == before
+
+
+@pytest.mark.parametrize(("name", "content"), [("mine.txt", "x"), ("partial.json", "[]"), ("partial.json", "{")])
+def test_a_folder_that_is_no_partial_one_is_refused(name, content, text, tmp_path):
+    (tmp_path / ".partial-d").mkdir()
+    (tmp_path / ".partial-d" / name).write_text(content)
+    with pytest.raises(InputError):
+        export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+    assert (tmp_path / ".partial-d" / name).read_text() == content
+
+
+def test_an_existing_folder_is_refused(text, tmp_path):
+    (tmp_path / "d").mkdir()
+    with pytest.raises(InputError, match="exists already"):
+        export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+    assert [p.name for p in tmp_path.rglob("*")] == ["d"]
+
+
+def test_two_processes_do_not_write_one_folder(text, tmp_path):
+    def second(split, sentences):
+        with pytest.raises(InputError, match="is being written by another process"):
+            export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+        raise StopError
+
+    with pytest.raises(StopError):
+        export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", progress=second)
+
+
+def test_the_manifest_sees_every_change(text, tmp_path):
+    folder = tmp_path / "d"
+    export_language(TextSource(text), PARENT, folder, source_name="x", configs=("derived",))
+    verify_manifest(folder)
+    (folder / "more.txt").write_text("x")
+    with pytest.raises(InputError, match="is not in the manifest"):
+        verify_manifest(folder)
+    (folder / "more.txt").unlink()
+    (folder / "README.md").write_text("x")
+    with pytest.raises(InputError, match="differs from the manifest"):
+        verify_manifest(folder)
+    (folder / "README.md").unlink()
+    with pytest.raises(InputError, match="is missing"):
+        verify_manifest(folder)
+    (folder / "manifest.json").write_text(json.dumps([]))
+    with pytest.raises(InputError, match="is no manifest"):
+        verify_manifest(folder)
+
+
+def test_an_item_that_raises_raises_here_and_the_order_is_kept():
+    assert list(ordered_map(delayed, [5, 1, 4, 0, 3, 2], 3)) == [5, 1, 4, 0, 3, 2]
+    with pytest.raises(InputError, match="item 4"):
+        list(ordered_map(delayed, [1, -4, 2], 2))
+    with pytest.raises(WorkerDiedError):
+        list(ordered_map(os._exit, [3], 2))
+
+
+def test_few_items_are_on_their_way_at_a_time():
+    taken = []
+
+    def items():
+        for item in [9, *[0] * 40]:
+            taken.append(item)
+            yield item
+
+    results = ordered_map(delayed, items(), 2)
+    assert next(results) == 9
+    assert len(taken) <= 6
+
+
+def delayed(item):
+    if item < 0:
+        raise InputError(f"item {-item}")
+    time.sleep(item / 50)
+    return item
+
+
+def test_a_shard_is_a_function_of_its_batches(tmp_path):
+    batches = [Corpus.of_words([["a", "b"]] * 10)]
+    first, second = (write_shard(Plan(LANGUAGE, tmp_path / n, ("derived",)), "train", 0, batches) for n in "ab")
+    assert first == second
