@@ -97,7 +97,13 @@ def test_wrong_input_is_one_line_in_a_process_of_its_own(tmp_path):
 
 
 OPTIONS = {
-    "derive": ["--language", "--out", "--workers"],
+    "derive": [
+        *("--language", "--out", "--workers", "--parser", "--licence"),
+        *("--vocabulary", "--counts", "--field", "--cache"),
+    ],
+    "parse": ["--out", "--engine", "--model", "--tokens", "--workers", "--cache"],
+    "dictionary": ["--out", "--source", "--coverage", "--by", "--order", "--seed", "--target-source"],
+    "push": ["--public"],
     "pretrain": ["--out", "--set"],
     "transfer": ["--task", "--seeds", "--out", "--set"],
     "probe": ["--probe", "--out"],
@@ -118,7 +124,31 @@ def test_help_lists_every_option(name, monkeypatch, capsys):
 def test_the_help_names_every_command(monkeypatch, capsys):
     code, out, _ = call(monkeypatch, capsys, "--help")
     assert code == 0
-    assert [line.split()[0] for line in out.split("Commands:")[1].splitlines() if line.strip()] == list(OPTIONS)
+    listed = [line.split()[0] for line in out.split("Commands:")[1].splitlines() if line.strip()]
+    assert listed == [*OPTIONS, "order"]
+
+
+ORDER_OPTIONS = {
+    "fit": [
+        *("--out", "--train", "--held-out", "--choose-on", "--l2", "--max-items"),
+        *("--labels", "--title", "--licence", "--attribution"),
+    ],
+    "import": ["--out", "--labels"],
+    "show": [
+        *("--conllu", "--sentence", "--node", "--labels", "--substrate", "--substrate-weight"),
+        *("--temperature", "--corpus-labels", "--items"),
+    ],
+    "evaluate": ["--held-out", "--train", "--labels"],
+    "compare": ["--parent", "--target", "--parent-split", "--target-split", "--substrate", "--seed"],
+}
+
+
+@pytest.mark.parametrize("name", ORDER_OPTIONS)
+def test_help_of_the_order_commands(name, monkeypatch, capsys):
+    code, out, err = call(monkeypatch, capsys, "order", name, "--help")
+    assert (code, err) == (0, "")
+    listed = [line.split()[0] for line in out.splitlines() if line.strip().startswith("--")]
+    assert listed == [*ORDER_OPTIONS[name], "--help"]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_derive_shows_sentences(tmp_path, monkeypatch, capsys):
     )
     assert code == 0
     assert "→ sat cat the ." in out
-    assert (tmp_path / "d" / "data" / "train.parquet").exists()
+    assert (tmp_path / "d" / "data" / "derived" / "train-00000.parquet").exists()
 
 
 def test_study_and_report(tmp_path, monkeypatch, capsys):
@@ -208,7 +208,7 @@ main()
 
 
 def test_no_space_left(inputs):
-    """A real limit on the size of files; the message names the place, and nothing is left."""
+    """A real limit on the size of files; the message names the place, where the same command would go on."""
     command = [
         sys.executable,
         "-c",
@@ -224,4 +224,12 @@ def test_no_space_left(inputs):
         command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     )
     assert_one_line(done.returncode, done.stderr, "o: ")
-    assert sorted(p.name for p in inputs.iterdir()) == ["c.yaml", "empty.yaml", "full", "latin.yaml", "s.yaml", "t.txt"]
+    assert sorted(p.name for p in inputs.iterdir()) == [
+        ".partial-o",
+        "c.yaml",
+        "empty.yaml",
+        "full",
+        "latin.yaml",
+        "s.yaml",
+        "t.txt",
+    ]

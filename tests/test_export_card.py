@@ -163,8 +163,6 @@ def test_a_language_of_tokens_needs_a_vocabulary_and_travels_to_workers(tmp_path
     assert manifests[0] == manifests[1] and "--vocabulary 400" in manifests[0]["command"]
     with pytest.raises(InputError, match="needs a vocabulary"):
         derive_command(SOURCE, str(language), tmp_path / "x")
-    with pytest.raises(InputError, match="so --vocabulary has no use"):
-        derive_command(SOURCE, "inv", tmp_path / "x", vocabulary="400")
     assert not (tmp_path / "x").exists()
 
 

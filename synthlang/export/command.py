@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from synthlang.errors import InputError
 from synthlang.export.run import export_language
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
@@ -30,7 +29,7 @@ def derive_command(
     """Derive a source, write it as a data set, say what happened; returns the first sentences of both languages.
 
     parser          an engine such as ``spacy:NAME`` that gives the sentences their trees
-    vocabulary      for a language of tokens: how many to train, or the folder of a tokenizer
+    vocabulary      for token ids, too: how many tokens to train, or the folder of a tokenizer
     counts_source   the text whose word counts the language needs (None: the source's training split)
     cache           where parses are kept (None: the usual place)
     """
@@ -39,7 +38,7 @@ def derive_command(
     with Display() as display:
         if parser is not None:
             source = _parsed(source, parser, cache, workers, display)
-        tokens = _vocabulary(spoken, source, vocabulary)
+        tokens = _vocabulary(source, vocabulary)
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source), tokens)
         spoken = bind_language(spoken, source, tokens)
@@ -53,6 +52,7 @@ def derive_command(
             progress=display.counter(f"derive {spoken.name}"),
             licence=licence,
             command=rebuild_command(spec, options),
+            vocabulary=tokens,
         )
         display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in exported.items()))
         for split, reasons in exported.counts.items():
@@ -75,14 +75,13 @@ def _parsed(source: Source, parser: str, cache: Path | None, workers: int, displ
     return ParsedSource(source, open_engine(parser), cache, workers=workers, report=display.counter("parse"))
 
 
-def _vocabulary(language: Language, source: Source, option: str | None) -> Vocabulary | None:
+def _vocabulary(source: Source, option: str | None) -> Vocabulary | None:
+    """The vocabulary in a folder, or one of so many tokens of the training split."""
     if option is None:
         return None
-    if not language.on_tokens:
-        raise InputError(f"language {language.name}: no transform has unit: token, so --vocabulary has no use")
     if not (option.isascii() and option.isdigit()):
         return Vocabulary.load(Path(option))
-    return train_vocabulary(source.batches(source.splits[0]), int(option))
+    return train_vocabulary(source.batches("train" if "train" in source.splits else source.splits[0]), int(option))
 
 
 def _first(source: Source, language: Language, number: int) -> list[tuple[str, str]]:

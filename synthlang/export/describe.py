@@ -48,7 +48,8 @@ def write_language_card(
         ("Configurations", _configs(configs, columns, main)),
         ("Sizes", _sizes(sizes)),
         ("What happened", _counts(manifest["counts"])),
-        ("Overlap with the parent", _overlap(manifest["overlap"])),
+        ("Overlap with the parent", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
+        *([("Token ids", _tokens(manifest, language))] if "vocabulary" in manifest else []),
         ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in configs)),
         ("Licence", _licence(manifest["licence"])),
         ("How to make it again", _again(manifest)),
@@ -102,15 +103,35 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
     return markdown_table(("reason", *counts), rows)
 
 
-def _overlap(counts: Mapping[str, int]) -> str:
-    found = Overlap(**counts)
-    rows = [
-        ("word types", found.types, found.types_shared, f"{100 * found.by_type:.2f} %"),
-        ("running words", found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"),
-    ]
+def _overlap(counts: Mapping[str, int], of_ids: Mapping[str, int] | None) -> str:
+    rows = []
+    for held, type_name, token_name in (
+        (counts, "word types", "running words"),
+        (of_ids, "token ids", "running tokens"),
+    ):
+        if held is not None:
+            found = Overlap(**held)
+            rows += [
+                (type_name, found.types, found.types_shared, f"{100 * found.by_type:.2f} %"),
+                (token_name, found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"),
+            ]
     return (
         "Words of the parent that occur in the derived text too, written exactly alike; a running word counts as often "
         "as it stands in both.\n\n" + markdown_table(("", "parent", "shared", "share"), rows)
+    )
+
+
+def _tokens(manifest: Mapping[str, Any], language: Language) -> str:
+    size, ids = manifest["vocabulary"]["size"], manifest["vocabulary"]["ids"]
+    moved = f"; a transliterated token is the parent's id + {size}" if ids > size else ""
+    more = (
+        " The words of `derived` are tokens already: `input_ids` has one id for each of them."
+        if language.on_tokens
+        else ""
+    )
+    return (
+        f"`input_ids` has the ids of the words, without `<s>` and `</s>`, in `parent` and `derived`: {ids} ids{moved}. "
+        f"`tokenizer/parent` and `tokenizer/derived` are the tokenizers, for `AutoTokenizer`.{more}"
     )
 
 

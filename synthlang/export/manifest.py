@@ -15,7 +15,7 @@ from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.export.describe import write_language_card
 from synthlang.export.overlap import merged, overlap_of
-from synthlang.export.shard import SPLIT_NAMES, Plan, types_of
+from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, types_of
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.sources.base import Source
@@ -44,6 +44,7 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
         },
         "overlap": asdict(overlap_of(*(merged(side) for side in zip(*types, strict=True)))),
     }
+    tokenizers = _tokens(plan, records, manifest) if plan.vocabulary is not None else []
     codes = tuple(getattr(source, "language_codes", ()))
     card = write_language_card(manifest, plan.language, source.columns, codes, _examples(plan, records))
     for name, text in (("README.md", card), ("language.yaml", dump_yaml(plan.language))):
@@ -51,9 +52,23 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
             handle.write(text)
     shards = {name.removeprefix("out/"): value for r in records for name, value in r["sha256"].items()}
     files = {name: value for name, value in shards.items() if name.startswith("data/")}
-    manifest["sha256"] = files | {name: sha256_file(out / name) for name in ("README.md", "language.yaml")}
+    beside = [out / "README.md", out / "language.yaml", *tokenizers]
+    manifest["sha256"] = files | {path.relative_to(out).as_posix(): sha256_file(path) for path in beside}
     write_json(out / "manifest.json", manifest)
     return manifest
+
+
+def _tokens(plan: Plan, records: Sequence[Record], manifest: dict[str, Any]) -> list[Path]:
+    """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
+    from synthlang.export.ids import overlap_of_ids, write_tokenizers
+
+    assert plan.vocabulary is not None
+    counts = [id_counts_of(plan, r["split"], r["number"]) for r in records]
+    parent, derived = (sum(side[1:], start=side[0]) for side in zip(*counts, strict=True))
+    manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
+    manifest["vocabulary"] = {"size": plan.vocabulary.size, "ids": plan.vocabulary.size_with(plan.language.script)}
+    manifest["overlap_of_ids"] = asdict(overlap_of_ids(parent, derived))
+    return write_tokenizers(plan.vocabulary, plan.language, plan.folder / "out")
 
 
 def verify_manifest(folder: Path) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 parent      id, text, words, labels                                   every sentence of the source
 derived     id, text, words, origin, parent_text, labels              those the language keeps
 parallel    id, parent_text, derived_text, parent_words, derived_words, alignment
+
+With a vocabulary ``parent`` and ``derived`` also have ``input_ids``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ from synthlang.export.arrow import Strings, coded, lists, numbers
 from synthlang.rewrite import INSERTED, Rewrite
 
 CONFIGS = ("parent", "derived", "parallel")
+IDS = "input_ids"
 # Where codes of names stand in the files, and where numbers that mostly grow by a constant do.
 ELEMENT = ".list.element"
 COUNTERS = ("id", f"origin{ELEMENT}", f"alignment{ELEMENT}.parent", f"alignment{ELEMENT}.derived")
@@ -56,8 +59,13 @@ class Side:
         return pc.binary_join(lists(self.corpus.offsets, words), Strings.of([" "]).array[0])
 
 
-def tables_of(parent: Side, derived: Side, rewrite: Rewrite, configs: Sequence[str]) -> dict[str, pa.Table]:
-    """A table for each of ``configs``; ``derived`` is what ``rewrite`` makes of ``parent``."""
+def tables_of(
+    parent: Side, derived: Side, rewrite: Rewrite, configs: Sequence[str], ids_of: Mapping[str, Any] | None = None
+) -> dict[str, pa.Table]:
+    """A table for each of ``configs``; ``derived`` is what ``rewrite`` makes of ``parent``.
+
+    ``ids_of``: the token ids of both, as lists, for the configurations of the same names.
+    """
     columns: dict[str, dict[str, Any]] = {}
     text, words = parent.text, parent.words
     ids, new_text, new_words = numbers(derived.corpus.ids), derived.text, derived.words
@@ -73,6 +81,8 @@ def tables_of(parent: Side, derived: Side, rewrite: Rewrite, configs: Sequence[s
     if "parallel" in configs:
         columns["parallel"] = {"id": ids, "parent_text": text, "derived_text": new_text, "parent_words": words}
         columns["parallel"] |= {"derived_words": new_words, "alignment": _alignment(derived.corpus, rewrite.origin)}
+    for name in (ids_of or {}).keys() & columns.keys():
+        columns[name][IDS] = (ids_of or {})[name]
     return {name: pa.table(columns[name]) for name in configs}
 
 

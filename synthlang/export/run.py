@@ -13,7 +13,7 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -29,6 +29,9 @@ from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language
 from synthlang.sources.base import Source
 from synthlang.workers import WorkerDiedError, warm_up
+
+if TYPE_CHECKING:
+    from synthlang.vocabulary import Vocabulary
 
 FORMAT = 2  # 2: three configurations in shards
 BUILTIN_LICENCE = "apache-2.0"  # of the project, whose grammar writes the sentences
@@ -50,9 +53,11 @@ class Exported(dict[str, int]):
         self.counts: dict[str, dict[str, int]] = {ours[split]: c for split, c in manifest["counts"].items()}
 
 
-def derived_fingerprint(source: Source, language: Language) -> str:
-    """Of the derived data set: its source and its language."""
+def derived_fingerprint(source: Source, language: Language, vocabulary: Vocabulary | None = None) -> str:
+    """Of the derived data set: its source, its language and the vocabulary of its token ids."""
     parents = {"source": source.fingerprint, "language": language.fingerprint}
+    if vocabulary is not None:
+        parents["vocabulary"] = vocabulary.fingerprint
     return fingerprint("derived", format=FORMAT, parents=parents)
 
 
@@ -67,12 +72,14 @@ def export_language(
     licence: str | None = None,
     configs: Sequence[str] = CONFIGS,
     command: str | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Exported:
     """Derive every split of a source and write the data set.
 
     ``progress(split, sentences)`` is called as work goes on, with what was there already first.
     ``licence`` is an SPDX id; by default the source's attribute ``licence``, else unknown;
-    ``command`` is what the card says makes the folder again. No more workers start than there are
+    ``command`` is what the card says makes the folder again; with a ``vocabulary`` (the parent's)
+    there are also token ids and both tokenizers. No more workers start than there are
     processor cores. The bytes depend neither on them nor on interruptions: the same command goes
     on with ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing.
     """
@@ -83,19 +90,20 @@ def export_language(
     workers = min(workers, cores())
     if workers > 1:
         warm_up(write_job.__module__)
-    language = bind_language(language, source)
-    name = fingerprint("export", derived=derived_fingerprint(source, language), configs=configs, pyarrow=pa.__version__)
+    language = bind_language(language, source, vocabulary)
+    derived = derived_fingerprint(source, language, vocabulary)
+    name = fingerprint("export", derived=derived, configs=configs, pyarrow=pa.__version__)
     if is_finished(folder, name):
         shutil.rmtree(partial_of(folder))
         return Exported(read_json(folder / "manifest.json"))
     if folder.exists():
         raise InputError("exists already; name a new folder", folder)
-    about = {"fingerprint": derived_fingerprint(source, language), "format": FORMAT}
+    about = {"fingerprint": derived, "format": FORMAT}
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
     about |= {"source": source_name, "licence": licence, "command": command}
     try:
         with claimed(folder, name) as place:
-            plan = Plan(language, place, configs)
+            plan = Plan(language, place, configs, vocabulary)
             records = write_shards(plan, source, workers, progress or (lambda _split, _sentences: None))
             manifest = write_manifest(plan, source, records, about)
             (place / "out").rename(folder)
@@ -105,8 +113,9 @@ def export_language(
     except OSError as error:
         raise InterruptedExportError(f"cannot write: {error.strerror or error}", folder) from error
     except InputError as error:
-        if not isinstance(error, InterruptedExportError) and not isinstance(error.__cause__, OSError):
-            _forget(folder, name)
+        if isinstance(error, InterruptedExportError) or isinstance(error.__cause__, OSError):
+            raise InterruptedExportError(f"{error}; the same command goes on from here", folder) from error
+        _forget(folder, name)
         raise
     return Exported(manifest)
 

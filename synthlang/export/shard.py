@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -25,6 +26,10 @@ from synthlang.export.spool import read_batches
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language
+
+if TYPE_CHECKING:
+    from synthlang.export.ids import BatchIds
+    from synthlang.vocabulary import Vocabulary
 
 SHARD_BATCHES = 10  # a constant, as the size of a batch: borders are part of "same spec, same bytes"
 SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
@@ -41,6 +46,7 @@ class Plan:
     language: Language
     folder: Path
     configs: tuple[str, ...]
+    vocabulary: Vocabulary | None = None
 
     def data(self, config: str, split: str, number: int) -> Path:
         """The parquet file of a shard."""
@@ -88,6 +94,7 @@ def _write(plan: Plan, split: str, number: int, batches: Iterable[Corpus]) -> di
     sizes: Counter[str] = Counter({"sentences": 0, "kept": 0, "words": 0, "derived_words": 0})
     counts: Counter[str] = Counter()
     types: dict[str, list[Types]] = {"parent": [], "derived": []}
+    ids: dict[str, NDArray[np.int64]] = {}
     rows: Counter[str] = Counter(dict.fromkeys(plan.configs, 0))
     with ExitStack() as stack:
         files = {c: stack.enter_context(atomic_file(plan.data(c, split, number))) for c in plan.configs}
@@ -95,7 +102,11 @@ def _write(plan: Plan, split: str, number: int, batches: Iterable[Corpus]) -> di
         for batch in batches:
             rewrite = plan.language.rewrite(batch)
             parent, derived = Side.of(batch), Side.of(rewrite.apply(batch))
-            for config, table in tables_of(parent, derived, rewrite, plan.configs).items():
+            lists = {}
+            if plan.vocabulary is not None:
+                for name, found in _ids(plan, plan.vocabulary, batch, derived.corpus).items():
+                    lists[name], ids[name] = found.column, ids.get(name, 0) + found.counts
+            for config, table in tables_of(parent, derived, rewrite, plan.configs, lists).items():
                 if config not in writers:
                     writers[config] = stack.enter_context(_writer(files[config], table.schema))
                 if table.num_rows:
@@ -111,13 +122,21 @@ def _write(plan: Plan, split: str, number: int, batches: Iterable[Corpus]) -> di
         if not rows[config]:  # datasets fails on a split without a row
             plan.data(config, split, number).unlink()
     with atomic_file(plan.types(split, number)) as handle:
-        found = {side: merged(parts) for side, parts in types.items()}
-        np.savez(handle, **{f"{s}_{f}": getattr(t, f) for s, t in found.items() for f in ("hashes", "counts")})
+        sides = {side: merged(parts) for side, parts in types.items()}
+        arrays: dict[str, Any] = {f"{s}_{f}": getattr(t, f) for s, t in sides.items() for f in ("hashes", "counts")}
+        arrays |= {f"{side}_ids": counts for side, counts in ids.items()}
+        np.savez(handle, **arrays)
     paths.append(plan.types(split, number))
     sha256 = {path.relative_to(plan.folder).as_posix(): sha256_file(path) for path in paths}
     record = {**sizes, "split": split, "number": number, "counts": dict(counts), "sha256": sha256}
     write_json(plan.record(split, number), record)
     return record
+
+
+def _ids(plan: Plan, vocabulary: Vocabulary, batch: Corpus, derived: Corpus) -> dict[str, BatchIds]:
+    from synthlang.export.ids import batch_ids  # with it come the tokenizers, which most exports do without
+
+    return dict(zip(("parent", "derived"), batch_ids(vocabulary, plan.language, batch, derived), strict=True))
 
 
 def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:
@@ -155,3 +174,9 @@ def types_of(plan: Plan, split: str, number: int) -> tuple[Types, Types]:
     with np.load(plan.types(split, number), allow_pickle=False) as held:
         parent, derived = (Types(held[f"{side}_hashes"], held[f"{side}_counts"]) for side in ("parent", "derived"))
     return parent, derived
+
+
+def id_counts_of(plan: Plan, split: str, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How often each token id occurs in a finished shard: in the parent's text and in the derived one."""
+    with np.load(plan.types(split, number), allow_pickle=False) as held:
+        return held["parent_ids"], held["derived_ids"]
