@@ -1,7 +1,8 @@
 """Progress of long work: bars on a terminal, plain lines elsewhere, messages from workers.
 
-Work reports through a function ``report(task, done, total, note)``; who shows it is not its
-business. ``done`` counts from 0 to ``total``; the note is free text such as a loss.
+Work reports through a function ``report(task, done, total, note)``, or ``count(part, amount)`` where
+it streams; who shows it is not its business. ``done`` counts from 0 to ``total``; the note is free
+text such as a loss.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import TimeRemainingColumn as Remaining
+
+from synthlang.speed import Speed, pace
 
 Report = Callable[[str, int, int, str], None]
+Count = Callable[[str, int], None]
 SECONDS_BETWEEN_LINES = 10.0
 
 
 def silent(task: str, done: int, total: int, note: str) -> None:
     """Report to nobody."""
+
+
+def already(count: Count, part: str, amount: int) -> None:
+    """Count what an earlier run did: it brings the end nearer but says nothing of the speed."""
+    getattr(count, "already", count)(part, amount)
 
 
 class Display:
@@ -29,17 +37,15 @@ class Display:
         self.console = console or Console(stderr=True)
         self.live = self.console.is_terminal
         self._tasks: dict[str, TaskID] = {}
-        self._last = time.monotonic()  # when the work before ended: counted work is only heard of when a part is done
-        self._started: dict[str, tuple[float, int]] = {}
+        self._speeds: dict[str, tuple[Speed, int]] = {}
         self._printed: dict[str, float] = {}
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
-            Remaining(),
+            TextColumn("{task.fields[pace]}"),
             TextColumn("{task.fields[note]}", markup=False),
             console=self.console,
         )
@@ -58,56 +64,62 @@ class Display:
     def report(self, task: str, done: int, total: int, note: str = "") -> None:
         """Show that ``done`` of ``total`` units of a task are done."""
         now = time.monotonic()
-        start, first = self._started.setdefault(task, (now, done))
-        rate = (done - first) / (now - start) if now > start else 0.0
-        if self.live:
-            self._bar(task, done, total, note, rate)
-        elif done >= total or now - self._printed.get(task, 0.0) >= SECONDS_BETWEEN_LINES:
-            self._printed[task] = now
-            left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
-            percent = 100 * done / max(total, 1)
-            self.console.print(
-                f"{task}: {done}/{total} ({percent:.0f} %, {_rate(rate)}{left}) {note}".rstrip(),
-                soft_wrap=True,
-                markup=False,
-                emoji=False,
-            )
+        speed, before = self._speeds.get(task, (None, 0))
+        if speed is None or done < before:  # the first report of a resumed run starts high
+            speed, before = Speed(now), done
+        speed.add(now, done - before)
+        self._speeds[task] = speed, done
+        self._show(task, done, total, speed, note, ended=done >= total)
 
-    def counter(self, task: str) -> Callable[[str, int], None]:
-        """A function ``(part, amount)`` that counts work whose total is unknown."""
-        totals: dict[str, int] = {}
-
-        def count(part: str, amount: int) -> None:
-            totals[part] = totals.get(part, 0) + amount
-            self._count(f"{task} {part}", totals[part])
-
-        return count
-
-    def _count(self, task: str, done: int) -> None:
-        now = time.monotonic()
-        start, _ = self._started.setdefault(task, (self._last, 0))
-        self._last = now
-        rate = done / (now - start) if now > start else 0.0
-        if self.live:
-            if task not in self._tasks:
-                self._tasks[task] = self._bars.add_task(task, total=None, note="", rate="")
-            self._bars.update(self._tasks[task], completed=done, rate=_rate(rate))
-        elif now - self._printed.get(task, 0.0) >= SECONDS_BETWEEN_LINES:
-            self._printed[task] = now
-            self.console.print(f"{task}: {done} ({_rate(rate)})", soft_wrap=True, markup=False, emoji=False)
+    def counter(self, task: str, size: Callable[[str], int | None] | None = None) -> Counter:
+        """Counts work in parts, such as splits; ``size(part)`` tells the total of one, about, where that is known."""
+        return Counter(self, task, size)
 
     def message(self, text: str) -> None:
         """Print a line above the bars."""
         self.console.print(text, soft_wrap=True, markup=False, emoji=False)
 
-    def _bar(self, task: str, done: int, total: int, note: str, rate: float) -> None:
-        if task not in self._tasks:
-            self._tasks[task] = self._bars.add_task(task, total=total, note=note, rate="")
-        self._bars.update(self._tasks[task], completed=done, total=total, note=note, rate=_rate(rate))
-        if done >= total:  # a finished task becomes a line, so that a long grid does not fill the screen
-            self._bars.remove_task(self._tasks.pop(task))
-            self.console.print(f"{task}: done ({total}) {note}".rstrip(), soft_wrap=True, markup=False, emoji=False)
+    def _show(self, task: str, done: int, total: int | None, speed: Speed, note: str, ended: bool = False) -> None:
+        if self.live:
+            if task not in self._tasks:
+                self._tasks[task] = self._bars.add_task(task, total=total, note=note, pace="")
+            shown = pace(speed, done, total)
+            # update() takes the total None for no change, which is right: a total is not forgotten
+            self._bars.update(self._tasks[task], completed=done, total=total, note=note, pace=shown)
+            if ended:  # a finished task becomes a line, so that a long grid does not fill the screen
+                self._bars.remove_task(self._tasks.pop(task))
+                self.message(f"{task}: done ({total}) {note}".rstrip())
+            return
+        now = time.monotonic()
+        if ended or now - self._printed.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
+            self._printed[task] = now
+            percent = "" if total is None else f"{100 * done / max(total, 1):.0f} %"
+            facts = ", ".join(fact for fact in (percent, pace(speed, done, total)) if fact)
+            amount = str(done) if total is None else f"{done}/{total}"
+            self.message(f"{task}: {amount}{f' ({facts})' if facts else ''} {note}".rstrip())
 
 
-def _rate(rate: float) -> str:
-    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
+class Counter:
+    """Counts the work of one task, ``count(part, amount)``; its parts may be done one after another or side by side."""
+
+    def __init__(self, display: Display, task: str, size: Callable[[str], int | None] | None) -> None:
+        self._display, self._task, self._size = display, task, size
+        self._done: dict[str, int] = {}
+        # one for all parts: several may end together, and the time of one is not known by itself
+        self._speed = Speed(time.monotonic())
+
+    def __call__(self, part: str, amount: int) -> None:
+        """Show that ``amount`` more units of a part are done."""
+        self._speed.add(time.monotonic(), amount)
+        self._count(part, amount)
+
+    def already(self, part: str, amount: int) -> None:
+        """Show that ``amount`` more units of a part were done before this run."""
+        self._speed.wait(time.monotonic())
+        self._count(part, amount)
+
+    def _count(self, part: str, amount: int) -> None:
+        done = self._done[part] = self._done.get(part, 0) + amount
+        size = self._size(part) if self._size else None
+        total = None if size is None else max(size, done)  # an estimate may be too low
+        self._display._show(f"{self._task} {part}", done, total, self._speed, "")

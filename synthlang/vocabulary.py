@@ -29,7 +29,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.files import write_json
+from synthlang.files import read_json, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.scripts import SPECIAL_TOKENS, Script, byte_characters
 
@@ -158,11 +158,34 @@ class Vocabulary:
 
     @staticmethod
     def load(folder: Path) -> Vocabulary:
-        """Read the parent's tokenizer from a folder that ``save`` wrote."""
+        """Read the parent's tokenizer from a folder that ``save`` wrote; InputError for any other tokenizer."""
         path = folder / "tokenizer.json"
         if not path.exists():
             raise InputError("no such file; is this a tokenizer folder?", path)
-        return Vocabulary(Tokenizer.from_str(path.read_text(encoding="utf-8")))
+        held = read_json(path)
+        try:
+            tokenizer = Tokenizer.from_str(json.dumps(held))
+        except Exception as error:  # the library raises nothing narrower
+            raise InputError(f"is no tokenizer: {error}", path) from error
+        if not _is_ours(held, tokenizer):
+            raise InputError("is no parent's vocabulary that this project trained (a byte-level BPE of words)", path)
+        return Vocabulary(tokenizer)
+
+
+def _is_ours(held: dict[str, Any], tokenizer: Tokenizer) -> bool:
+    """Whether a tokenizer cuts text as those of ``train_tokenizer`` do, with our special ids and every byte."""
+    pipeline = Tokenizer(models.BPE())
+    _set_pipeline(pipeline, None)
+    expected = json.loads(pipeline.to_str())
+    steps = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+    vocab = tokenizer.get_vocab()
+    return (
+        all(held.get(step) == expected[step] for step in steps)
+        and held["model"]["type"] == "BPE"
+        and all(vocab.get(token) == index for index, token in enumerate(SPECIAL_TOKENS))
+        and set(ByteLevel.alphabet()) <= vocab.keys()
+        and sorted(vocab.values()) == list(range(len(vocab)))
+    )
 
 
 def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 2) -> Vocabulary:
