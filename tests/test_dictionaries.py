@@ -171,7 +171,7 @@ def test_a_changed_file_is_refused(source, tmp_path):
 
 
 def test_the_fingerprint_is_of_all_that_matters(source, tmp_path):
-    muse = tmp_path / "m.txt"
+    muse = tmp_path / "d" / "dictionary.txt"
     muse.write_text("the le\nthe a\n")
     cases = [
         (derived_words(source, parse_language("trans")), DictionarySpec()),
@@ -224,8 +224,8 @@ def test_words_of_a_derived_language_are_copies_as_ids(source):
 
 
 def test_the_command(tmp_path, capsys):
-    manifest = dictionary_command("trans", SOURCE, tmp_path / "d", coverage=0.5, export_muse=tmp_path / "m.txt")
-    assert manifest["pairs"] == len(read_muse(tmp_path / "m.txt"))
+    manifest = dictionary_command("trans", SOURCE, tmp_path / "d", coverage=0.5)
+    assert manifest["pairs"] == len(read_muse(tmp_path / "d" / "dictionary.txt"))
     assert "of the types" in capsys.readouterr().err
     texts = tmp_path / "parent.txt", tmp_path / "derived.txt"
     texts[0].write_text("the cat the zebra\n")
@@ -236,8 +236,8 @@ def test_the_command(tmp_path, capsys):
     assert natural["coverage"] == {"source": {"types": 2 / 3, "tokens": 0.75}, "target": {"types": 1.0, "tokens": 1.0}}
     assert read_muse(tmp_path / "n" / "dictionary.txt") == [("the", "тхе"), ("cat", "цат")]
     with pytest.raises(InputError, match=r"no pair to draw from .* target word not in the text"):
-        dictionary_command(str(tmp_path / "m.txt"), SOURCE, tmp_path / "e", target_source=SOURCE)
-    without = dictionary_command(str(tmp_path / "m.txt"), None, tmp_path / "o", coverage=1.0)
+        dictionary_command(str(tmp_path / "d" / "dictionary.txt"), SOURCE, tmp_path / "e", target_source=SOURCE)
+    without = dictionary_command(str(tmp_path / "d" / "dictionary.txt"), None, tmp_path / "o", coverage=1.0)
     assert (without["pairs"], without["coverage"]) == (manifest["pairs"], {})
 
 

@@ -8,10 +8,8 @@ from typing import Any
 from synthlang.config import parse
 from synthlang.dictionary.build import Candidates, derived_words, natural_words, write_drawn
 from synthlang.dictionary.spec import DictionarySpec
-from synthlang.dictionary.words import read_words
 from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language
-from synthlang.muse import write_muse
 from synthlang.progress import Display
 from synthlang.sources import open_source
 
@@ -26,13 +24,12 @@ def dictionary_command(
     by: str = "type",
     order: str = "uniform",
     seed: int = 0,
-    export_muse: Path | None = None,
 ) -> dict[str, Any]:
     """Draw a dictionary and write its folder; returns the manifest.
 
     ``spec`` is a language (``trans+inv``, a YAML file) or a MUSE file. A language needs a
     source; a MUSE file is restricted to the words of ``source`` and ``target_source`` where
-    they are given. ``export_muse`` names a file that gets the pairs once more.
+    they are given.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():
@@ -48,8 +45,6 @@ def dictionary_command(
         for reason, count in manifest["left_out"].items():
             display.message(f"{reason}: {count}")
         display.message(f"written: {out} ({manifest['pairs']} pairs)")
-    if export_muse is not None:
-        write_muse(read_words(out)[0].pairs, export_muse)
     return manifest
 
 

@@ -15,6 +15,9 @@ class Source(Protocol):
     """Sentences in named splits, streamed as batches of at most BATCH_SENTENCES sentences.
 
     The columns are the same in every batch of a source; sentence ids count from 0 in each split.
+
+    A source may have more: ``size(split)``, about how many sentences the split has, told without
+    reading it (None: not known); ``licence``, the SPDX id of its sentences; ``language_codes``.
     """
 
     @property
@@ -35,6 +38,15 @@ class Source(Protocol):
     def batches(self, split: str) -> Iterator[Corpus]:
         """The sentences of a split in order."""
         ...
+
+
+def size_of(source: object, split: str) -> int | None:
+    """About how many sentences a split of a source, or items of a task, there are; None if it cannot tell.
+
+    Cheap enough to ask at each batch; the answer may become better while the split is read.
+    """
+    size = getattr(source, "size", None)
+    return None if size is None else size(split)
 
 
 def check_split(source: Source, split: str, name: str) -> None:

@@ -22,6 +22,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.size import Sizes, blocks_in
 from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
@@ -63,6 +64,7 @@ class ConlluSource:
             self.files = find_splits(self.path, ENDING)
         for file in self.files.values():
             next(read_blocks(file))  # an empty file ends here, not in the middle of the work
+        self._sizes = Sizes()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -79,7 +81,14 @@ class ConlluSource:
         """The sentences of a split in order."""
         check_split(self, split, f"conllu:{self.path}")
         blocks = read_blocks(self.files[split])
-        return annotated_batches({name: getattr(block, name) for name in self.columns} for block in blocks)
+        batches = annotated_batches({name: getattr(block, name) for name in self.columns} for block in blocks)
+        return self._sizes.watch(split, batches)
+
+    def size(self, split: str) -> int | None:
+        """Sentences of a split, guessed from the blank lines of its file until it was read."""
+        if self._sizes.get(split) is None and split in self.files:
+            self._sizes.guess(split, blocks_in(self.files[split]))
+        return self._sizes.get(split)
 
 
 def annotated_batches(sentences: Iterable[dict[str, list[Any]]]) -> Iterator[Corpus]:

@@ -23,6 +23,7 @@ from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.size import Sizes
 from synthlang.sources.words import RULES, split_sentences, split_words
 
 SPLITS = {"train": "train", "test": "test"}
@@ -42,6 +43,7 @@ class TextSource:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
         self.files = {"train": self.path} if is_file(self.path) else find_splits(self.path, (".txt", ".txt.gz"))
+        self._sizes = Sizes()
         for file in self.files.values():
             if not any(piece.strip() for _, piece in read_pieces(file)):
                 raise InputError("holds no word: it is empty or blank", file)
@@ -59,8 +61,14 @@ class TextSource:
     def batches(self, split: str) -> Iterator[Corpus]:
         """The sentences of a split in order."""
         check_split(self, split, f"text:{self.path}")
-        pieces = read_pieces(self.files[split])
-        return batches_of(chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces))
+        opened: list[IO[bytes]] = []
+        pieces = read_pieces(self.files[split], opened)
+        sentences = chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces)
+        return self._sizes.watch(split, batches_of(sentences), opened)
+
+    def size(self, split: str) -> int | None:
+        """Sentences of a split, guessed from the part of its bytes that was read so far."""
+        return self._sizes.get(split)
 
 
 def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
@@ -134,9 +142,14 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"cannot read: {error.strerror or error}", path) from error
 
 
-def read_pieces(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) of a UTF-8 file; a line longer than PIECE comes in several."""
+def read_pieces(path: Path, opened: list[IO[bytes]] | None = None) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line) of a UTF-8 file; a line longer than PIECE comes in several.
+
+    ``opened`` gets the file, for who wants to know how far it was read.
+    """
     with open_bytes(path) as handle:
+        if opened is not None:
+            opened.append(handle)
         number, rest, codec = 1, b"", "utf-8-sig"
         while raw := handle.readline(PIECE):
             whole = raw.endswith(b"\n") or len(raw) < PIECE
