@@ -16,7 +16,7 @@ from synthlang.dictionary import read_dictionary, trained_types, write_dictionar
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder
 from synthlang.fingerprint import fingerprint
-from synthlang.language import PARENT, Language, bind_language
+from synthlang.language import PARENT, Language, bind_language, check_source
 from synthlang.progress import Report, silent
 from synthlang.shards import Shards, read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
@@ -46,6 +46,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     """Open or build every data artifact of a config."""
     source = open_source(config.source)
     check_split(source, "train", config.source)
+    check_source(config.language, source, config.source)
     steps = 3 + 2 * ("dev" in source.splits)
     tick = _Ticker(report, f"prepare {config.objective.kind} {config.language.name}", steps)
     vocabulary = tick("vocabulary", lambda: _vocabulary(config, source, store))

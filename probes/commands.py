@@ -19,6 +19,7 @@ from probes.words import probe_alignment, probe_fingerprint
 from synthlang.config import override, parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
+from synthlang.language import check_source
 from synthlang.progress import Display
 
 
@@ -92,8 +93,10 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
     settings, cells = load_study(config, overrides)
     study = StudyRun(settings, cells, out)
     study.check_folder()
-    for source, task in {(cell.pretrain.source, cell.transfer.task) for cell in cells}:
-        check_task(source, task)
+    sources = {spec: check_task(*spec) for spec in {(cell.pretrain.source, cell.transfer.task) for cell in cells}}
+    for cell in cells:
+        source = cell.pretrain.source
+        check_source(cell.pretrain.language, sources[source, cell.transfer.task], source)
     with Display() as display:
         display.message(f"study {settings.name}: {len(cells)} cells × {len(settings.seeds)} transfer seeds → {out}")
         paths = study.run("local" if executor == "local" else "in-process", workers, display.report)

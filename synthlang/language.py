@@ -187,6 +187,11 @@ def _unit(transform: AnyTransform) -> str:
 PARENT = Language(name="parent")
 
 
+def check_source(language: Language, source: Source, name: str) -> None:
+    """Raise InputError if the source ``name`` lacks a column that a transform reads."""
+    require_columns(source, language.requires, name, f"the language {language.name}")
+
+
 def bind_language(language: Language, source: Source, vocabulary: Vocabulary | None = None) -> Language:
     """The language with what its transforms need: word counts of the source's training split, a vocabulary.
 
@@ -194,7 +199,7 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     is bound to, so that data of another source is derived by the counts of the training text. Raises
     InputError if the source lacks a column, or if there is no vocabulary for transforms of tokens.
     """
-    require_columns(source, language.requires, "the source", f"the language {language.name}")
+    check_source(language, source, "the source")
     bound = language.model_copy()
     if language.on_tokens and language._subwords is None:
         if vocabulary is None:

@@ -165,6 +165,10 @@ WRONG = {
     "study in a full folder": ("study s.yaml --out full", "full: is not empty and holds no study"),
     "executor": ("study s.yaml --out o --executor cloud", "executor must be local or in-process, not 'cloud'"),
     "no tags": ("study s.yaml --out o --set source=text:t.txt", "needs the column 'upos'"),
+    "no trees": (
+        "pretrain c.yaml --out o --set source=text:t.txt --set language=trans+reorder@ga",
+        "needs the column 'upos'",
+    ),
     "study source": ("study s.yaml --out o --set source=conllu:none", "none: no such file or folder"),
 }
 

@@ -171,7 +171,7 @@ def test_a_changed_file_is_refused(source, tmp_path):
 
 
 def test_the_fingerprint_is_of_all_that_matters(source, tmp_path):
-    muse = tmp_path / "d" / "dictionary.txt"
+    muse = tmp_path / "m.txt"
     muse.write_text("the le\nthe a\n")
     cases = [
         (derived_words(source, parse_language("trans")), DictionarySpec()),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 from synthlang.export.run import export_language
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
-from synthlang.sources.base import Source
+from synthlang.sources.base import Source, size_of
 from synthlang.vocabulary import Vocabulary, train_vocabulary
 
 
@@ -49,7 +50,7 @@ def derive_command(
             out,
             source_name=spec,
             workers=workers,
-            progress=display.counter(f"derive {spoken.name}"),
+            progress=display.counter(f"derive {spoken.name}", partial(size_of, source)),
             licence=licence,
             command=rebuild_command(spec, options),
             vocabulary=tokens,
@@ -72,7 +73,8 @@ def rebuild_command(spec: str, options: dict[str, str | None]) -> str:
 def _parsed(source: Source, parser: str, cache: Path | None, workers: int, display: Display) -> Source:
     from synthlang.parsing import ParsedSource, open_engine
 
-    return ParsedSource(source, open_engine(parser), cache, workers=workers, report=display.counter("parse"))
+    report = display.counter("parse", partial(size_of, source))
+    return ParsedSource(source, open_engine(parser), cache, workers=workers, report=report)
 
 
 def _vocabulary(source: Source, option: str | None) -> Vocabulary | None:

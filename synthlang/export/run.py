@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from synthlang.vocabulary import Vocabulary
 
 FORMAT = 2  # 2: three configurations in shards
-BUILTIN_LICENCE = "apache-2.0"  # of the project, whose grammar writes the sentences
 
 
 class Exported(dict[str, int]):
@@ -85,7 +84,7 @@ def export_language(
     """
     if folder.exists() and not partial_of(folder).exists():
         raise InputError("exists already; name a new folder", folder)
-    licence = check_licence(licence or _licence_of(source, source_name))
+    licence = check_licence(licence or getattr(source, "licence", None) or UNKNOWN_LICENCE)
     configs = _checked(configs)
     workers = min(workers, cores())
     if workers > 1:
@@ -137,8 +136,3 @@ def _checked(configs: Sequence[str]) -> tuple[str, ...]:
     if wrong or not configs:
         raise InputError(f"configs must be some of {', '.join(CONFIGS)}" + (f", not {wrong[0]!r}" if wrong else ""))
     return tuple(c for c in CONFIGS if c in configs)
-
-
-def _licence_of(source: Source, name: str) -> str:
-    known = getattr(source, "licence", None)
-    return str(known) if known else BUILTIN_LICENCE if name.startswith("builtin:") else UNKNOWN_LICENCE

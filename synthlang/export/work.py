@@ -12,6 +12,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export.shard import SHARD_BATCHES, Job, Plan, finished, write_job, write_shard
 from synthlang.export.spool import write_batches
+from synthlang.progress import already
 from synthlang.sources.base import Source
 from synthlang.workers import ordered_map
 
@@ -68,7 +69,7 @@ def _missing(
             else:
                 deque(shard, maxlen=0)  # read past it
                 held.append(record)
-                progress(split, record["sentences"])
+                already(progress, split, record["sentences"])
 
 
 def _counted(batches: Iterable[Corpus], split: str, progress: Progress) -> Iterator[Corpus]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from synthlang.parsing.source import ParsedSource, Tokens
 from synthlang.parsing.write import parsed_fingerprint, write_parsed
 from synthlang.progress import Display
 from synthlang.sources import open_source
+from synthlang.sources.base import size_of
 
 
 def parse_command(
@@ -34,7 +36,7 @@ def parse_command(
             manifest = _existing(out, parsed_fingerprint(source))
             shown.message(f"{out}: is there already, nothing to do")
         else:
-            source.report = shown.counter("parsing")
+            source.report = shown.counter("parsing", partial(size_of, source.source))
             manifest = write_parsed(source, out, source_name=source_spec)
             shown.message(_summary(manifest, source, out))
     return dict(manifest["sentences"])

@@ -14,7 +14,8 @@ from synthlang.fingerprint import fingerprint
 from synthlang.parsing.cache import ParseCache, default_cache
 from synthlang.parsing.chunks import CHUNK, Mode, parse_chunks
 from synthlang.parsing.engine import TREE_COLUMNS, Engine, Parsed
-from synthlang.sources.base import Source, check_split
+from synthlang.progress import already
+from synthlang.sources.base import Source, check_split, size_of
 from synthlang.sources.conllu import annotated_batches
 
 FORMAT = 1
@@ -29,7 +30,7 @@ class ParsedSource:
     skipped    reason → number of sentences that the parser could not parse, of each split read so far
     hits       chunks that came from the cache, of all read so far
 
-    ``report(split, sentences)`` is called after each chunk.
+    ``report(split, sentences)`` is called after each chunk, ``report.already`` for one from the cache if there is that.
     """
 
     def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",
@@ -65,6 +66,16 @@ class ParsedSource:
         others = [*self.source.columns, *self.engine.columns]
         return tuple(dict.fromkeys((FORM, *TREE_COLUMNS, *others)))
 
+    @property
+    def licence(self) -> str | None:
+        """That of the source."""
+        return getattr(self.source, "licence", None)
+
+    def size(self, split: str) -> int | None:
+        """About how many sentences of the source can be parsed; None if the parser finds sentences itself."""
+        size = None if self.tokens == "engine" else size_of(self.source, split)
+        return None if size is None else size - self.skipped.get(split, Counter()).total()
+
     def batches(self, split: str) -> Iterator[Corpus]:
         """The sentences of a split in order; ids count from 0 over those that could be parsed."""
         check_split(self.source, split, "the source to parse")
@@ -97,7 +108,10 @@ class ParsedSource:
             self.skipped[split].update(o for o in outcomes if isinstance(o, str))
             done += [[] if isinstance(o, str) else o for o in outcomes]
             if self.report:
-                self.report(split, len(outcomes))
+                if hit:
+                    already(self.report, split, len(outcomes))
+                else:
+                    self.report(split, len(outcomes))
             while waiting and len(done) >= len(waiting[0]):
                 batch = waiting.popleft()
                 yield batch, done[: len(batch)]

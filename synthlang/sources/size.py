@@ -14,7 +14,7 @@ from typing import IO
 
 from synthlang.corpus import Corpus
 
-SAMPLE = 1 << 26  # bytes
+SAMPLE = 1 << 24  # bytes
 PIECE = 1 << 20
 
 

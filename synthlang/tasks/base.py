@@ -62,6 +62,10 @@ class TaskSet(ABC):
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """The items of a split in order."""
 
+    def size(self, split: str) -> int | None:  # noqa: ARG002  a task that knows looks at it
+        """About how many items a split has, as ``size_of`` tells it; None: not known."""
+        return None
+
     def as_source(self) -> SentencesOf:
         """The sentences of all items as a source: for a parser, for counts of words."""
         return SentencesOf(self)
@@ -94,6 +98,10 @@ class SentencesOf:
     def columns(self) -> tuple[str, ...]:
         """Those of the task."""
         return self.task.columns
+
+    def size(self, split: str) -> int | None:
+        """Known where items are sentences."""
+        return self.task.size(split) if self.task.kind == "words" else None
 
     def batches(self, split: str) -> Iterator[Corpus]:
         """The sentences of a split in order."""

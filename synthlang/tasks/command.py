@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
+from synthlang.sources.base import size_of
 from synthlang.tasks import open_task
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.export import export_task
@@ -45,7 +47,7 @@ def derive_task_command(
             task = _parsed(task, parser, cache, workers, display)
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source))
-        progress = display.counter("derive")
+        progress = display.counter("derive", partial(size_of, task))
         command = _rebuild(spec, parser, fields, counts_source)
         manifest = export_task(task, spoken, out, fields=fields, licence=licence, command=command, progress=progress)
         for config, splits in manifest["items"].items():
@@ -62,7 +64,7 @@ def _parsed(task: TaskSet, parser: str, cache: Path | None, workers: int, displa
     from synthlang.parsing import ParsedSource, open_engine
     from synthlang.tasks.parsed import ParsedTask
 
-    engine, report = open_engine(parser), display.counter("parse")
+    engine, report = open_engine(parser), display.counter("parse", partial(size_of, task.as_source()))
     return ParsedTask(task, lambda source: ParsedSource(source, engine, cache, workers=workers, report=report))
 
 

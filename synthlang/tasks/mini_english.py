@@ -44,6 +44,10 @@ class MiniEnglishPairs(TaskSet):
         """Every annotation there is."""
         return self.source.columns
 
+    def size(self, split: str) -> int:
+        """That of the source."""
+        return self.source.size(split)
+
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """The pairs of a split in order."""
         check_split(self.as_source(), split, self.name)

@@ -55,6 +55,10 @@ class ParsedTask(TaskSet):
         """Those of the task."""
         return self.task.labels
 
+    def size(self, split: str) -> int | None:
+        """That of the task, before what the parser leaves out."""
+        return self.task.size(split)
+
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """The items of a split in order, but those with a sentence that the source does not have."""
         check_split(self.as_source(), split, self.name)

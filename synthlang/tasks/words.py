@@ -8,7 +8,7 @@ import numpy as np
 
 from synthlang.corpus import Column, Corpus
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import Source, require_columns
+from synthlang.sources.base import Source, require_columns, size_of
 from synthlang.sources.slots import SlotsSource
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
@@ -47,6 +47,10 @@ class WordTask(TaskSet):
     def labels(self) -> tuple[str, ...]:
         """The intents; () for a source without."""
         return self.source.intents if isinstance(self.source, SlotsSource) else ()
+
+    def size(self, split: str) -> int | None:
+        """That of the source."""
+        return size_of(self.source, split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """The sentences of a split in order."""

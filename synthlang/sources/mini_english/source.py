@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -40,6 +41,7 @@ class MiniEnglish:
     dev: int = 1000
     test: int = 1000
     seed: int = 0
+    licence: ClassVar[str] = "apache-2.0"  # of the project, whose grammar writes the sentences
 
     def __post_init__(self) -> None:
         if not MIN_TYPES <= self.types <= MAX_TYPES:

@@ -1,0 +1,47 @@
+"""Runs on the languages of the engine: bound to counts and vocabulary, with dropped sentences, through to transfer."""
+
+import json
+
+import pytest
+
+from pretrain.config import PretrainConfig
+from pretrain.run import load_model, open_run, pretrain
+from probes.transfer.config import TransferConfig
+from probes.transfer.run import transfer
+from synthlang.config import parse
+from tests.tiny import PRETRAIN, TRANSFER, changed
+
+LANGUAGES = {
+    "tokens": {
+        "name": "tokens",
+        "transforms": [
+            {"kind": "transliterate", "strength": 0.5, "order": "frequent", "unit": "token"},
+            {"kind": "invert", "unit": "token"},
+        ],
+    },
+    "order model": "trans+reorder@ga",
+    "dropped sentences": {
+        "name": "dropped",
+        "transforms": [{"kind": "transliterate"}, {"kind": "reorder", "max_items": 4, "policy": "drop-sentence"}],
+    },
+    "inserted words": {
+        "name": "marked",
+        "transforms": [{"kind": "mark", "after_verb": {"word": "zu", "distance": 2}}, {"kind": "transliterate"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_run_on_every_kind_of_language(name, tmp_path):
+    config = parse(PretrainConfig, changed(PRETRAIN, language=LANGUAGES[name], validation__every=0))
+    pretrain(config, tmp_path / "run")
+    opened, artifacts = open_run(tmp_path / "run")
+    parent, derived = artifacts.train
+    assert len(parent) == 200
+    assert (len(derived) < 200) == (name == "dropped sentences")
+    size = artifacts.vocabulary.size
+    moved = derived.counts[size:].sum() / derived.counts.sum()
+    assert (0.05 < moved < 0.95) if name == "tokens" else moved == 1.0
+    model = load_model(tmp_path / "run", opened, artifacts)
+    result = transfer(model, opened, artifacts, parse(TransferConfig, {"task": "pos", **TRANSFER}), 0)
+    assert 0 <= result["zs"] <= 100 and json.dumps(result)

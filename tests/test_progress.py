@@ -1,0 +1,295 @@
+"""Progress: rates from fresh work of late, time left where the size is known or can be guessed."""
+
+import gzip
+import io
+import math
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from synthlang.export import export_language
+from synthlang.language import parse_language
+from synthlang.progress import Display, already
+from synthlang.sources import size as sizes
+from synthlang.sources.base import size_of
+from synthlang.sources.conllu import ConlluSource
+from synthlang.sources.mini_english import MiniEnglish
+from synthlang.sources.text import TextSource
+from synthlang.speed import PERIOD, Speed, duration, pace
+from synthlang.tasks import open_task
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still but for ``tick``."""
+
+    class Clock:
+        now = 100.0
+
+        def tick(self, seconds):
+            self.now += seconds
+
+    clock = Clock()
+    monkeypatch.setattr("synthlang.progress.time.monotonic", lambda: clock.now)
+    return clock
+
+
+def shown(live=False):
+    out = io.StringIO()
+    return Display(Console(file=out, force_terminal=live, width=200)), out
+
+
+def lines(out):
+    return out.getvalue().splitlines()
+
+
+def test_plain_lines_with_rate_and_time_left(clock):
+    display, out = shown()
+    count = display.counter("derive x", {"train": 10_000}.get)
+    for _ in range(6):
+        clock.tick(5)
+        count("train", 1000)
+    assert lines(out) == [
+        "derive x train: 1000/10000 (10 %, 200/s, 45 s left)",
+        "derive x train: 3000/10000 (30 %, 200/s, 35 s left)",
+        "derive x train: 5000/10000 (50 %, 200/s, 25 s left)",
+    ]
+
+
+def test_without_a_size_there_is_a_rate_only(clock):
+    display, out = shown()
+    count = display.counter("words")
+    clock.tick(4)
+    count("dev", 2)
+    assert lines(out) == ["words dev: 2 (0.5/s)"]
+
+
+def test_the_first_report_says_no_rate_when_no_time_went_by(clock):
+    display, out = shown()
+    display.counter("derive", {"train": 8}.get)("train", 2)
+    display.counter("parse")("train", 2)
+    display.report("a run", 500, 1000, "loss 2.0")
+    assert lines(out) == ["derive train: 2/8 (25 %)", "parse train: 2", "a run: 500/1000 (50 %) loss 2.0"]
+
+
+def test_splits_that_end_together_share_a_rate(clock):
+    """The last shards of three splits come back in one moment: none of them was done at once."""
+    display, out = shown()
+    count = display.counter("derive", {"train": 900, "dev": 50, "test": 50}.get)
+    clock.tick(10)
+    for split, amount in (("train", 900), ("dev", 50), ("test", 50)):
+        count(split, amount)
+    assert lines(out) == [
+        "derive train: 900/900 (100 %, 90/s)",
+        "derive dev: 50/50 (100 %, 95/s)",
+        "derive test: 50/50 (100 %, 100/s)",
+    ]
+
+
+def test_a_resumed_run_tells_the_speed_of_this_run(clock):
+    display, out = shown()
+    count = display.counter("derive", {"train": 2_000_000}.get)
+    for _ in range(50):
+        clock.tick(0.2)  # checksums of what is there
+        already(count, "train", 20_000)
+    clock.tick(10)
+    count("train", 1000)
+    assert lines(out)[-1] == "derive train: 1001000/2000000 (50 %, 100/s, 2.8 h left)"
+    assert not any("/s" in line for line in lines(out)[:-1])
+    display.report("run", 5000, 6000)
+    clock.tick(10)
+    display.report("run", 5020, 6000)
+    assert lines(out)[-1] == "run: 5020/6000 (84 %, 2.0/s, 8 min left)"
+
+
+def test_cached_parts_in_between_are_no_speed(clock):
+    display, out = shown()
+    count = display.counter("parse", {"train": 10_000}.get)
+    for _ in range(10):
+        clock.tick(1)
+        count("train", 10)
+        already(count, "train", 490)
+    assert lines(out)[-1].startswith("parse train: 10/10000 (0 %, 10/s")
+    clock.tick(1)
+    count("train", 10)
+    assert lines(out)[-1] == "parse train: 5010/10000 (50 %, 10/s, 8 min left)"
+
+
+def test_who_counts_without_a_display_hears_of_old_work_too():
+    heard = []
+    already(lambda part, amount: heard.append((part, amount)), "dev", 3)
+    assert heard == [("dev", 3)]
+
+
+def test_a_size_that_was_guessed_too_low_grows(clock):
+    display, out = shown()
+    count = display.counter("derive", {"train": 10}.get)
+    clock.tick(2)
+    count("train", 12)
+    assert lines(out) == ["derive train: 12/12 (100 %, 6.0/s)"]
+
+
+def test_a_task_that_starts_again_has_a_new_rate(clock):
+    display, out = shown()
+    for step in (0, 50, 100, 0, 1):
+        clock.tick(10)
+        display.report("run", step, 100)
+    assert lines(out)[-1] == "run: 1/100 (1 %, 0.1/s, 16 min left)"
+
+
+def test_nothing_to_do_is_done(clock):
+    display, out = shown()
+    display.report("run", 0, 0)
+    assert lines(out) == ["run: 0/0 (0 %)"]
+
+
+def test_names_are_no_markup(clock):
+    display, out = shown()
+    display.counter("derive [bold]x[/bold]")("train", 1)
+    assert lines(out) == ["derive [bold]x[/bold] train: 1"]
+
+
+def test_bars_have_rate_and_time_left(clock):
+    display, out = shown(live=True)
+    with display:
+        count = display.counter("derive x", {"train": 1000}.get)
+        clock.tick(10)
+        count("train", 100)
+        display.counter("parse")("dev", 7)
+        display.report("run", 3, 3, "loss 1.5")
+        display._bars.refresh()
+    text = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    assert "100/1000" in text and "10/s, 90 s left" in text
+    assert "7/?" in text and "run: done (3) loss 1.5" in text
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 30), st.integers(0, 100)), min_size=1, max_size=60))
+def test_speed_is_that_of_the_period(steps):
+    """Against all samples: from the newest one that is a period old, or the first, to the last."""
+    speed, now, done = Speed(0.0), 0.0, 0
+    samples = [(0.0, 0)]
+    for seconds, amount in steps:
+        now, done = now + seconds, done + amount
+        speed.add(now, amount)
+        samples.append((now, done))
+    start, first = max((s for s in samples[:-1] if s[0] <= now - PERIOD), default=samples[0])
+    expected = (done - first) / (now - start) if done > first and now - start >= 1 else None
+    assert speed.per_second == (expected if expected is None else pytest.approx(expected))
+    assert expected is None or ["left" in pace(speed, done, done + more) for more in (1, 0)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2.0 h"), (4e4, "11 h")]
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+TEXT = [
+    f"Line {i * 2654435761 % 2**32:x} has words . And {'more ' * (i % 7)}words ." for i in range(10_000)
+]  # of two sentences
+
+
+def write(path, text):
+    with gzip.open(path, "wt") if path.suffix == ".gz" else path.open("w") as handle:
+        handle.write(text)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t.txt.gz"])
+def test_the_size_of_text_is_guessed_from_the_bytes_read(name, tmp_path):
+    source = TextSource(write(tmp_path / name, "\n".join(TEXT) + "\n"))
+    assert source.size("train") is None and source.size("dev") is None
+    guesses = [source.size("train") for _ in source.batches("train")]
+    assert len(guesses) == 10
+    settled = guesses[1:-1] if name == "t.txt" else guesses[5:-1]  # the buffers are ahead: half of a small packed file
+    assert settled == pytest.approx([20_000] * len(settled), rel=0.05 if name == "t.txt" else 0.3)
+    assert guesses[-1] == source.size("train") == 20_000
+    next(source.batches("train"))
+    assert source.size("train") == 20_000  # known for good
+
+
+def test_the_size_of_text_is_not_asked_of_other_sentences(tmp_path):
+    """A second reader of the same split does not mix with the first."""
+    source = TextSource(write(tmp_path / "t.txt", "\n".join(TEXT) + "\n"))
+    first = source.batches("train")
+    for _ in range(5):
+        next(first)
+    next(source.batches("train"))
+    next(first)
+    assert source.size("train") == pytest.approx(20_000, rel=0.05)
+
+
+SENTENCE = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n"
+
+
+@pytest.mark.parametrize(("gap", "end"), [("\n", "\n"), ("\n", ""), ("\r\n", "\r\n"), ("\n\n", "\n")])
+def test_the_size_of_a_treebank_is_known_before_it_is_read(gap, end, tmp_path):
+    text = gap.join([SENTENCE if gap != "\r\n" else SENTENCE.replace("\n", "\r\n")] * 11) + end
+    (tmp_path / "a.conllu").write_bytes(text.encode())
+    source = ConlluSource(tmp_path / "a.conllu")
+    assert source.size("train") == 11 == sum(len(b) for b in source.batches("train"))
+    assert source.size("dev") is None
+
+
+def test_the_size_of_a_long_treebank_is_guessed_from_its_beginning(tmp_path, monkeypatch):
+    monkeypatch.setattr(sizes, "SAMPLE", 1000)
+    monkeypatch.setattr(sizes, "PIECE", 500)
+    (tmp_path / "a.conllu").write_text((SENTENCE + "\n") * 3000)
+    source = ConlluSource(tmp_path / "a.conllu")
+    assert source.size("train") == pytest.approx(3000, rel=0.05)
+    assert source.size("train") != 3000
+    assert sum(len(b) for b in source.batches("train")) == source.size("train") == 3000
+
+
+def test_the_size_of_a_pipe_is_not_known(tmp_path):
+    with open("/dev/null", "rb") as handle:
+        assert sizes.share_read(handle) is None
+    assert size_of(object(), "train") is None
+
+
+def test_tasks_know_their_size_where_items_are_sentences(tmp_path):
+    words = "".join(f"word{i} B-PER\n. O\n\n" for i in range(5))
+    (tmp_path / "train.txt").write_text(words)
+    task = open_task(f"ner:{tmp_path}")
+    assert size_of(task, "train") is None and size_of(task.as_source(), "train") is None
+    pairs = open_task("nli:builtin:mini-english?sentences=7")
+    assert size_of(pairs, "train") == 7 and size_of(pairs.as_source(), "train") is None
+
+
+def test_the_built_in_language_knows_its_size_and_licence(tmp_path):
+    source = MiniEnglish(types=500, sentences=30, dev=2, test=0)
+    assert [size_of(source, s) for s in source.splits] == [30, 2, 0]
+    out = export_language(source, parse_language("inv"), tmp_path / "d", source_name="whatever")
+    assert out.manifest["licence"] == "apache-2.0"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_export_tells_what_was_there_and_what_is_new(workers, tmp_path, monkeypatch):
+    monkeypatch.setattr("synthlang.export.work.SHARD_BATCHES", 1)
+    monkeypatch.setattr("synthlang.export.run.cores", lambda: 2)
+    path = write(tmp_path / "t.txt", "\n".join(TEXT) + "\n")
+
+    class Count:
+        def __init__(self, stop=math.inf):
+            self.new, self.old, self.stop = 0, 0, stop
+
+        def __call__(self, part, amount):
+            self.new += amount
+            if self.new >= self.stop:
+                raise KeyboardInterrupt
+
+        def already(self, part, amount):
+            self.old += amount
+
+    run = {"source_name": "x", "workers": workers}
+    with pytest.raises(KeyboardInterrupt):
+        export_language(TextSource(path), parse_language("inv"), tmp_path / "d", progress=Count(stop=6000), **run)
+    second = Count()
+    export_language(TextSource(path), parse_language("inv"), tmp_path / "d", progress=second, **run)
+    assert second.new + second.old == 20_000
+    assert second.old >= 4000 and second.new >= 2000
