@@ -17,6 +17,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
+from synthlang.language_files import beside
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
@@ -229,7 +230,7 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
         return PARENT
     if spec.endswith((".yaml", ".yml")):
         path = Path(spec)
-        return parse(Language, load_yaml(path), path)
+        return parse(Language, beside(load_yaml(path), path.parent), path)
     return _from_name(spec)
 
 
@@ -240,7 +241,8 @@ def _from_name(spec: str) -> Language:
         if not match or match[1] not in SHORT_NAMES:
             names = ", ".join(SHORT_NAMES)
             raise InputError(
-                f"language {spec!r}: {part!r} is none of {names} (as in trans+inv or trans:0.5), nor a .yaml"
+                f"language {spec!r}: {part!r} is none of {names} (as in trans+inv or trans:0.5), nor a .yaml; "
+                "all kinds and options can be given in a YAML file"
             )
         kind, option = SHORT_NAMES[match[1]]
         given: dict[str, Any] = {"kind": kind.model_fields["kind"].default}
@@ -249,7 +251,7 @@ def _from_name(spec: str) -> Language:
         if match[3] is not None:
             given["strength"] = _number(match[3], spec)
         transforms.append(given)
-    name = spec.replace(":", "=").replace("@", "-")
+    name = re.sub(r"@(?:[^+:]*/)?", "-", spec).replace(":", "=")  # of a path its last part
     return parse(Language, {"name": name, "transforms": transforms}, f"language {spec!r}")
 
 

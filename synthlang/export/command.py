@@ -6,6 +6,8 @@ import shlex
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from synthlang.export.run import export_language
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
@@ -90,6 +92,8 @@ def _first(source: Source, language: Language, number: int) -> list[tuple[str, s
     """Some sentences of the first split that has one, as texts."""
     for split in source.splits:
         for batch in source.batches(split):
-            rewrite = language.rewrite(some := batch.between(0, number))
-            return list(zip(rewrite.source(some).texts(), rewrite.apply(some).texts(), strict=True))
+            rewrite = language.rewrite(batch)  # whole: a cap counts the words of a batch
+            if len(rewrite):
+                some = rewrite.take(np.arange(min(number, len(rewrite))))
+                return list(zip(some.source(batch).texts(), some.apply(batch).texts(), strict=True))
     return []

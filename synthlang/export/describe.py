@@ -10,6 +10,7 @@ from typing import Any
 from synthlang.corpus import FORM
 from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
 from synthlang.language import Language
+from synthlang.language_files import portable
 from synthlang.overlap import Overlap
 
 ROWS = {
@@ -68,10 +69,10 @@ def _transforms(language: Language) -> str:
     if not language.transforms:
         return "Nothing: this is the parent itself."
     lines = []
-    for number, transform in enumerate(language.transforms, start=1):
+    steps = zip(language.transforms, portable(language)[0]["transforms"], strict=True)
+    for number, (transform, step) in enumerate(steps, start=1):
         about = inspect.cleandoc(type(transform).__doc__ or transform.kind).split("\n\n")[0]
-        settings = transform.model_dump(mode="json", exclude={"kind"})
-        shown = ", ".join(f"{k} {json.dumps(v, ensure_ascii=False)}" for k, v in settings.items())
+        shown = ", ".join(f"{k} {json.dumps(v, ensure_ascii=False)}" for k, v in step.items() if k != "kind")
         lines.append(f"{number}. **{transform.kind}**: {' '.join(about.split()).replace('``', '`')} Settings: {shown}.")
     return "\n".join(lines) + f"\n\nSeed: {language.seed}. All settings are in `language.yaml`."
 

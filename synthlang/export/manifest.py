@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.export.describe import write_language_card
 from synthlang.export.overlap import merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, types_of
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
+from synthlang.language_files import portable, write_spec
 from synthlang.sources.base import Source
 
 SIZES = ("sentences", "kept", "words", "derived_words")
@@ -35,7 +35,7 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     types = [types_of(plan, r["split"], r["number"]) for r in records]
     manifest: dict[str, Any] = {
         **about,
-        "language": plan.language.model_dump(mode="json"),
+        "language": portable(plan.language)[0],
         "parents": {"source": source.fingerprint, "language": plan.language.fingerprint},
         "configs": list(plan.configs),
         "splits": {SPLIT_NAMES[s]: {size: sum(r[size] for r in held) for size in SIZES} for s, held in splits.items()},
@@ -47,12 +47,11 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     tokenizers = _tokens(plan, records, manifest) if plan.vocabulary is not None else []
     codes = tuple(getattr(source, "language_codes", ()))
     card = write_language_card(manifest, plan.language, source.columns, codes, _examples(plan, records))
-    for name, text in (("README.md", card), ("language.yaml", dump_yaml(plan.language))):
-        with atomic_file(out / name, "w") as handle:
-            handle.write(text)
+    with atomic_file(out / "README.md", "w") as handle:
+        handle.write(card)
     shards = {name.removeprefix("out/"): value for r in records for name, value in r["sha256"].items()}
     files = {name: value for name, value in shards.items() if name.startswith("data/")}
-    beside = [out / "README.md", out / "language.yaml", *tokenizers]
+    beside = [out / "README.md", *write_spec(plan.language, out), *tokenizers]
     manifest["sha256"] = files | {path.relative_to(out).as_posix(): sha256_file(path) for path in beside}
     write_json(out / "manifest.json", manifest)
     return manifest

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from synthlang.config import dump_yaml
 from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
-from synthlang.language import Language
+from synthlang.strict_yaml import write_yaml
 from synthlang.tasks.base import TaskSet
 
 CATEGORIES = {"words": "token-classification", "classes": "text-classification", "spans": "question-answering"}
@@ -61,7 +60,6 @@ def _sections(
         for s, counts in splits.items()
         for reason, n in counts.items()
     ]
-    language = Language.model_validate(manifest["language"])
     rebuilt = [("Make it again", code_block(command, "sh"))] if command else []
     return [
         (
@@ -73,7 +71,7 @@ def _sections(
         ("Items", markdown_table(("config", "split", "items"), sizes)),
         ("What was left out or changed", _or_none(("config", "split", "reason", "times"), happened)),
         ("Licence", _licence(licence)),
-        ("Language", code_block(dump_yaml(language), "yaml")),
+        ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
         *rebuilt,
         ("Fingerprints", markdown_table(("of", "fingerprint"), _fingerprints(manifest))),
     ]

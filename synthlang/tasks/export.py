@@ -17,12 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, check_licence
 from synthlang.files import atomic_folder, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language
+from synthlang.language_files import portable, write_spec
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.card import task_card
@@ -76,7 +76,7 @@ def export_task(
             "fingerprint": export_fingerprint(task, language, fields),
             "format": FORMAT,
             "task": task.name,
-            "language": language.model_dump(mode="json"),
+            "language": portable(language)[0],
             "fields": {"all": list(task.fields), "mixed": None if fields is None else sorted(fields)},
             "parents": {"task": task.fingerprint, "language": language.fingerprint},
             "items": report.items,
@@ -85,7 +85,7 @@ def export_task(
             "sha256": {p.relative_to(temporary).as_posix(): sha256_file(p) for p in files},
         }
         write_json(temporary / "manifest.json", manifest)
-        (temporary / "language.yaml").write_text(dump_yaml(language), encoding="utf-8")
+        write_spec(language, temporary)
         (temporary / "README.md").write_text(task_card(task, manifest, licence, command), encoding="utf-8")
     return manifest
 

@@ -19,6 +19,11 @@ AnyTransform = Annotated[
     Transliterate | Invert | Permute | Reorder | Typology | Mark | CodeSwitch, Field(discriminator="kind")
 ]
 
+KINDS: dict[str, type[Transform]] = {
+    kind.model_fields["kind"].default: kind
+    for kind in (Transliterate, Invert, Permute, Reorder, Typology, Mark, CodeSwitch)
+}
+
 # the option that a name may give after @: reorder@ga, typology@SOV, perm@3
 SHORT_NAMES: dict[str, tuple[type[Transform], str]] = {
     "trans": (Transliterate, "script"),
@@ -30,6 +35,7 @@ SHORT_NAMES: dict[str, tuple[type[Transform], str]] = {
 }
 
 __all__ = [
+    "KINDS",
     "SHORT_NAMES",
     "AfterVerb",
     "AnyTransform",

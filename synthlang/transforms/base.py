@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,13 @@ _MARKS |= {SPACE + mark for mark in FINAL_MARKS}  # as tokens
 _MARKS |= {s.encode_token(SPACE + mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
 
 
+MOST_WORDS = 1_000_000  # of a piece of a sentence
+
+
 class Transform(StrictModel):
     """A transform; ``strength`` is its dial from 0 (identity) to 1 (full)."""
+
+    file_fields: ClassVar[tuple[str, ...]] = ()  # options that may name a file
 
     kind: str
     strength: float = Field(default=1.0, ge=0.0, le=1.0)
@@ -49,6 +55,11 @@ class Transform(StrictModel):
         """The transform that knows how often each word occurs in the parent's training text."""
         del counts
         return self
+
+    def files(self) -> dict[str, Path]:
+        """The files that options name, by option."""
+        named = {field: getattr(self, field) for field in self.file_fields}
+        return {field: Path(value) for field, value in named.items() if value is not None and Path(value).is_file()}
 
     def identity(self) -> dict[str, Any]:
         """What the fingerprint of a language takes: the settings, files by their content."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ class CodeSwitch(Transform):
 
     A word whose translation is the word itself is no candidate. Has no inverse.
     """
+
+    file_fields: ClassVar[tuple[str, ...]] = ("dictionary",)
 
     kind: Literal["code_switch"] = "code_switch"
     dictionary: str = PARENT_WORDS

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from synthlang.corpus import Corpus
-from synthlang.transforms.base import Reordering, cut_segments
+from synthlang.transforms.base import MOST_WORDS, Reordering, cut_segments
 
 
 class Invert(Reordering):
@@ -19,7 +19,7 @@ class Invert(Reordering):
     """
 
     kind: Literal["invert"] = "invert"
-    chunk: int | None = Field(default=None, ge=2)
+    chunk: int | None = Field(default=None, ge=2, le=MOST_WORDS)
 
     def order(self, corpus: Corpus, segments: NDArray[np.int64], key: int) -> NDArray[np.int64]:
         """Row i of a segment [a, b) comes from row a + b − 1 − i."""

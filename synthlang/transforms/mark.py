@@ -7,13 +7,13 @@ from itertools import permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
-from synthlang.transforms.base import Transform, check_columns, chosen_sentences
+from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences
 from synthlang.transforms.edits import Insertion, Rows, edit, join_affixes
 from synthlang.transforms.mark_places import (
     Flags,
@@ -23,7 +23,7 @@ from synthlang.transforms.mark_places import (
     number_choice,
     words_after_verbs,
 )
-from synthlang.transforms.relations import lookup
+from synthlang.transforms.relations import RELATIONS, TAGS, lookup
 
 INSERTED_TAG = "_"  # the tags of a word that a transform inserted
 AFTER_VERB = 9  # farther from the word than its markers
@@ -41,7 +41,7 @@ class AfterVerb(StrictModel):
     """A word put ``distance`` words after each verb, punctuation not counted, or at the end of its sentence."""
 
     word: str
-    distance: int = Field(default=4, ge=0)
+    distance: int = Field(default=4, ge=0, le=MOST_WORDS)
 
 
 class Mark(Transform):
@@ -77,6 +77,22 @@ class Mark(Transform):
         if not (self.markers or self.after_verb or self.drop):
             raise ValueError("give at least one of case, number, agreement, after_verb, drop")
         return self
+
+    @field_validator("case")
+    @classmethod
+    def _relations(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        unknown = [relation for relation in value if relation.partition(":")[0] not in RELATIONS]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no relation of Universal Dependencies: {', '.join(sorted(RELATIONS))}")
+        return value
+
+    @field_validator("agreement")
+    @classmethod
+    def _properties(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        unknown = [key for key in value if "=" not in key and key not in TAGS]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is neither a feature (Number=Plur) nor a tag: {', '.join(sorted(TAGS))}")
+        return value
 
     @model_validator(mode="after")
     def _told_apart(self) -> Mark:

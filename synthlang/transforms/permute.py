@@ -10,7 +10,7 @@ from pydantic import Field
 
 from synthlang.corpus import Corpus
 from synthlang.rng import key_of, random_bits
-from synthlang.transforms.base import Reordering, cut_segments
+from synthlang.transforms.base import MOST_WORDS, Reordering, cut_segments
 
 
 class Permute(Reordering):
@@ -20,7 +20,7 @@ class Permute(Reordering):
     """
 
     kind: Literal["permute"] = "permute"
-    window: int | None = Field(default=None, ge=2)
+    window: int | None = Field(default=None, ge=2, le=MOST_WORDS)
 
     def order(self, corpus: Corpus, segments: NDArray[np.int64], key: int) -> NDArray[np.int64]:
         """Sort each segment by random keys, a function of (key, sentence id, position)."""

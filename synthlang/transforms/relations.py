@@ -20,6 +20,14 @@ VERSION_1 = {
     "foreign": "flat",
     "remnant": "orphan",
 }
+RELATIONS = frozenset(VERSION_1) | {"neg"}
+_VERSION_2 = (
+    "acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse dislocated expl fixed "
+    "flat goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis punct reparandum root vocative xcomp"
+)
+_TAGS = "ADJ ADP ADV AUX CCONJ CONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+RELATIONS |= frozenset(_VERSION_2.split())
+TAGS = frozenset(_TAGS.split())
 SUBJECTS, OBJECTS = ("nsubj", "csubj"), ("obj", "iobj")
 COORDINATION = ("conj", "cc")
 LOOSE = (*COORDINATION, "list", "parataxis", "discourse", "vocative", "dislocated", "reparandum", "orphan")

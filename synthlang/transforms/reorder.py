@@ -42,6 +42,7 @@ class Reorder(Transform):
     """
 
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
+    file_fields: ClassVar[tuple[str, ...]] = ("model", "substrate")
 
     kind: Literal["reorder"] = "reorder"
     model: str = "fr"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, PrivateAttr, field_validator
@@ -29,6 +29,8 @@ class Transliterate(Transform):
     A type is the parent's word, so the choice is the same in every text, whatever other transforms do,
     and grows with the strength. As ids, every token of a chosen word moves by V (see vocabulary.py).
     """
+
+    file_fields: ClassVar[tuple[str, ...]] = ("types",)
 
     kind: Literal["transliterate"] = "transliterate"
     script: str = "cyrillic"
