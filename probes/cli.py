@@ -116,7 +116,7 @@ def main() -> None:
         raise SystemExit(2) from None
     except SystemExit as end:
         if end.code == 130:  # typer's for Ctrl-C
-            print("stopped; the same command goes on from here", file=sys.stderr)
+            print("stopped; run the same command again", file=sys.stderr)
         raise
 
 

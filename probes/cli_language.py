@@ -28,6 +28,9 @@ class Engine(StrEnum):
     stanza = "stanza"
 
 
+DEFAULT_MODELS = {Engine.spacy: "en_core_web_sm", Engine.stanza: "en"}
+
+
 class Unit(StrEnum):
     """What a share counts."""
 
@@ -122,8 +125,11 @@ def parse(
     out: Annotated[Path, typer.Option(help="The folder to write: train.conllu, dev.conllu, test.conllu.")],
     engine: Annotated[Engine, typer.Option(help="The parser.")] = Engine.spacy,
     model: Annotated[
-        str, typer.Option(help="A spaCy pipeline (en_core_web_sm, or a folder), or a language or folder of Stanza.")
-    ] = "en_core_web_sm",
+        str | None,
+        typer.Option(
+            help="A spaCy pipeline or folder (default: en_core_web_sm), or a language or folder of Stanza (en)."
+        ),
+    ] = None,
     tokens: Annotated[
         Tokens, typer.Option(help="Keep the words of the source, or cut words and sentences as the parser does.")
     ] = Tokens.source,
@@ -133,7 +139,7 @@ def parse(
     """Annotate text with a parser; what a killed run parsed is not parsed again."""
     from synthlang.parsing.command import parse_command
 
-    parse_command(source, f"{engine.value}:{model}", out, tokens.value, workers, cache)
+    parse_command(source, f"{engine.value}:{model or DEFAULT_MODELS[engine]}", out, tokens.value, workers, cache)
 
 
 def push(

@@ -20,6 +20,7 @@ from typing import IO, Any
 from synthlang.errors import InputError
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=,-]{0,127}")
+LONGEST_LINE = 1 << 24  # bytes
 TEMPORARY = ".tmp-"
 
 
@@ -30,6 +31,20 @@ def safe_name(name: str, what: str = "name") -> str:
     return name
 
 
+def check_named(path: Path) -> None:
+    """Raise InputError for a place to write that has no name of its own, such as ``.`` or nothing."""
+    if path.name in ("", ".."):
+        raise InputError(f"{str(path)!r} is no name for what is to be written; name a new file or folder")
+
+
+def user_path(name: str | Path) -> Path:
+    """The path with ``~`` and ``~user`` filled in; InputError if there is no such user."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        raise InputError(f"{name}: there is no such home folder") from error
+
+
 def _explain(error: OSError, path: Path) -> InputError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError("no space left on the disk; free some and run the same command again", path)
@@ -38,6 +53,7 @@ def _explain(error: OSError, path: Path) -> InputError:
 
 
 def _temporary(path: Path) -> Path:
+    check_named(path)
     return path.with_name(f"{TEMPORARY}{path.name}-{uuid.uuid4().hex[:8]}")
 
 
@@ -130,7 +146,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, line without its end) of a UTF-8 text file, in bounded memory."""
     try:
         with path.open("rb") as handle:
-            for number, raw in enumerate(handle, start=1):
+            for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
+                if len(raw) == LONGEST_LINE:
+                    raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number)
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:

@@ -247,7 +247,7 @@ def _from_name(spec: str) -> Language:
         kind, option = SHORT_NAMES[match[1]]
         given: dict[str, Any] = {"kind": kind.model_fields["kind"].default}
         if match[2] is not None:
-            given[option] = int(match[2]) if match[2].isdigit() else match[2]
+            given[option] = int(match[2]) if re.fullmatch("[0-9]{1,9}", match[2]) else match[2]
         if match[3] is not None:
             given["strength"] = _number(match[3], spec)
         transforms.append(given)

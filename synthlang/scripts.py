@@ -131,7 +131,7 @@ def _bytes_of_characters() -> dict[str, int]:
     return {char: byte for byte, char in enumerate(byte_characters())}
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=32_000)  # words; 0.4 kB each, in every process
 def _encode(name: str, word: str) -> str:
     letters = SCRIPTS[name].letters
     parts = _SPECIAL.split(word)

@@ -398,7 +398,7 @@ def test_interrupted_from_the_keyboard(config, reference, tmp_path):
     errors = process.communicate(timeout=60)[1].decode()
     wait_for_the_end_of(process.pid)
     assert process.returncode == 130
-    assert "stopped; the same command goes on from here" in errors
+    assert "stopped; run the same command again" in errors
     assert "Traceback" not in errors
     assert_unfinished(tmp_path / "out")
     run_here(tmp_path / "out")

@@ -45,7 +45,7 @@ def derive_command(
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source), tokens)
         spoken = bind_language(spoken, source, tokens)
-        options = {"parser": parser, "vocabulary": vocabulary, "counts": counts_source}
+        options = {"parser": parser, "vocabulary": vocabulary, "counts": counts_source, "licence": licence}
         exported = export_language(
             source,
             spoken,

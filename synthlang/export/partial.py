@@ -17,13 +17,14 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from synthlang.errors import InputError
-from synthlang.files import read_json, remove_leftovers, write_json
+from synthlang.files import check_named, read_json, remove_leftovers, write_json
 
 PREFIX = ".partial-"
 
 
 def partial_of(folder: Path) -> Path:
     """Where the unfinished export of ``folder`` is."""
+    check_named(folder)
     return folder.with_name(PREFIX + folder.name)
 
 
@@ -41,8 +42,8 @@ def claimed(folder: Path, fingerprint: str) -> Iterator[Path]:
     lock = FileLock(partial / "lock")
     try:
         lock.acquire(timeout=0)
-    except Timeout as error:
-        raise InputError("is being written by another process; wait for it, or name another folder", folder) from error
+    except Timeout:
+        raise InputError("is being written by another process; wait for it, or name another folder", folder) from None
     try:
         if folder.exists():  # finished by another process since we looked
             raise InputError("exists already; name a new folder", folder)

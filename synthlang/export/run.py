@@ -97,6 +97,7 @@ def export_language(
         return Exported(read_json(folder / "manifest.json"))
     if folder.exists():
         raise InputError("exists already; name a new folder", folder)
+    parents = [parent for parent in folder.parents if not parent.exists()]  # deepest first
     about = {"fingerprint": derived, "format": FORMAT}
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
     about |= {"source": source_name, "licence": licence, "command": command}
@@ -114,7 +115,7 @@ def export_language(
     except InputError as error:
         if isinstance(error, InterruptedExportError) or isinstance(error.__cause__, OSError):
             raise InterruptedExportError(f"{error}; the same command goes on from here", folder) from error
-        _forget(folder, name)
+        _forget(folder, name, parents)
         raise
     return Exported(manifest)
 
@@ -124,11 +125,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _forget(folder: Path, name: str) -> None:
-    """Remove our partial folder: what was wrong is in the input, and will be."""
+def _forget(folder: Path, name: str, parents: Sequence[Path]) -> None:
+    """Remove our partial folder and the empty ``parents`` we made: what was wrong is in the input, and will be."""
     path = partial_of(folder) / "partial.json"
     if path.exists() and read_json(path) == {"fingerprint": name}:
         shutil.rmtree(path.parent)
+        for parent in parents:
+            if parent.is_dir() and not any(parent.iterdir()):
+                parent.rmdir()
 
 
 def _checked(configs: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from synthlang.files import atomic_file
+from synthlang.files import atomic_file, user_path
 from synthlang.fingerprint import canonical_json, fingerprint
 
 FORMAT = 1
@@ -23,7 +23,7 @@ FORMAT = 1
 def default_cache() -> Path:
     """$SYNTHLANG_CACHE, else $XDG_CACHE_HOME/synthlang, else ~/.cache/synthlang; in it ``parses``."""
     if os.environ.get("SYNTHLANG_CACHE"):
-        root = Path(os.environ["SYNTHLANG_CACHE"]).expanduser()
+        root = user_path(os.environ["SYNTHLANG_CACHE"])
     else:
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synthlang"
     return root / "parses"

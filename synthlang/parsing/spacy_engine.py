@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlang.errors import InputError
-from synthlang.files import read_json
+from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing import clearnlp
 from synthlang.parsing.draft import Draft
@@ -121,7 +121,7 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
 
 def _folder(name: str) -> Path:
     """The folder that holds meta.json; that of an installed pipeline lies inside its package."""
-    path = Path(name).expanduser()
+    path = user_path(name)
     if (path / "meta.json").is_file() and (path / "config.cfg").is_file():
         return path.resolve()
     if path.exists() or "/" in name or not name.isidentifier():

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlang.errors import InputError
-from synthlang.files import read_json
+from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing.engine import TREE_COLUMNS, Parsed, one_root
 from synthlang.parsing.spacy_engine import INSTALL
@@ -96,7 +96,7 @@ def open_stanza(name: str) -> StanzaEngine:
         raise InputError(f"stanza:{name} needs the library Stanza: {INSTALL}")
     from importlib.metadata import version
 
-    folder = Path(name).expanduser()
+    folder = user_path(name)
     library = version("stanza")
     if (folder / OWN).is_file():
         lang, files = _own_models(folder)

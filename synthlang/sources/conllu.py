@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_lines
+from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.size import Sizes, blocks_in
@@ -57,7 +57,7 @@ class ConlluSource:
         if str(path).endswith(f"?{FEATS}"):
             path = str(path).removesuffix(f"?{FEATS}")
             self.columns = (*self.columns, FEATS)
-        self.path = Path(path).expanduser()
+        self.path = user_path(path)
         if is_file(self.path):
             self.files = {split_of(self.path.name, ENDING) or "train": self.path}
         else:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.conllu import annotated_batches, one_word, tree_problem
@@ -123,10 +123,10 @@ def _load(name: str) -> Any:
         import datasets
     except ImportError as error:
         raise InputError("hf: sources need the library datasets: pip install 'datasets>=4'") from error
-    path, config = Path(name).expanduser(), None
+    path, config = user_path(name), None
     if not path.exists() and ":" in name:
         base, _, config = name.rpartition(":")
-        path = Path(base).expanduser()
+        path = user_path(base)
     if name.startswith(("/", ".", "~")) and not path.exists():
         raise InputError("no such file or folder", path)
     if path.is_file():

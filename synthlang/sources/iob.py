@@ -17,7 +17,7 @@ from pathlib import Path
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_lines
+from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
 from synthlang.sources.base import check_split
@@ -39,7 +39,7 @@ class IobSource:
     columns: tuple[str, ...] = (FORM, "ner")
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = user_path(path)
         if is_file(self.path):
             name = self.path.name
             self.files = {SPLITS.get(name.lower()) or split_of(name, ENDINGS) or "train": self.path}

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_lines
+from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.conllu import one_word
@@ -48,7 +48,7 @@ class SlotsSource:
     columns: tuple[str, ...] = (FORM, "slot")
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = user_path(path)
         if is_file(self.path):
             self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}
         elif (self.path / PARTS[0]).is_file():

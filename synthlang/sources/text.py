@@ -21,6 +21,7 @@ import numpy as np
 
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.size import Sizes
@@ -41,7 +42,7 @@ class TextSource:
     columns: tuple[str, ...] = (FORM,)
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = user_path(path)
         self.files = {"train": self.path} if is_file(self.path) else find_splits(self.path, (".txt", ".txt.gz"))
         self._sizes = Sizes()
         for file in self.files.values():

@@ -27,6 +27,7 @@ from itertools import compress, count, pairwise
 RULES = 1  # part of the fingerprint of whatever is read by these rules: count up when they change
 LONGEST = 400  # words; a longer sentence is cut, so that no row of a batch is without bound
 ENDS = frozenset(".!?…。！？؟۔।")
+MARKS_END = 0x20000  # no mark, symbol or white space from here on: ideographs and unassigned code points
 CLOSING = frozenset(")]}»”’」』）")
 NUMBERED = frozenset(["No", "Nos", "Vol", "Vols", "Fig", "Figs", "Op"])
 QUOTES = frozenset("\"'")
@@ -43,12 +44,10 @@ def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]
     tear the vowel signs of Hindi and Arabic off their letters. That is a slow class of hundreds
     of ranges, so the common case goes first: letters of ASCII before a space, comma or point.
     """
-    codes = (c for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c))[0] not in "PSZ")
-    points = [-2, *(c for c in codes if not chr(c).isspace()), sys.maxunicode + 3]
-    starts = [b for a, b in pairwise(points) if b != a + 1][:-1]
-    stops = [a for a, b in pairwise(points) if b != a + 1][1:]
-    letter = "[" + "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, stops, strict=True)) + "]"
-    plain = "[" + "".join(re.escape(chr(c)) for c in points if 0 <= c < 128) + "]"
+    gaps = [c for c in range(MARKS_END) if unicodedata.category(chr(c))[0] in "PSZ" or chr(c).isspace()]
+    runs = [(a + 1, b - 1) for a, b in pairwise([-1, *gaps, sys.maxunicode + 1]) if b > a + 1]
+    letter = "[" + "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in runs) + "]"
+    plain = "[" + "".join(re.escape(chr(c)) for c in sorted(set(range(128)).difference(gaps))) + "]"
     special = r"<[^\s<>]{1,24}>|\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
     mark = r"\S[\u200d\ufe0e\ufe0f]*"  # an emoji keeps its variation selector
     common = rf"{plain}++(?=[ ,.])(?![,.]\d)"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.sources import open_source
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.tasks.base import TaskSet
@@ -57,7 +57,7 @@ def _pairs(spec: str, rest: str) -> TaskSet:
     from synthlang.tasks.pairs import PairTask
 
     path, mark, query = rest.rpartition("?")
-    if not mark or Path(rest).expanduser().exists():
+    if not mark or user_path(rest).exists():
         return PairTask(rest)
     key, _, language = query.partition("=")
     if key != "language" or not language:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
-from synthlang.files import read_lines
+from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
@@ -57,7 +57,7 @@ class PairTask(TaskSet):
     fields = FIELDS
 
     def __init__(self, path: str | Path, language: str | None = None) -> None:
-        self.path, self.language = Path(path).expanduser(), language
+        self.path, self.language = user_path(path), language
         self.name = f"nli:{path}"
         if is_file(self.path):
             self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}

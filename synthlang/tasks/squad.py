@@ -17,6 +17,7 @@ from typing import Any
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.characters import Words
@@ -46,7 +47,7 @@ class SquadTask(TaskSet):
     fields = FIELDS
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = user_path(path)
         self.name = f"qa:{path}"
         if is_file(self.path):
             self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}

@@ -25,18 +25,24 @@ BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # order of those that go to the same place
 
 
 def attach_inserted(corpus: Corpus) -> Corpus:
-    """The corpus with a head for every word that a transform inserted (head −1): its left neighbour.
+    """The corpus with a head for every word that has none (head −1): inserted, or its head was left out.
 
-    The right one at the start of a sentence. A projective tree stays one, and an inserted word
-    moves with the word it was put to. ``head`` of other words is as it was.
+    The head is the nearest word with a head to the left of the word and all that depends on it; if there is
+    none, the nearest one to the right in the root's tree. So a tree comes of it, a projective one stays
+    one, and the word moves with the word it was put to. ``head`` of other words is as it was.
     """
-    head = corpus.columns["head"].codes
+    head = corpus.columns["head"].codes.astype(np.int64)
     if not (head < 0).any():
         return corpus
     rows = np.arange(len(head))
     start, end = (corpus.offsets[i:][: len(corpus)][corpus.sentence_of_word] for i in (0, 1))
-    left = np.maximum.accumulate(np.where(head >= 0, rows, -1))
-    right = np.minimum.accumulate(np.where(head >= 0, rows, len(rows))[::-1])[::-1]
+    top = np.where((head > 0) & (head <= end - start), start + head - 1, rows)
+    for _ in range(int(corpus.lengths.max()).bit_length()):
+        top = top[top]
+    first = np.full(len(rows), len(rows))
+    np.minimum.at(first, top, rows)
+    left = np.append(-1, np.maximum.accumulate(np.where(head >= 0, rows, -1)))[first]  # −1: none before the row
+    right = np.minimum.accumulate(np.where(head[top] == 0, rows, len(rows))[::-1])[::-1]
     to = np.where(left >= start, left, np.where(right < end, right, -1))
     fixed = np.where((head < 0) & (to >= 0), to - start + 1, head)
     return replace(corpus, columns={**corpus.columns, "head": Column(fixed.astype(np.int32))})

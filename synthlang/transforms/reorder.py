@@ -21,6 +21,7 @@ from synthlang.order.nodes import find_nodes, heads_of, item_count
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
 from synthlang.transforms.base import Transform, check_columns, chosen_sentences
+from synthlang.transforms.layout import attach_inserted
 from synthlang.trees import Forest
 
 Flags = NDArray[np.bool_]
@@ -39,6 +40,9 @@ class Reorder(Transform):
                        ``max_items`` items): ``skip-node`` leaves it as it is, ``drop-sentence`` leaves
                        out the whole sentence, as the paper does
     nouns verbs        which nodes: those of NOUN, PROPN, PRON heads, those of VERB heads
+
+    A word that has no head (inserted, or its head was left out) is no item of any node: it stays beside the
+    word that ``attach_inserted`` puts it to, and the others get the order that they would get without it.
     """
 
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
@@ -86,10 +90,11 @@ class Reorder(Transform):
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         """Lay the trees out anew; ``counts`` has what was reordered and what was not, by reason."""
         check_columns(corpus, self)
-        forest = Forest.of(corpus)
+        forest = Forest.of(attach_inserted(corpus))
+        glued = _glued(corpus)
         chosen = chosen_sentences(corpus, key, self.strength)
         counts = {}
-        size = item_count(forest)
+        size = item_count(forest, glued)
         sentence = corpus.sentence_of_word
         ready = chosen & forest.is_projective
         long_node = size > self.max_items
@@ -108,7 +113,7 @@ class Reorder(Transform):
         nodes &= ~long_node
         counts["reorder: nodes reordered"] = nodes
         # a tree that is not projective has no layout of whole subtrees that is its own order
-        index = np.where(ready[sentence], self._index(corpus, forest, nodes, key), np.arange(len(sentence)))
+        index = np.where(ready[sentence], self._index(corpus, forest, nodes, glued, key), np.arange(len(sentence)))
         reasons = {reason: int(flags.sum()) for reason, flags in counts.items() if flags.any()}
         result = replace(Rewrite.reorder(corpus, index), counts=reasons)
         return result if whole.all() else result.take(np.flatnonzero(whole))
@@ -122,7 +127,7 @@ class Reorder(Transform):
         classes = self._classes()
         return heads_of(corpus, {upos: c for upos, c in CLASS_OF_HEAD.items() if c in classes})
 
-    def _index(self, corpus: Corpus, forest: Forest, nodes: Flags, key: int) -> NDArray[np.int64]:
+    def _index(self, corpus: Corpus, forest: Forest, nodes: Flags, glued: Flags | None, key: int) -> NDArray[np.int64]:
         """For each output word the row of its source word."""
         # SciPy takes a while to import, and --help needs none of it
         from synthlang.order.distribution import shared_distribution
@@ -130,11 +135,11 @@ class Reorder(Transform):
 
         rank = np.arange(len(nodes), dtype=np.float64)
         own_rank = rank.copy()
-        ids, position = corpus.ids[corpus.sentence_of_word], corpus.position
+        ids, position = corpus.ids[corpus.sentence_of_word], _position(corpus, glued)
         models = shared_distribution(self.model, self.substrate, self.substrate_weight, self.labels, self.corpus_labels)
         for node in self._classes():
             heads = nodes & heads_of(corpus, {u: c for u, c in CLASS_OF_HEAD.items() if c == node})
-            for n, group in find_nodes(corpus, forest, heads).items():
+            for n, group in find_nodes(corpus, forest, heads, glued).items():
                 if self.choose == "best":
                     order = models[node].best(group)
                 else:
@@ -143,4 +148,20 @@ class Reorder(Transform):
                 places = all_orders(n).places[order]
                 own_rank[group.head] = places[:, 0]
                 rank[group.rows[:, 1:]] = places[:, 1:]
+        if glued is not None:  # of equal ranks the one that stood first stands first
+            rank = np.where(glued & (forest.parent >= 0), own_rank[forest.parent], rank)
         return forest.linearise(rank, own_rank)
+
+
+def _glued(corpus: Corpus) -> Flags | None:
+    """[words] whether a word has no head; None if all have one."""
+    glued = corpus.columns["head"].codes < 0
+    return glued if glued.any() else None
+
+
+def _position(corpus: Corpus, glued: Flags | None) -> NDArray[np.int64]:
+    """[words] how many words that are items stand before each in its sentence."""
+    if glued is None:
+        return corpus.position
+    before = np.concatenate([[0], np.cumsum(~glued)]).astype(np.int64)
+    return before[:-1] - before[corpus.offsets[:-1]][corpus.sentence_of_word]

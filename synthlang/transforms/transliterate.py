@@ -152,7 +152,12 @@ def _encode_all(script: Script, words: Sequence[str]) -> list[str]:
     """``script.encode`` of each word, at once: a text has few letters and many words."""
     end = "\n"  # in no word
     text = end.join(words)
-    if not words or any(token in text for token in SPECIAL_TOKENS):  # which stay as they are
-        return [script.encode(word) for word in words]
-    written = text.encode("utf-8").decode("latin-1").translate(dict(enumerate(script.letters)))
-    return written.split(script.letters[ord(end)])
+    if not words:
+        return []
+    letters = dict(enumerate(script.letters))
+    written = text.encode("utf-8").decode("latin-1").translate(letters).split(script.letters[ord(end)])
+    if any(token in text for token in SPECIAL_TOKENS):  # which stay as they are
+        for i, word in enumerate(words):
+            if "<" in word:
+                written[i] = script.encode(word)
+    return written
