@@ -165,6 +165,14 @@ WRONG = {
     "study in a full folder": ("study s.yaml --out full", "full: is not empty and holds no study"),
     "executor": ("study s.yaml --out o --executor cloud", "executor must be local or in-process, not 'cloud'"),
     "no tags": ("study s.yaml --out o --set source=text:t.txt", "needs the column 'upos'"),
+    "out without a name": ("derive text:t.txt --language inv --out .", "'.' is no name"),
+    "no such home": (
+        "derive text:~nobody-at-all/x --language inv --out o",
+        "~nobody-at-all/x: there is no such home folder",
+    ),
+    "digits": (f"derive text:t.txt --language inv@{'9' * 5000} --out o", "chunk"),
+    "field of a text": ("derive text:t.txt --language inv --out o --field x", "--field is for a labelled task"),
+    "ids of a task": ("derive nli:t.txt --language inv --out o --vocabulary 300", "--vocabulary is for a source"),
     "no trees": (
         "pretrain c.yaml --out o --set source=text:t.txt --set language=trans+reorder@ga",
         "needs the column 'upos'",
@@ -181,6 +189,7 @@ def inputs(tmp_path, monkeypatch):
     Path("t.txt").write_text("a b c .\n")
     Path("empty.yaml").write_text("")
     Path("latin.yaml").write_bytes("a: caf\xe9\n".encode("latin-1"))
+    Path("late.txt").write_bytes(b"a b c .\n" * 3000 + b"\xff\n")
     Path("full").mkdir()
     Path("full/mine.txt").write_text("mine")
     return tmp_path
@@ -192,6 +201,13 @@ def test_wrong_input_is_one_line_and_costs_nothing(name, inputs, monkeypatch, ca
     before = sorted(inputs.rglob("*"))
     code, _, err = call(monkeypatch, capsys, *arguments.split())
     assert_one_line(code, err, message)
+    assert sorted(inputs.rglob("*")) == before
+
+
+def test_an_error_in_the_middle_leaves_no_folder(inputs, monkeypatch, capsys):
+    before = sorted(inputs.rglob("*"))
+    code, _, err = call(monkeypatch, capsys, *["derive", "text:late.txt", "--language", "inv", "--out", "p/q/r"])
+    assert code == 2 and err.splitlines()[-1].startswith("error: late.txt:3001: not UTF-8")
     assert sorted(inputs.rglob("*")) == before
 
 
@@ -233,6 +249,7 @@ def test_no_space_left(inputs):
         "c.yaml",
         "empty.yaml",
         "full",
+        "late.txt",
         "latin.yaml",
         "s.yaml",
         "t.txt",

@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 
+from synthlang import files
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, read_json, read_lines, remove_leftovers, safe_name, write_json
 from synthlang.fingerprint import canonical_json, digest_files, fingerprint
@@ -137,3 +139,16 @@ def test_the_store_builds_once(tmp_path):
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_ordered_map_keeps_the_order(workers):
     assert list(ordered_map(abs, range(-20, 0), workers)) == list(range(20, 0, -1))
+
+
+def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    (tmp_path / "a").write_bytes(b"ok\n" + b"x" * (1 << 20))
+    with pytest.raises(InputError, match="a:2: the line has more than 1 MB"):
+        list(read_lines(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("place", ["", ".", "..", "a/.."])
+def test_a_place_without_a_name_is_refused(place):
+    with pytest.raises(InputError, match="is no name"), atomic_file(Path(place)):
+        pass
