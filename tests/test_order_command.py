@@ -150,6 +150,8 @@ def test_fit_writes_a_model_and_a_card(tmp_path):
     ("options", "reason"),
     [
         ({"train": ("test",), "held_out": ("test",)}, "cannot both be learnt from and be held out"),
+        ({"train": ("train", "dev", "train")}, "--train names the split train twice"),
+        ({"held_out": ("dev", "dev")}, "--held-out names the split dev twice"),
         ({"l2": (1.0, 2.0)}, "choose on"),
         ({"treebank": "builtin:nothing"}, "mini-english"),
         ({"treebank": "text:TEXT"}, "needs the column 'upos'"),

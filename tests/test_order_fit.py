@@ -204,8 +204,17 @@ def test_bad_settings(options, reason):
 
 def test_nothing_to_learn_from():
     rows: dict[str, Any] = {"form": ["a"], "upos": ["NOUN"], "head": [0], "deprel": ["root"]}
-    with pytest.raises(InputError, match="no node with a NOUN, PROPN, PRON head"):
+    with pytest.raises(InputError, match="x has no node with a NOUN, PROPN, PRON, VERB head"):
         fit(Corpus.of([rows]), "x")
+
+
+@pytest.mark.parametrize(("rows", "there", "missing", "tag"), [("noun", "N", "V", "VERB"), ("tail", "V", "N", "NOUN")])
+def test_a_class_that_the_treebank_does_not_have_is_reported_and_left_out(rows, there, missing, tag):
+    verb: dict[str, Any] = {"form": ["a", "b"], "upos": ["X", "VERB"], "head": [2, 0], "deprel": ["y", "root"]}
+    seen: list[Any] = []
+    model = fit(Corpus.of([_noun() if rows == "noun" else verb] * 3), "x", report=lambda *a: seen.append(a))
+    assert model.classes == (there,) and missing not in model.fit and model.fit[there]["nodes"] == 3
+    assert [s for s in seen if s[0].endswith(f", {missing}") and f"no node with a {tag}" in s[3]]
 
 
 def test_shares_and_closeness():

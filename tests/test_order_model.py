@@ -41,7 +41,8 @@ def test_feature_names(name, expected):
         ("", "starts with one of"),
         ("BI", "here are 0"),
         ("BI_a", "2 names"),
-        ("PRE_a_b_c", "here are 3"),
+        ("PRE_A&b_c_d", "here are 3"),
+        ("PRE_EOS_a_BOS", "here are 3"),
         ("HI_A&b_C&d", "3 to 5"),
         ("HI_A&b_C&d_A&b_A&b_A&b_A&b", "3 to 5"),
         ("BI_a_", "empty"),
@@ -144,7 +145,7 @@ def saved(tmp_path, **changes):
         ({"weights": {"N": {"BI_a_b": math.nan}}}, "weights"),
         ({"weights": {"N": {"BI_a_b": math.inf}}}, "weights"),
         ({"weights": {"N": {"BI_a_b": "1"}}}, "weights"),
-        ({"weights": {"N": {"BI_a_b": -1e6}}}, "below 1e6"),
+        ({"weights": {"N": {"BI_a_b": -500.0}}}, "less than 500 from 0"),
         ({"weights": {"N": {f"BI_a_b{i}": 1.0 for i in range(1600)}}}, "1601 different item names"),
         ({"unknown": 1}, "unknown"),
         ({"fingerprint": "0" * 16}, "damaged or was edited"),
@@ -165,13 +166,25 @@ def test_bad_files(tmp_path, changes, reason):
         ("a.json", b"\xff\xfe", "not UTF-8"),
         ("a.json", b'{"kind": 1, "kind": 2}', "given twice"),
         ("a.json", b"[" * 100_000, "recursion"),
-        ("a.json.gz", gzip.compress(b'{"kind": "order-model"}')[:-9], "no whole gzip file"),
+        (
+            "a.json",
+            b'{"format": ' + b"9" * 5000 + b"}",
+            r"json: holds a number of 5000 digits; at most 300 can be read$",
+        ),
+        ("a.json.gz", gzip.compress(b'{"kind": "order-model"}', mtime=0)[:-9], "no whole gzip file"),
     ],
 )
 def test_damaged_files(tmp_path, name, content, reason):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=reason):
         read_model(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_a_byte_order_mark_is_no_part_of_a_model(tmp_path, name):
+    text = b"\xef\xbb\xbf" + json.dumps({"kind": "order-model", "format": 1, "weights": WEIGHTS}).encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert read_model(tmp_path / name).weights == WEIGHTS
 
 
 def test_a_model_that_is_not_there(tmp_path):
@@ -203,7 +216,8 @@ ORM = "PRE_DET&det_@NOUN&@ 1.5\nBI_BOS_det -2.5E-1\n"
     ("line", "reason"),
     [
         ("BI_a_b", "a feature, a space and its weight"),
-        ("", "a feature, a space and its weight"),
+        ("BI_x_y 500", "between -500 and 500"),
+        ("BI_x_y " + "9" * 5000, "'9{40}…' must be a number"),
         ("BI_a 1.0", "BI has 2 names"),
         ("BI_a_b x", "must be a number"),
         ("BI_a_b nan", "must be a number"),
@@ -230,6 +244,13 @@ def test_importing_a_released_model(tmp_path):
     (tmp_path / "x@V.orm").write_text("")
     with pytest.raises(InputError, match="holds no weight"):
         import_orm(tmp_path / "x@N.orm", tmp_path / "x@V.orm", "x")
+
+
+def test_blank_lines_and_a_byte_order_mark_in_a_released_model(tmp_path):
+    (tmp_path / "x@N.orm").write_text("\ufeff" + ORM.replace("\n", "\n\n  \n"), encoding="utf-8")
+    (tmp_path / "x@V.orm").write_text("\n" + ORM)
+    model = import_orm(tmp_path / "x@N.orm", tmp_path / "x@V.orm", "x")
+    assert model.weights["N"] == model.weights["V"] == {"PRE_DET&det_@NOUN&@": 1.5, "BI_BOS_det": -0.25}
 
 
 def test_the_published_models_are_whole():

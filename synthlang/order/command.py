@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import abspath
 from pathlib import Path
 from typing import Any
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import atomic_file
-from synthlang.order.card import card
+from synthlang.order.card import card, card_path, stem
 from synthlang.order.closeness import ENOUGH, closeness
 from synthlang.order.evaluate import evaluate
 from synthlang.order.fit import L2, MOST_ITEMS_TO_FIT, fit
@@ -44,18 +45,17 @@ def order_fit(
     training split, or the first there is; ``held_out``, whose scores go into the file, the test split,
     or the last one that is not learnt from. Of several ``l2`` the best on ``choose_on`` is taken.
     """
+    card_file = card_path(out)
     source = open_source(treebank)
     train = tuple(train) or _first_of(source, ("train", "dev", "test"))
     held_out = tuple(held_out) or _first_of(source, ("test", "dev"), but=(*train, *choose_on))
     splits = {"train": list(train), "held_out": list(held_out), "choose_on": list(choose_on)}
-    twice = set(train) & {*held_out, *choose_on}
-    if twice:
-        raise InputError(f"the split {sorted(twice)[0]} cannot both be learnt from and be held out")
+    _check_splits(splits)
     read = {use: read_treebank(source, names, treebank) if names else None for use, names in splits.items()}
     training = read["train"]
     assert training is not None
-    about = {"treebank": title or treebank.rpartition("/")[2], "licence": licence, "attribution": attribution}
-    name = name or out.name.split(".")[0]
+    about = {"treebank": title or _named(treebank)[1], "licence": licence, "attribution": attribution}
+    name = name or stem(out)
     model = fit(training, name, l2, read["choose_on"], most_items, labels, report=report, about=about)
     notes: dict[str, Any] = {**model.fit, "splits": splits, "source": source.fingerprint}
     held = read["held_out"]
@@ -64,9 +64,25 @@ def order_fit(
     model = model.model_copy(update={"fit": notes})
     model.save(out)
     command = _command(treebank, out, splits, model.fit["l2"])
-    with atomic_file(out.with_name(f"{out.name.split('.')[0]}.md"), "w") as handle:
+    with atomic_file(card_file, "w") as handle:
         handle.write(card(model, command))
     return model
+
+
+def _check_splits(splits: dict[str, list[str]]) -> None:
+    """InputError for a split that is named twice, or learnt from and looked at again."""
+    for use, names in splits.items():
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"--{use.replace('_', '-')} names the split {again} twice")
+    both = set(splits["train"]) & {*splits["held_out"], *splits["choose_on"]}
+    if both:
+        raise InputError(f"the split {min(both)} cannot both be learnt from and be held out")
+
+
+def _named(treebank: str) -> tuple[str, str]:
+    """The scheme of a source and its name: that of its folder or file, however the path is written."""
+    scheme, _, rest = treebank.partition(":")
+    return scheme, rest if scheme in ("builtin", "hf") else Path(abspath(rest)).name
 
 
 def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> tuple[str, ...]:
@@ -76,9 +92,9 @@ def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> 
 
 def _command(treebank: str, out: Path, splits: dict[str, list[str]], l2: float) -> str:
     """What fits the model again; the treebank by the name of its folder."""
-    scheme, _, path = treebank.partition(":")
-    options = [f"--{use.replace('_', '-')} {name}" for use in ("train", "held_out") for name in splits[use]]
-    return " ".join(["synthlang order fit", f"{scheme}:{Path(path).name}", "--out", out.name, *options, f"--l2 {l2:g}"])
+    scheme, name = _named(treebank)
+    options = [f"--{use.replace('_', '-')} {split}" for use in ("train", "held_out") for split in splits[use]]
+    return " ".join(["synthlang order fit", f"{scheme}:{name}", "--out", out.name, *options, f"--l2 {l2:g}"])
 
 
 def order_import(

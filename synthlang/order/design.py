@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.order.items import BOS, EOS, HIGHER, Item, can_name, feature_name, full, views
+from synthlang.order.items import BOS, EOS, HIGHER, Item, can_name, feature_name, full, readings, views
 from synthlang.order.ngrams import Matches, Trie
 from synthlang.order.permutations import CATEGORIES, Orders, all_orders
 from synthlang.order.scores import Summands, adjoint
@@ -42,10 +42,14 @@ class Design:
     """The data of one class of nodes, ready for the optimizer; ``features`` names the weights."""
 
     def __init__(self, bags: Sequence[Bags], ngrams: Sequence[tuple[str, ...]]) -> None:
-        self.features: list[str] = [feature_name(HIGHER, *ngram) for ngram in ngrams]
-        self._trie = Trie.of(ngrams)
+        names = bags[0].names if bags else ()
+        self.features = list(dict.fromkeys(feature_name(HIGHER, *ngram) for ngram in ngrams))
+        odd = {name for item in names if can_name(item) for name in views(item) if "_" in name}
+        read = [(number, f.tokens) for number, name in enumerate(self.features) for f in readings(name, odd)]
+        self._trie = Trie.of([tokens for _, tokens in read])
+        self._ngram_feature = np.asarray([number for number, _ in read], np.int64)
         self._cells, codes = _number_cells(bags)
-        self._members = self._name_cells(bags[0].names if bags else ())
+        self._members = self._name_cells(names)
         self._parts = [part for group, cells in zip(bags, codes, strict=True) for part in self._cut(group, cells)]
         self.nodes = sum(float(part.count.sum()) for part in self._parts)
 
@@ -75,6 +79,7 @@ class Design:
             types = bags.types[first : first + step]
             of = (bags.bag >= first) & (bags.bag < first + step)
             matches = self._trie.matches(tokens[types])
+            matches = matches._replace(feature=self._ngram_feature[matches.feature])
             part = _Part(
                 orders, cells[first : first + step], matches, bags.bag[of] - first, bags.order[of], bags.count[of]
             )

@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.errors import InputError
+from synthlang.order.cache import MOST_ITEMS_CACHED, BagCache
 from synthlang.order.items import Item, NodeClass
 from synthlang.order.labels import Scheme, convert
+from synthlang.order.lookup import Codes, Lookup
 from synthlang.order.model import OrderModel, load_model
 from synthlang.order.nodes import Nodes
 from synthlang.order.permutations import all_orders
@@ -33,30 +35,31 @@ LARGE_CHUNK, CHUNK = 4_000_000, 100_000  # orders at a time: sums that need a th
 
 @dataclass(frozen=True)
 class ClassDistribution:
-    """The orders of one class of nodes: ``parts`` are (tables, the label scheme they know or None for as it is)."""
+    """The orders of one class of nodes: ``parts`` are (weights, the label scheme they know or None for as it is)."""
 
     node: NodeClass
-    parts: tuple[tuple[Tables, Scheme | None], ...]
+    parts: tuple[tuple[Lookup, Scheme | None], ...]
     corpus_labels: Scheme
-    _latest: dict[tuple[Item, ...], list[tuple[Ints, Ints]]] = field(default_factory=dict, repr=False, compare=False)
+    _latest: dict[tuple[Item, ...], list[tuple[Tables, Codes]]] = field(default_factory=dict, repr=False, compare=False)
+    _cache: BagCache = field(default_factory=BagCache, repr=False, compare=False)
 
     def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
         """w · f of every order, [rows, n!], a few rows of ``types`` [nodes, n] at a time: (which rows, scores)."""
-        codes = self._codes(names)
+        found = self._find(names)
         orders = factorial(types.shape[1])
         many, few = max(1, LARGE_CHUNK // orders), max(1, CHUNK // orders)
         for start in range(0, len(types), many):
             part = types[start : start + many]
-            sums = reduce(add, (t.summands(part, c) for (t, _), c in zip(self.parts, codes, strict=True)))
+            sums = reduce(add, (tables.summands(part, codes) for tables, codes in found))
             for first in range(0, len(part), few):
                 rows = slice(first, min(first + few, len(part)))
                 yield slice(start + rows.start, start + rows.stop), sums.scores(rows)
 
-    def _codes(self, names: tuple[Item, ...]) -> list[tuple[Ints, Ints]]:
-        """Where the items are in the tables of each part; the groups of a batch share their names."""
+    def _find(self, names: tuple[Item, ...]) -> list[tuple[Tables, Codes]]:
+        """The tables of each part and where the items are in them; the groups of a batch share their names."""
         if names not in self._latest:
             self._latest.clear()
-            self._latest[names] = [tables.codes(self.looked_up(names, scheme)) for tables, scheme in self.parts]
+            self._latest[names] = [lookup.find(self.looked_up(names, scheme)) for lookup, scheme in self.parts]
         return self._latest[names]
 
     def looked_up(self, names: tuple[Item, ...], scheme: Scheme | None) -> list[Item]:
@@ -83,15 +86,41 @@ class ClassDistribution:
     def sample(self, nodes: Nodes, u: Floats, temperature: float = 1.0) -> Ints:
         """[nodes] an order for each: the first whose cumulated probability exceeds ``u`` [nodes] in [0, 1)."""
         types, which = nodes.distinct()
+        order, parts = self._cumulated(types, nodes.names, temperature)
+        which = np.argsort(order)[which]
         by_type = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[by_type], np.arange(len(types) + 1))
         result = np.empty(len(nodes), np.int64)
-        for rows, scores in self.log_scores(types, nodes.names):
-            cumulated = np.cumsum(_relative(scores, temperature), axis=1)
-            members = by_type[bounds[rows.start] : bounds[rows.stop]]
-            row = which[members] - rows.start
+        start = 0
+        for cumulated in parts:
+            stop = start + len(cumulated)
+            members = by_type[bounds[start] : bounds[stop]]
+            row = which[members] - start
             result[members] = _first_above(cumulated, row, u[members] * cumulated[row, -1])
+            start = stop
         return result
+
+    def _cumulated(self, types: Ints, names: tuple[Item, ...], temperature: float) -> tuple[Ints, Iterator[Floats]]:
+        """Cumulated weights [rows, n!] of all ``types`` [bags, n], in parts, and the order that these are in."""
+        if types.shape[1] > MOST_ITEMS_CACHED:
+            return np.arange(len(types)), (_cumulate(s, temperature) for _, s in self.log_scores(types, names))
+        keys = self._cache.keys(types, names, temperature)
+        known = [self._cache.get(key) for key in keys]
+        order = np.asarray(sorted(range(len(keys)), key=lambda i: known[i] is None), np.int64)
+        old = [row for row in known if row is not None]
+
+        def parts() -> Iterator[Floats]:
+            step = max(1, CHUNK // factorial(types.shape[1]))
+            for start in range(0, len(old), step):
+                yield np.stack(old[start : start + step])
+            new = order[len(old) :]
+            for rows, scores in self.log_scores(types[new], names):
+                cumulated = _cumulate(scores, temperature)
+                for index, row in zip(new[rows].tolist(), cumulated, strict=True):
+                    self._cache.put(keys[index], row)
+                yield cumulated
+
+        return order, parts()
 
     def best(self, nodes: Nodes) -> Ints:
         """[nodes] the most probable order; of equal ones the one that is first in source order."""
@@ -115,6 +144,10 @@ def _relative(scores: Floats, temperature: float) -> Floats:
     if temperature != 1.0:
         scores /= temperature
     return np.exp(scores, out=scores)
+
+
+def _cumulate(scores: Floats, temperature: float) -> Floats:
+    return np.cumsum(_relative(scores, temperature), axis=1)
 
 
 def _first_above(cumulated: Floats, row: Ints, target: Floats) -> Ints:
@@ -152,8 +185,8 @@ def distribution(
             for feature, weight in m.weights.get(node, {}).items():
                 part[feature] += factor * weight
         grid = grid_of(parts.values())
-        tables = [(Tables.of(weights, grid), scheme) for scheme, weights in parts.items()]
-        result[node] = ClassDistribution(node, tuple(tables), corpus_labels)
+        lookups = [(Lookup(weights, grid), scheme) for scheme, weights in parts.items()]
+        result[node] = ClassDistribution(node, tuple(lookups), corpus_labels)
     return result
 
 

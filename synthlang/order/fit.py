@@ -16,7 +16,7 @@ from synthlang.order.evaluate import evaluate
 from synthlang.order.items import CLASSES, MOST_ITEMS, NodeClass
 from synthlang.order.labels import Scheme
 from synthlang.order.model import OrderModel
-from synthlang.order.training import bags_of, check_enough, frequent_ngrams, nodes_of
+from synthlang.order.training import bags_of, check_names, frequent_ngrams, heads_in, nodes_of
 from synthlang.progress import Report, silent
 
 Floats = NDArray[np.float64]
@@ -42,14 +42,11 @@ def fit(
 
     ``l2`` is λ of the penalty λ/2 · ‖w‖²; of several the one with the highest likelihood of the trees
     ``choose_on``. Weights are rounded to 4 decimals and those below 0.005 are left out. ``about`` goes into
-    the file: treebank, licence, attribution. InputError for what cannot be fitted.
+    the file: treebank, licence, attribution. A class of nodes that the treebank does not have is reported and
+    left out of the model; InputError if it has neither, and for whatever else cannot be fitted.
     """
     _check(l2, choose_on, most_items)
-    designs: dict[NodeClass, Design] = {}
-    for node in CLASSES:
-        bags = [bags_of(nodes) for nodes in nodes_of(corpus, node, most_items).values()]
-        check_enough(bags, node, name)
-        designs[node] = Design(bags, frequent_ngrams(bags))
+    designs = _designs(corpus, name, most_items, report)
     notes: dict[str, Any] = {"most_items": most_items, "decimals": DECIMALS, "smallest": SMALLEST}
     best, best_score = None, -np.inf
     tried = []
@@ -68,6 +65,23 @@ def fit(
             best, best_score = model, score
     assert best is not None
     return best if len(l2) == 1 else best.model_copy(update={"fit": {**best.fit, "tried": tried}})
+
+
+def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:
+    """The data of each class of nodes that the treebank has."""
+    designs: dict[NodeClass, Design] = {}
+    for node in CLASSES:
+        bags = [bags_of(nodes) for nodes in nodes_of(corpus, node, most_items).values()]
+        if any(len(group.count) for group in bags):
+            check_names(bags, node, name)
+            designs[node] = Design(bags, frequent_ngrams(bags))
+        else:
+            note = f"no node with a {heads_in(node)} head to learn from: the model keeps their order"
+            report(f"order model {name}, {node}", 1, 1, note)
+    if not designs:
+        heads = ", ".join(heads_in(node) for node in CLASSES)
+        raise InputError(f"{name} has no node with a {heads} head in a projective sentence to learn an order from")
+    return designs
 
 
 def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> None:

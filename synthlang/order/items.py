@@ -11,11 +11,13 @@ An item is a pair (tag, arc) and is seen in three views:
     HI_a_b_c[_d[_e]]     an n-gram of 3 to 5 full names; the ends are padded with BOS and EOS
 
 The value of a feature is how often it occurs. A name is all there is: a tag and an arc that
-are the same text are the same feature.
+are the same text are the same feature. So a label may hold ``_``, and a name may have several
+readings: ``PRE_a_b_c`` is of a and b_c and of a_b and c, whichever items a node has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from typing import Literal, NamedTuple
 
 NodeClass = Literal["N", "V"]
@@ -26,6 +28,7 @@ HIGHER = "HI"
 BOS, EOS = "BOS", "EOS"
 SHORTEST, LONGEST = 3, 5  # n-grams of HI
 MOST_ITEMS = 8  # 40,320 orders
+MOST_NAMES = 1500  # item names of a view: a matrix of them must fit in memory
 
 Item = tuple[str, str]
 
@@ -71,25 +74,75 @@ def feature_name(family: str, *tokens: str) -> str:
 
 
 def can_name(item: Item) -> bool:
-    """Whether features can name the item: ``_`` separates, ``&`` joins, a space ends the name."""
-    return all(label and not any(c in "_&" or c.isspace() for c in label) for label in item)
+    """Whether features can name the item: ``&`` joins, a space ends the name, BOS and EOS are no items."""
+    return all(
+        label and label not in (BOS, EOS) and "&" not in label and not any(c.isspace() for c in label) for label in item
+    )
 
 
-def parse_feature(name: str) -> Feature:
-    """Take a name apart; ValueError says what is wrong with it."""
-    family, *tokens = name.split("_")
+def parse_feature(name: str) -> Feature | None:
+    """Take a name apart; None if it has several readings. ValueError says what is wrong with it."""
+    family, *pieces = name.split("_")
     if family not in (*FAMILIES, HIGHER):
         raise ValueError(f"a feature starts with one of {', '.join((*FAMILIES, HIGHER))} and _")
-    expected = range(SHORTEST, LONGEST + 1) if family == HIGHER else range(2, 3)
-    if len(tokens) not in expected:
-        raise ValueError(f"{family} has {'3 to 5' if family == HIGHER else '2'} names after it, here are {len(tokens)}")
-    if not all(tokens) or any(c.isspace() for c in name):
-        raise ValueError("a name in it is empty or has a space")
+    is_pair = family != HIGHER
+    least, most, several = (2, 2, "2 names") if is_pair else (SHORTEST, LONGEST, "3 to 5 names")
+    if any(c.isspace() for c in name):
+        raise ValueError("a name in it has a space")
+    if len(pieces) > least and (_can_be_pair(family, pieces) if is_pair else _can_be_ngram(pieces)):
+        return _plain(family, pieces) if len(pieces) <= most else None
+    if not least <= len(pieces) <= most:
+        raise ValueError(f"{family} has {several} after it, here are {len(pieces)}")
+    if not all(pieces):
+        raise ValueError("a name in it is empty")
+    _check(family, pieces)
+    return Feature(family, tuple(pieces))
+
+
+def _plain(family: str, pieces: list[str]) -> Feature | None:
+    """The reading in which every ``_`` separates, if it is the only one in sight."""
+    try:
+        _check(family, pieces)
+    except ValueError:
+        return None
+    return Feature(family, tuple(pieces)) if all(pieces) else None
+
+
+def readings(name: str, odd: Container[str]) -> Iterator[Feature]:
+    """The readings of a feature's name in which a name with ``_`` is one of ``odd``.
+
+    >>> [f.tokens for f in readings("PRE_a_b_c", {"b_c", "a_b"})]
+    [('a', 'b_c'), ('a_b', 'c')]
+    """
+    family, *pieces = name.split("_")
+    if family == HIGHER:
+        yield from (Feature(family, tokens) for tokens in _ngrams(pieces, odd, LONGEST) if len(tokens) >= SHORTEST)
+        return
+    for cut in range(1, len(pieces)):
+        tokens = "_".join(pieces[:cut]), "_".join(pieces[cut:])
+        if all(token and ("_" not in token or token in odd) for token in tokens):
+            yield Feature(family, tokens)
+
+
+def _ngrams(pieces: list[str], odd: Container[str], most: int) -> Iterator[tuple[str, ...]]:
+    """All ways to join the pieces to at most ``most`` full names, BOS or EOS."""
+    if not pieces:
+        yield ()
+    for cut in range(1, len(pieces) + 1 if most else 0):
+        token = "_".join(pieces[:cut])
+        if token.count("&") > 1:
+            return
+        if token in ((BOS, EOS) if "&" not in token else (token,)) and (cut == 1 or token in odd):
+            for rest in _ngrams(pieces[cut:], odd, most - 1):
+                yield token, *rest
+
+
+def _check(family: str, tokens: list[str]) -> None:
+    """ValueError for names that no two or more items can have together."""
     _check_padding(family, tokens)
     is_full = {"&" in token for token in tokens if token not in (BOS, EOS)}
     if len(is_full) == 2 or (family == HIGHER and False in is_full):
         raise ValueError("it mixes views" if len(is_full) == 2 else "HI takes names of the form UPOS&deprel")
-    return Feature(family, tuple(tokens))
 
 
 def _check_padding(family: str, tokens: list[str]) -> None:
@@ -98,3 +151,28 @@ def _check_padding(family: str, tokens: list[str]) -> None:
         raise ValueError(f"{family} takes no BOS or EOS")
     if kinds != sorted(kinds) or set(kinds) == {0}:
         raise ValueError("BOS can only stand at the start, EOS only at the end")
+
+
+def _can_be_pair(family: str, pieces: list[str]) -> bool:
+    """Whether the pieces can be the names of two items."""
+    for cut in range(1, len(pieces)):
+        tokens = ["_".join(pieces[:cut]), "_".join(pieces[cut:])]
+        try:
+            _check(family, tokens)
+        except ValueError:
+            continue
+        if all(tokens):
+            return True
+    return False
+
+
+def _can_be_ngram(pieces: list[str]) -> bool:
+    """Whether the pieces can be full names, after some BOS and before some EOS."""
+    ends = [
+        next((i for i, piece in enumerate(p) if piece != pad), 0) for p, pad in ((pieces, BOS), (pieces[::-1], EOS))
+    ]
+    parts = "_".join(pieces[ends[0] : len(pieces) - ends[1]]).split("&")
+    # between two & there is the end of one name, a _ and the beginning of the next
+    is_whole = len(parts) > 1 and parts[0] and parts[-1] and all("_" in part[1:-1] for part in parts[1:-1])
+    items = len(parts) - 1
+    return bool(is_whole) and items <= LONGEST and sum(ends) + items >= SHORTEST

@@ -20,15 +20,16 @@ from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.order.items import CLASSES, NodeClass, parse_feature
+from synthlang.order.items import CLASSES, MOST_NAMES, NodeClass, parse_feature
 from synthlang.order.labels import Scheme
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "models"
 ENDING = ".json.gz"
 GZIP = b"\x1f\x8b"  # how such a file begins
-LARGEST = 1e6  # sums of weights stay exact
-MOST_NAMES = 1500  # item names of a view: a matrix of them must fit in memory
+LARGEST = 500  # the grid of ``tables`` is then so fine that probabilities are right to 1e-9
+MOST_DIGITS = 300  # of a whole number in a file
+SHOWN = 40  # characters of a wrong value in a message
 
 
 class OrderModel(StrictModel):
@@ -59,11 +60,14 @@ class OrderModel(StrictModel):
             names: set[str] = set()
             for feature, weight in weights.items():
                 if abs(weight) >= LARGEST:
-                    raise ValueError(f"weights.{node}: feature {feature!r}: the weight {weight!r} must be below 1e6")
+                    raise ValueError(
+                        f"weights.{node}: feature {feature!r}: the weight {weight!r} must be less than {LARGEST} from 0"
+                    )
                 try:
-                    names.update(parse_feature(feature).tokens)
+                    known = parse_feature(feature)
                 except ValueError as error:
                     raise ValueError(f"weights.{node}: feature {feature!r}: {error}") from None
+                names.update(known.tokens if known else ())
             if len(names) > MOST_NAMES:
                 raise ValueError(f"weights.{node}: {len(names)} different item names; at most {MOST_NAMES} are allowed")
         return self
@@ -108,8 +112,8 @@ def read_model(path: Path) -> OrderModel:
 def _read_json(path: Path) -> Any:
     try:
         raw = path.read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == GZIP else raw).decode("utf-8")
-        return json.loads(text, object_pairs_hook=_no_twice)
+        text = (gzip.decompress(raw) if raw[:2] == GZIP else raw).decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_no_twice, parse_int=_whole)
     except FileNotFoundError as error:
         raise InputError("no such file", path) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -122,6 +126,12 @@ def _read_json(path: Path) -> Any:
         raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
     except (ValueError, RecursionError) as error:
         raise InputError(str(error), path) from error
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"holds a number of {len(digits)} digits; at most {MOST_DIGITS} can be read")
+    return int(digits)
 
 
 def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -174,6 +184,8 @@ def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **abou
 def _read_orm(path: Path) -> Mapping[str, float]:
     weights: dict[str, float] = {}
     for number, line in read_lines(path):
+        if not line.strip():
+            continue
         feature, space, value = line.partition(" ")
         if not space:
             raise InputError("a line must be a feature, a space and its weight", path, number)
@@ -195,5 +207,6 @@ def _weight(text: str, path: Path, number: int) -> float:
     except ValueError:
         value = float("nan")
     if not abs(value) < LARGEST or "_" in text:  # nan and infinity too
-        raise InputError(f"the weight {text!r} must be a number between -1e6 and 1e6", path, number)
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        raise InputError(f"the weight {shown!r} must be a number between -{LARGEST} and {LARGEST}", path, number)
     return value

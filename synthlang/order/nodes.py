@@ -21,6 +21,7 @@ from synthlang.order.items import Item, head_item
 from synthlang.trees import Forest
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -62,28 +63,29 @@ def distinct_rows(types: Ints, count: int) -> tuple[Ints, Ints]:
     return rows, np.asarray(inverse, dtype=np.int64).reshape(-1)
 
 
-def item_count(forest: Forest) -> Ints:
-    """[words] the items of each word's node: its dependents and itself."""
-    return 1 + np.bincount(forest.parent[forest.parent >= 0], minlength=len(forest.parent)).astype(np.int64)
+def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
+    """[words] the items of each word's node: its dependents and itself; ``glued`` words [words] are no items."""
+    parent = forest.parent if glued is None else forest.parent[~glued]
+    return 1 + np.bincount(parent[parent >= 0], minlength=len(forest.parent)).astype(np.int64)
 
 
-def heads_of(corpus: Corpus, classes: Mapping[str, object]) -> NDArray[np.bool_]:
+def heads_of(corpus: Corpus, classes: Mapping[str, object]) -> Flags:
     """[words] whether the word's tag is a key of ``classes``."""
     upos = corpus.columns["upos"]
     return np.asarray([name in classes for name in upos.names or ()] or [False])[upos.codes]
 
 
-def find_nodes(corpus: Corpus, forest: Forest, wanted: NDArray[np.bool_]) -> dict[int, Nodes]:
-    """The nodes of the ``wanted`` [words] heads by their number of items; InputError if a column is missing."""
+def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | None = None) -> dict[int, Nodes]:
+    """The nodes of the ``wanted`` [words] heads by their number of items, ``glued`` [words] dependents left out."""
     types, own, names = _item_types(corpus)
-    dependents = np.flatnonzero(forest.parent >= 0)
+    dependents = np.flatnonzero((forest.parent >= 0) & (True if glued is None else ~glued))
     dependents = dependents[wanted[forest.parent[dependents]]]
     heads = np.flatnonzero(wanted)
     node = np.concatenate([forest.parent[dependents], heads])
     row = np.concatenate([dependents, heads])
     order = np.lexsort((row, node))
     row = row[order]
-    count = item_count(forest)[heads]
+    count = item_count(forest, glued)[heads]
     starts = np.cumsum(count) - count
     groups = {}
     for n in np.unique(count).tolist():

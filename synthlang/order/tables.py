@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.order.items import BOS, EOS, FAMILIES, HIGHER, Item, full, views
+from synthlang.order.items import BOS, EOS, FAMILIES, HIGHER, LONGEST, Feature, Item, full, readings, views
 from synthlang.order.ngrams import Trie
 from synthlang.order.permutations import CATEGORIES, all_orders
 from synthlang.order.scores import Summands
@@ -56,6 +56,14 @@ class _View:
         return _View(names, weights)
 
 
+def _read(name: str, odd: Container[str]) -> Iterable[Feature]:
+    """``readings``, quickly where there can only be one."""
+    family, *tokens = name.split("_")
+    if len(tokens) == 2 or (not odd and family == HIGHER and len(tokens) <= LONGEST):
+        return (Feature(family, tuple(tokens)),)
+    return readings(name, odd) if odd else ()
+
+
 @dataclass(frozen=True)
 class Tables:
     """The weights of one class of nodes, on a grid."""
@@ -65,20 +73,22 @@ class Tables:
     ngram_weights: Floats
 
     @staticmethod
-    def of(weights: Mapping[str, float], grid: float) -> Tables:
-        """Tables of {feature: weight}; see ``grid_of``."""
+    def of(weights: Mapping[str, float], grid: float, odd: Container[str] = ()) -> Tables:
+        """Tables of {feature: weight}, see ``grid_of``; a name that holds ``_`` is known if it is in ``odd``."""
         fulls: dict[tuple[str, str, str], float] = {}
         others: dict[tuple[str, str, str], float] = {}
         ngrams: list[tuple[str, ...]] = []
         ngram_weights: list[float] = []
         for name, weight in weights.items():
             value = round(weight / grid) * grid
-            family, *tokens = name.split("_")
-            if family == HIGHER:
-                ngrams.append(tuple(tokens))
-                ngram_weights.append(value)
-                continue
-            (fulls if "&" in name else others)[family, tokens[0], tokens[1]] = value
+            for family, tokens in _read(name, odd):
+                if family == HIGHER:
+                    ngrams.append(tokens)
+                    ngram_weights.append(value)
+                elif all("&" in token or token in (BOS, EOS) for token in tokens):
+                    fulls[family, tokens[0], tokens[1]] = value
+                elif not any("&" in token for token in tokens):
+                    others[family, tokens[0], tokens[1]] = value
         other = _View.of(others)  # of tags and of arcs: a name alone does not say which
         return Tables((_View.of(fulls), other, other), Trie.of(ngrams), np.asarray(ngram_weights))
 

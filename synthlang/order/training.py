@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
-from synthlang.order.items import BOS, CLASS_OF_HEAD, EOS, SHORTEST, Item, NodeClass, can_name, full, padding
+from synthlang.order.items import (
+    BOS,
+    CLASS_OF_HEAD,
+    EOS,
+    MOST_NAMES,
+    SHORTEST,
+    Item,
+    NodeClass,
+    can_name,
+    full,
+    padding,
+    views,
+)
 from synthlang.order.nodes import Nodes, distinct_rows, find_nodes, heads_of, item_count
 from synthlang.order.permutations import all_orders
 from synthlang.sources.base import Source, check_split, require_columns
@@ -97,8 +109,17 @@ def _ngrams(names: list[str]) -> Iterable[tuple[str, ...]]:
                 yield tuple(padded[end + 1 - length : end + 1])
 
 
-def check_enough(bags: Iterable[Bags], node: NodeClass, name: str) -> None:
-    """InputError if there is nothing to learn from."""
-    if not any(len(group.count) for group in bags):
-        heads = ", ".join(upos for upos, c in CLASS_OF_HEAD.items() if c == node)
-        raise InputError(f"{name} has no node with a {heads} head in a projective sentence to learn an order from")
+def heads_in(node: NodeClass) -> str:
+    """The tags of the heads of a class, for people."""
+    return ", ".join(upos for upos, c in CLASS_OF_HEAD.items() if c == node)
+
+
+def check_names(bags: Iterable[Bags], node: NodeClass, name: str) -> None:
+    """InputError if the items have more names than a model can have."""
+    items = {group.names[item] for group in bags for item in np.unique(group.types).tolist()}
+    names = {view for item in items if can_name(item) for view in views(item)}
+    if len(names) > MOST_NAMES:
+        raise InputError(
+            f"{name}: the items of nodes with a {heads_in(node)} head have {len(names)} different names; "
+            f"a model can have {MOST_NAMES}"
+        )
