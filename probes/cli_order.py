@@ -108,9 +108,9 @@ def show(
     An order lists the items (the head and its dependents) by their index in the text; the items with
     their three views stand on standard error.
     """
-    from synthlang.order.command import order_show
+    from synthlang.order.show import show as distribution_of
 
-    result = order_show(
+    result = distribution_of(
         str(model),
         conllu,
         sentence,

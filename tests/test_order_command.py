@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from synthlang.errors import InputError
-from synthlang.order.command import order_compare, order_evaluate, order_fit, order_import, order_show
+from synthlang.order.command import order_compare, order_evaluate, order_fit, order_import
 from synthlang.order.model import load_model, read_model
+from synthlang.order.show import show
 from synthlang.sources import open_source
 from tests.order_cases import random_corpus, random_model
 from tests.order_reference import mixed, probabilities
@@ -46,7 +47,7 @@ ITEMS.append(("PUNCT", "punct", False))
 
 def test_show(files):
     path, model, other = files
-    shown = order_show(model, path, "1", 2)  # a sent_id is looked for before a number
+    shown = show(model, path, "1", 2)  # a sent_id is looked for before a number
     json.dumps(shown)
     assert (shown["node"], shown["class"]) == (2, "V")
     assert [item["word"] for item in shown["items"]] == [1, 2, 3, 5, 6]
@@ -58,10 +59,10 @@ def test_show(files):
     assert shown["items"][3]["full"] == "NOUN&obj"
     weights = load_model(model).weights["V"]
     check(shown, probabilities(ITEMS, weights))
-    both = order_show(model, path, "2", 2, substrate=other, substrate_weight=0.25, temperature=2.0)
+    both = show(model, path, "2", 2, substrate=other, substrate_weight=0.25, temperature=2.0)
     check(both, probabilities(ITEMS, mixed(weights, load_model(other).weights["V"], 0.25), 2.0))
     renamed = [("NOUN", "dobj", False) if i == ITEMS[3] else i for i in ITEMS]
-    mapped = order_show(model, path, "2", 2, labels="mapped")
+    mapped = show(model, path, "2", 2, labels="mapped")
     check(mapped, probabilities(renamed, weights))
     assert mapped["items"][3]["arc"] == "dobj"
 
@@ -96,12 +97,12 @@ def check(shown, expected):
 )
 def test_what_cannot_be_shown(files, sentence, node, options, reason):
     with pytest.raises(InputError, match=reason):
-        order_show(files[1], files[0], sentence, node, **options)
+        show(files[1], files[0], sentence, node, **options)
 
 
 def test_a_file_that_is_not_there(files, tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        order_show(files[1], tmp_path / "no.conllu", "1", 1)
+        show(files[1], tmp_path / "no.conllu", "1", 1)
 
 
 def write_treebank(folder, seed=0):

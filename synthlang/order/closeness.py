@@ -70,6 +70,6 @@ def closeness(
     weights = np.asarray([row["count"] for row in rows], dtype=np.float64)
     result: dict[str, Any] = {"relations": len(rows), "pairs": rows}
     for name, gap in zip(("before", "after"), np.abs(np.asarray(gaps).reshape(-1, 2)).T, strict=True):
-        result[name] = round(float(gap.mean()), 4) if rows else float("nan")
-        result[f"{name}_weighted"] = round(float(np.average(gap, weights=weights)), 4) if rows else float("nan")
+        result[name] = round(float(gap.mean()), 4) if rows else None
+        result[f"{name}_weighted"] = round(float(np.average(gap, weights=weights)), 4) if rows else None
     return result

@@ -16,7 +16,6 @@ from synthlang.order.evaluate import evaluate
 from synthlang.order.fit import L2, MOST_ITEMS_TO_FIT, fit
 from synthlang.order.labels import Scheme
 from synthlang.order.model import OrderModel, import_orm, load_model
-from synthlang.order.show import show
 from synthlang.order.training import read_treebank
 from synthlang.progress import Report, silent
 from synthlang.sources import open_source
@@ -104,21 +103,6 @@ def order_import(
     model = import_orm(noun, verb, name, labels, licence=licence, attribution=attribution)
     model.save(out)
     return model
-
-
-def order_show(
-    model: str,
-    conllu: Path,
-    sentence: str,
-    node: int,
-    labels: str = "faithful",
-    substrate: str | None = None,
-    substrate_weight: float = 0.05,
-    temperature: float = 1.0,
-    corpus_labels: Scheme = "ud2",
-) -> dict[str, Any]:
-    """The whole distribution of one node: see ``show``."""
-    return show(model, conllu, sentence, node, labels, substrate, substrate_weight, temperature, corpus_labels)
 
 
 def order_evaluate(
