@@ -11,7 +11,7 @@ import typer
 SourceArgument = Annotated[
     str,
     typer.Argument(
-        help="builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH, hf:NAME[:CONFIG], iob:PATH or "
+        help="builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH[?feats], hf:NAME[:CONFIG], iob:PATH or "
         "slots:PATH."
     ),
 ]

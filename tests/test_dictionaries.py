@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -255,6 +256,20 @@ def test_wrong_commands(tmp_path, arguments: Any, options: Any, message):
     with pytest.raises(InputError, match=message):
         dictionary_command(arguments[0], arguments[1], tmp_path / "d", **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spec_that_is_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("trans").mkdir()  # an output that has the name of a language
+    for spec in ("nofile.txt", "no/file", "./en-fr.0-5000.txt"):
+        with pytest.raises(InputError, match="no such file; name a file in the MUSE format, or a language"):
+            dictionary_command(spec, None, tmp_path / "d")
+    with pytest.raises(InputError, match=r"folder: is a folder; name a file in the MUSE format, or a language"):
+        dictionary_command("folder", None, tmp_path / "d")
+    dictionary_command("trans", SOURCE, tmp_path / "d")
+    with pytest.raises(InputError, match=r"d: is a folder; name a file .*, as d/dictionary.txt, or a language"):
+        dictionary_command("d", None, tmp_path / "e")
 
 
 @pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason=f"needs the test data muse_dict in {DATA}")

@@ -123,6 +123,34 @@ def test_a_changed_folder_is_read_again(tmp_path):
     assert (before, after) == ([{"form": ["One", "."]}], [{"form": ["Two", "."]}])
 
 
+SCHEMES = {
+    "IOB2": ["B-PER", "I-PER", "B-PER", "O", "B-LOC"],
+    "IOB1": ["I-PER", "I-PER", "B-PER", "O", "I-LOC"],
+    "IOBES": ["B-PER", "E-PER", "S-PER", "O", "S-LOC"],
+    "BILOU": ["B-PER", "L-PER", "U-PER", "O", "U-LOC"],
+}
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+@pytest.mark.parametrize("named", [False, True])
+def test_tags_of_any_scheme_become_iob2(tmp_path, scheme, named):
+    tags, words = SCHEMES[scheme], datasets.List(datasets.Value("string"))
+    names = sorted(set(tags))
+    features = {"tokens": words, "ner_tags": datasets.List(datasets.ClassLabel(names=names)) if named else words}
+    values = [names.index(tag) for tag in tags] if named else tags
+    folder = parquet(tmp_path / "d", features, train={"tokens": [["a", "b", "c", "d", "e"]], "ner_tags": [values]})
+    source = open_source(f"hf:{folder}")
+    assert rows(source) == [{"form": ["a", "b", "c", "d", "e"], "ner": SCHEMES["IOB2"]}]
+
+
+@pytest.mark.parametrize("tag", ["b-per", "PER", "B-", "o", "", "X-PER", "B PER"])
+def test_tags_that_are_none_are_refused_with_their_row(tmp_path, tag):
+    columns = {"tokens": [["a"], ["b", "c"]], "ner": [["B-PER"], ["O", tag]]}
+    with pytest.raises(InputError) as info:
+        rows(open_source(f"hf:{jsonl(tmp_path / 'd', train=columns)}"))
+    assert f"row 2 of the split train: 'ner': the tag {tag!r} must be O, or B- or I- and" in str(info.value)
+
+
 @pytest.mark.parametrize(
     ("splits", "message"),
     [

@@ -118,6 +118,18 @@ def test_wrong_utterances(tmp_path, changes, message):
         list(SlotsSource(utterances(tmp_path / "train", **changes)).batches("train"))
 
 
+def test_slots_of_any_scheme(tmp_path):
+    source = SlotsSource(utterances(tmp_path / "train", "a b c\n", "B-x E-x S-x\n"))
+    assert next(source.batches("train"))[0].columns["slot"] == ["B-x", "I-x", "B-x"]
+
+
+def test_a_folder_of_neither_layout_names_both(tmp_path):
+    write(tmp_path / "other.tsv", "x\n")
+    message = "holds neither folders train, valid, test of seq.in, seq.out, label, nor files whose names say .* in .tsv"
+    with pytest.raises(InputError, match=message):
+        SlotsSource(tmp_path)
+
+
 def test_a_part_that_is_missing(tmp_path):
     (utterances(tmp_path / "train") / "label").unlink()
     with pytest.raises(InputError, match=r"train: has no file label; a split is a folder of seq.in, seq.out, label"):

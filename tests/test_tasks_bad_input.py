@@ -62,7 +62,7 @@ def test_the_good_files_are_good(tmp_path, scheme):
         ("", r"x.tsv:1: the header names no column for the premise \(premise or sentence1 or sentence_a\)"),
         ("sentence1\tsentence2\n", "the header names no column for the label"),
         (NLI, "holds no labelled pair"),
-        (NLI + "a\tb\t-\n", "holds no labelled pair"),
+        (NLI + "a\tb\t-\n", r"holds no labelled pair \(pairs left out, no gold label: 1\)"),
         (NLI + "a\tb\tneutral\n\nc\td\n", "x.tsv:4: here are 2 columns, the header names 3"),
         (NLI + "a\tb\tneutral\textra\n", "x.tsv:2: here are 4 columns"),
     ],
@@ -125,6 +125,42 @@ def test_answers_outside_their_context(tmp_path, start):
     assert batch.ids == ("b",)
 
 
+def test_questions_that_are_all_left_out_say_why(tmp_path):
+    qas = [question("a", (5, "old")), question("b", (6, "old"), (7, "old")), question("c", (7, " "), text=" ")]
+    with pytest.raises(InputError) as info:
+        open_task(f"qa:{squad(tmp_path / 'x.json', paragraph(qas=qas))}")
+    assert str(info.value).endswith(
+        "x.json: holds no question that can be used (answers left out, the context has another text at their place: 3;"
+        " questions left out, no answer of theirs can be used: 2; answers left out, no word in them: 1;"
+        " questions left out, without a word: 1)"
+    )
+
+
+def test_a_byte_order_mark_before_json(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD["qa"])
+    [batch] = open_task(f"qa:{path}").batches("train")
+    assert batch.ids == ("a", "b")
+    (tmp_path / "y.json").write_bytes(b"{\n\xff}")
+    with pytest.raises(InputError, match=r"y.json: not UTF-8"):
+        open_task(f"qa:{tmp_path / 'y.json'}")
+    (tmp_path / "z.json").write_text("{\n,}")
+    with pytest.raises(InputError, match=r"z.json:2: not JSON"):
+        open_task(f"qa:{tmp_path / 'z.json'}")
+
+
+def test_ids_that_come_again_are_numbered(tmp_path):
+    qas = [question(name, (4, "old")) for name in ("a", "a", "b", "a#2", "a")]
+    task = open_task(f"qa:{squad(tmp_path / 'x.json', paragraph(qas=qas), paragraph(qas=qas[:1]))}")
+    [batch] = task.batches("train")
+    assert batch.ids == ("a", "a#2", "b", "a#2#2", "a#3", "a#4")
+    assert batch.counts == {"ids numbered, another item has the same": 4}
+    lines = "".join(f"{name}\ta\tb\tneutral\n" for name in "7787")
+    path = write(tmp_path / "x.tsv", "index\tsentence1\tsentence2\tlabel\n" + lines)
+    [batch] = open_task(f"nli:{path}").batches("train")
+    assert batch.ids == ("7", "7#2", "8", "7#3")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -133,7 +169,7 @@ def test_answers_outside_their_context(tmp_path, start):
         ("set\t1:2\tabc", "the slot '1:2' must be start:end:name"),
         ("set\t1:2:x,\tabc", "the slot '' must be start:end:name"),
         ("", "holds no utterance"),
-        ("set\t0:9:x\tabc", "holds no utterance"),
+        ("set\t0:9:x\tabc", r"x.tsv: holds no utterance \(utterances left out, a slot is not inside the text: 1\)"),
     ],
 )
 def test_wrong_utterances(tmp_path, line, message):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from probes.cli import app
 from synthlang.errors import InputError
+from synthlang.export import push_to_hub, verify_manifest
 from synthlang.fingerprint import sha256_file
 from synthlang.language import parse_language
 from synthlang.scripts import SCRIPTS
@@ -156,7 +161,9 @@ def test_the_command(tmp_path, capsys):
     assert "--field premise --out DIR" in card
     again = derive_task_command(spec, str(tmp_path / "d" / "language.yaml"), tmp_path / "e", fields=("premise",))
     assert again["fingerprint"] == manifest["fingerprint"]
-    assert again["sha256"] == manifest["sha256"]
+    assert {k: v for k, v in again["sha256"].items() if k != "README.md"} == {
+        k: v for k, v in manifest["sha256"].items() if k != "README.md"
+    }
     with pytest.raises(InputError, match="exists already"):
         derive_task_command(spec, "inv", tmp_path / "d")
     with pytest.raises(InputError, match="there is no field 'x'"):
@@ -164,6 +171,55 @@ def test_the_command(tmp_path, capsys):
     with pytest.raises(InputError, match="licence"):
         derive_task_command(spec, "inv", tmp_path / "f", licence="no licence")
     assert not (tmp_path / "f").exists()
+
+
+def test_the_manifest_vouches_for_every_file(tmp_path):
+    """The language has a file of its own, and the set can be pushed."""
+    write(tmp_path / "words.txt", "dog\n")
+    language = {"name": "x", "transforms": [{"kind": "transliterate", "types": str(tmp_path / "words.txt")}]}
+    manifest = export_task(open_task(NLI.replace("1100", "30")), parse_language(language), tmp_path / "d")
+    assert verify_manifest(tmp_path / "d") == manifest
+    assert {"README.md", "language.yaml", "language/words.txt"} <= set(manifest["sha256"])
+    sent = []
+
+    class Api:
+        def create_repo(self, name, **options):
+            return f"https://hub/{name}"
+
+        def upload_folder(self, **options):
+            sent.append(options["folder_path"])
+
+    assert push_to_hub(tmp_path / "d", "me/x", api=Api()) == "https://hub/me/x"
+    assert sent == [str(tmp_path / "d")]
+    (tmp_path / "d" / "README.md").write_text("changed")
+    with pytest.raises(InputError, match=r"README.md: differs from the manifest"):
+        verify_manifest(tmp_path / "d")
+
+
+@pytest.mark.parametrize("licence", [None, "CC-BY-4.0"])
+def test_the_command_of_the_card_makes_the_same_bytes(tmp_path, licence):
+    spec = NLI.replace("1100", "30")
+    derive_task_command(spec, "trans", tmp_path / "d", fields=("premise",), counts_source=spec[4:], licence=licence)
+    [command] = re.findall(r"^synthlang derive .*$", (tmp_path / "d" / "README.md").read_text(), re.MULTILINE)
+    words = shlex.split(command.replace("language.yaml", str(tmp_path / "d" / "language.yaml")))
+    words[words.index("DIR")] = str(tmp_path / "e")
+    result = CliRunner().invoke(app, words[1:])
+    assert result.exit_code == 0, result.output
+    files = [{p.name: p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()} for n in "de"]
+    assert files[0] == files[1]
+
+
+def test_leftovers_of_a_killed_run_and_folders_of_a_wrong_one(tmp_path, monkeypatch):
+    spec = NLI.replace("1100", "30")
+    others = [tmp_path / ".tmp-d-dev-0123abcd", tmp_path / ".tmp-d2-0123abcd"]
+    for folder in (tmp_path / ".tmp-d-0123abcd", *others):
+        (folder / "data").mkdir(parents=True)
+    derive_task_command(spec, "inv", tmp_path / "d")
+    assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "d"])
+    bad = write(tmp_path / "in" / "x.tsv", "premise\thypothesis\tlabel\n" + "a\tb\tneutral\n" * 5 + "a\tb\n")
+    with pytest.raises(InputError, match=r"x.tsv:7: here are 2 columns"):
+        derive_task_command(f"nli:{bad}", "inv", tmp_path / "p" / "q" / "r")
+    assert not (tmp_path / "p").exists()
 
 
 def test_answers_against_a_search_by_words(tmp_path):

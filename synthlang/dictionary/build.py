@@ -18,6 +18,7 @@ from synthlang.muse import is_one_word, read_muse
 from synthlang.rewrite import INSERTED
 from synthlang.sources.base import Source
 from synthlang.sources.counts import word_counts
+from synthlang.sources.reasons import listed
 
 WordCounts = Counter[str]
 
@@ -90,7 +91,7 @@ def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> d
     at all is an InputError: the texts and the dictionary do not belong together.
     """
     if not len(candidates.words):
-        reasons = "; ".join(f"{reason}: {n}" for reason, n in candidates.left_out.items()) or "the text has no word"
+        reasons = listed(candidates.left_out) or "the text has no word"
         raise InputError(f"there is no pair to draw from ({reasons}); are the languages and their order right?")
     drawn = candidates.words.draw(spec, candidates.source)
     texts = (("source", candidates.source), ("target", candidates.target))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from synthlang.config import parse
 from synthlang.dictionary.build import Candidates, derived_words, natural_words, write_drawn
 from synthlang.dictionary.spec import DictionarySpec
+from synthlang.dictionary.words import FILE
 from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language
 from synthlang.progress import Display
@@ -34,7 +36,7 @@ def dictionary_command(
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():
         raise InputError("exists already; name a new folder", out)
-    is_muse = Path(spec).is_file() and not spec.endswith((".yaml", ".yml"))
+    is_muse = _is_muse(spec)
     with Display() as display:
         candidates = (
             _natural(spec, source, target_source) if is_muse else _derived(spec, source, target_source, display)
@@ -46,6 +48,25 @@ def dictionary_command(
             display.message(f"{reason}: {count}")
         display.message(f"written: {out} ({manifest['pairs']} pairs)")
     return manifest
+
+
+def _is_muse(spec: str) -> bool:
+    """Whether ``spec`` is a MUSE file; InputError if it looks like one but is none. Else it should be a language."""
+    path = Path(spec)
+    if spec.endswith((".yaml", ".yml")):
+        return False
+    if path.is_file():
+        return True
+    try:
+        parse_language(spec)
+    except InputError as error:
+        if path.is_dir():
+            inside = f", as {path / FILE}" if (path / FILE).is_file() else ""
+            raise InputError(f"is a folder; name a file in the MUSE format{inside}, or a language", path) from error
+        if "@" not in spec and re.search(r"/|\.[A-Za-z]\w*$", spec):
+            raise InputError("no such file; name a file in the MUSE format, or a language", path) from error
+        raise
+    return False
 
 
 def _natural(muse: str, source: str | None, target: str | None) -> Candidates:

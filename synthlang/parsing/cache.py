@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from synthlang.errors import InputError
 from synthlang.files import atomic_file, user_path
 from synthlang.fingerprint import canonical_json, fingerprint
 
@@ -33,6 +34,9 @@ class ParseCache:
     """Chunks under ``root/ENGINE/XX/KEY.json.gz``; any number of processes may read and write."""
 
     def __init__(self, root: Path) -> None:
+        nearest = next((place for place in (root, *root.parents) if place.exists()), root)
+        if nearest.exists() and not nearest.is_dir():
+            raise InputError("the parse cache must be a folder, this is a file; name another with --cache", nearest)
         self.root = root
 
     def path(self, engine: str, mode: str, sentences: Sequence[Any]) -> Path:
@@ -49,6 +53,8 @@ class ParseCache:
             return None
         except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError):
             return None  # damaged: it is parsed anew and written over
+        except OSError as error:
+            raise InputError(f"the parse cache cannot be read: {error.strerror or error}", path) from error
         whole = isinstance(data, dict) and data.get("key") == path.name.partition(".")[0]
         return list(data["parses"]) if whole else None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from synthlang.errors import InputError
+from synthlang.parsing.asked import asked_folder, remove_asked
 from synthlang.parsing.cache import ParseCache
 from synthlang.parsing.engine import Engine, Parsed, problem_of
 from synthlang.workers import WorkerDiedError, ordered_map
@@ -44,6 +45,7 @@ def parse_chunks(
     No process starts before the first chunk that is not in the cache. One that dies is an
     InputError; what was parsed before stays in the cache.
     """
+    remove_asked(cache.root / engine.fingerprint)
     rest = iter(chunks)
     for sentences in rest:
         path = cache.path(engine.fingerprint, mode, sentences)
@@ -53,19 +55,20 @@ def parse_chunks(
         elif workers == 1:
             yield _parse(engine, mode, list(sentences), path), False
         else:
-            yield from _in_processes(engine, mode, chain([sentences], rest), cache, workers)
+            with asked_folder(cache.root / engine.fingerprint) as asked:
+                yield from _in_processes(engine, mode, chain([sentences], rest), cache, workers, asked)
 
 
 def _in_processes(
-    engine: Engine, mode: Mode, chunks: Iterable[Sequence[Any]], cache: ParseCache, workers: int
+    engine: Engine, mode: Mode, chunks: Iterable[Sequence[Any]], cache: ParseCache, workers: int, folder: Path
 ) -> Iterator[Result]:
-    """The same by several processes. Sentences and parses go through files: a pipe holds little."""
+    """The same by several processes. Sentences (in ``folder``) and parses go through files: a pipe holds little."""
     waiting: deque[Item] = deque()
 
     def items() -> Iterator[Item]:
         for sentences in chunks:
             path = cache.path(engine.fingerprint, mode, sentences)
-            asked = None if cache.read(path) is not None else path.with_name(f"{path.name}.asked")
+            asked = None if cache.read(path) is not None else folder / path.name
             if asked is not None:
                 cache.write(asked, sentences)
             waiting.append(Item(path, asked))
@@ -83,10 +86,6 @@ def _in_processes(
             "a parsing process died (most likely of too little memory); run the same command again with fewer"
             " workers: what is parsed is kept"
         ) from error
-    finally:
-        for item in waiting:
-            if item.asked is not None:
-                item.asked.unlink(missing_ok=True)
 
 
 def _work(engine: Engine, mode: Mode, threads: int, item: Item) -> None:

@@ -1,25 +1,27 @@
 """A parsed source as CoNLL-U files, which ``conllu:FOLDER`` reads.
 
-train.conllu dev.conllu test.conllu    ten columns; ``# sent_id`` and ``# text``; names in MISC (``NER=B-PER``)
+train.conllu dev.conllu test.conllu    ten columns; ``# sent_id`` and ``# text``; features if the source has them;
+                                       tags in MISC (``NER=B-PER|Slot=O``)
 manifest.json                          parents by fingerprint, counts, what was left out, checksums
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from glob import escape
 from pathlib import Path
 from typing import Any
 
+from synthlang.claim import claimed_folder
 from synthlang.corpus import FORM, Sentence
 from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, atomic_folder, write_json
+from synthlang.files import write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing.engine import TREE_COLUMNS
 from synthlang.parsing.source import ParsedSource
+from synthlang.sources.conllu import FEATS
+from synthlang.sources.misc import KEYS, write_misc
 
-FORMAT = 1
+FORMAT = 2  # 2: features and slots, too
 
 
 def parsed_fingerprint(source: ParsedSource) -> str:
@@ -34,10 +36,8 @@ def write_parsed(
 
     ``progress(split, sentences)`` is called after each batch is written.
     """
-    for leftover in folder.parent.glob(f"{TEMPORARY}{escape(folder.name)}-*"):  # of a run that was killed
-        shutil.rmtree(leftover)
     counts: dict[str, int] = {}
-    with atomic_folder(folder) as temporary:
+    with claimed_folder(folder) as temporary:
         for split in source.splits:
             counts[split] = _write_split(source, split, temporary / f"{split}.conllu", progress)
         manifest = {
@@ -72,9 +72,11 @@ def _write_split(source: ParsedSource, split: str, path: Path, progress: Callabl
 def conllu(sentence: Sentence, split: str) -> str:
     """A sentence in CoNLL-U, with the blank line after it."""
     lines = [f"# sent_id = {split}-{sentence.id}", f"# text = {sentence.text}"]
-    ner = sentence.columns.get("ner")
-    rows = zip(*(sentence.columns[name] for name in (FORM, *TREE_COLUMNS)), strict=True)
-    for number, (form, upos, head, deprel) in enumerate(rows, start=1):
-        misc = "_" if ner is None else f"NER={ner[number - 1]}"
-        lines.append(f"{number}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t{misc}")
+    columns = sentence.columns
+    tags = {name: columns[name] for name in KEYS if name in columns}
+    feats = columns.get(FEATS) or ["_"] * len(columns[FORM])
+    rows = zip(feats, *(columns[name] for name in (FORM, *TREE_COLUMNS)), strict=True)
+    for number, (features, form, upos, head, deprel) in enumerate(rows, start=1):
+        misc = write_misc({name: values[number - 1] for name, values in tags.items()})
+        lines.append(f"{number}\t{form}\t_\t{upos}\t_\t{features}\t{head}\t{deprel}\t_\t{misc}")
     return "\n".join([*lines, "", ""])

@@ -5,6 +5,8 @@ nodes (``8.1``) and comments are skipped; none of them renumbers words. White sp
 (French ``10 000``) becomes U+00A0, because a space separates words everywhere downstream.
 A file by itself is the split its name says (``x-dev.conllu``), else ``train``.
 ``PATH?feats`` has one more column, ``feats``: the morphological features as they stand (``Case=Nom|Number=Plur``).
+Columns ``ner`` and ``slot`` are there if every word of the first sentence of each file has ``NER=`` or ``Slot=`` with a
+tag in its last column, as parsed sources are written; a later word without one is ``O``.
 Format: https://universaldependencies.org/format.html
 """
 
@@ -22,7 +24,9 @@ from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.misc import columns_in, read_misc
 from synthlang.sources.size import Sizes, blocks_in
+from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
@@ -41,11 +45,12 @@ class Block(NamedTuple):
     head: list[int]
     deprel: list[str]
     feats: list[str]
+    misc: list[str]
 
     @staticmethod
     def empty() -> Block:
         """A sentence without words."""
-        return Block([], [], [], [], [], [])
+        return Block([], [], [], [], [], [], [])
 
 
 class ConlluSource:
@@ -54,22 +59,26 @@ class ConlluSource:
     columns: tuple[str, ...] = (FORM, "upos", "head", "deprel")
 
     def __init__(self, path: str | Path) -> None:
+        plain = self.columns
         if str(path).endswith(f"?{FEATS}"):
             path = str(path).removesuffix(f"?{FEATS}")
-            self.columns = (*self.columns, FEATS)
+            plain = (*plain, FEATS)
         self.path = user_path(path)
         if is_file(self.path):
             self.files = {split_of(self.path.name, ENDING) or "train": self.path}
         else:
             self.files = find_splits(self.path, ENDING)
-        for file in self.files.values():
-            next(read_blocks(file))  # an empty file ends here, not in the middle of the work
+        # an empty file ends here, not in the middle of the work
+        found = [columns_in(next(read_blocks(file)).misc) for file in self.files.values()]
+        self._plain, self._tags = plain, tuple(name for name in found[0] if all(name in names for names in found))
+        self.columns = (*plain, *self._tags)
         self._sizes = Sizes()
 
     @cached_property
     def fingerprint(self) -> str:
         """Of the bytes of each split, the version of this reader and what it reads besides the usual columns."""
-        more = {"feats": True} if FEATS in self.columns else {}
+        more: dict[str, Any] = {"feats": True} if FEATS in self.columns else {}
+        more |= {"tags": list(self._tags)} if self._tags else {}
         return fingerprint("conllu", reader=READER, splits=digest_splits(self.files), **more)
 
     @property
@@ -81,8 +90,23 @@ class ConlluSource:
         """The sentences of a split in order."""
         check_split(self, split, f"conllu:{self.path}")
         blocks = read_blocks(self.files[split])
-        batches = annotated_batches({name: getattr(block, name) for name in self.columns} for block in blocks)
+        if not self._tags:
+            batches = annotated_batches({name: getattr(block, name) for name in self._plain} for block in blocks)
+        else:
+            batches = map(legal_tags, annotated_batches(self._tagged(block, self.files[split]) for block in blocks))
         return self._sizes.watch(split, batches)
+
+    def _tagged(self, block: Block, path: Path) -> dict[str, list[Any]]:
+        """The columns of a sentence with the tags in its last column."""
+        sentence = {name: getattr(block, name) for name in self._plain}
+        for name in self._tags:
+            values = [read_misc(word, name) or "O" for word in block.misc]
+            tags = [iob_tag(value) for value in values]
+            if None in tags:
+                at = tags.index(None)
+                raise InputError(f"the {name} tag {values[at][:40]!r} must be O, B-… or I-…", path, block.lines[at])
+            sentence[name] = tags
+        return sentence
 
     def size(self, split: str) -> int | None:
         """Sentences of a split, guessed from the blank lines of its file until it was read."""
@@ -124,7 +148,7 @@ def _add_line(block: Block, line: str, path: Path, number: int) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
         raise InputError(f"a word has 10 columns with a tab between each two, here are {len(fields)}", path, number)
-    name, form, _, upos, _, feats, head, deprel, _, _ = fields
+    name, form, _, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
         return
     expected = len(block.lines) + 1
@@ -144,6 +168,7 @@ def _add_line(block: Block, line: str, path: Path, number: int) -> None:
     block.head.append(int(head))
     block.deprel.append(deprel)
     block.feats.append(feats)
+    block.misc.append(misc)
 
 
 def _is_number(text: str) -> bool:

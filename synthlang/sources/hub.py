@@ -3,7 +3,8 @@
 Words come from a column of lists of strings (``words``, ``tokens`` or ``form``), else from a
 column of strings (``text`` or ``sentence``) by the rules for plain text. Beside lists of words
 these become columns where they are lists of strings or of class labels: ``upos`` (or
-``pos_tags``), ``deprel``, ``ner`` (or ``ner_tags``), and ``head`` as a list of numbers.
+``pos_tags``), ``deprel``, ``ner`` (or ``ner_tags``), and ``head`` as a list of numbers. Tags of
+entities may be of any usual scheme and become IOB2.
 Nothing of the data set is ever executed: ``datasets`` from version 4 on has no loading scripts.
 """
 
@@ -22,10 +23,11 @@ from synthlang.sources.base import check_split
 from synthlang.sources.conllu import annotated_batches, one_word, tree_problem
 from synthlang.sources.hub_columns import plan_columns
 from synthlang.sources.hub_files import check_json_lines
+from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import SPLITS, batches_of
 from synthlang.sources.words import RULES, split_sentences, split_words
 
-READER = 1  # part of the fingerprint: count up when the same rows give other sentences
+READER = 2  # part of the fingerprint: count up when the same rows give other sentences
 ROWS = 1000  # read at a time
 
 
@@ -68,7 +70,8 @@ class HubSource:
         check_split(self, split, self.name)
         if self._plan.is_text:
             return batches_of(row[FORM] for row in self._rows(split))
-        return annotated_batches(self._rows(split))
+        batches = annotated_batches(self._rows(split))
+        return map(legal_tags, batches) if "ner" in self._plan.labels else batches
 
     def _tables(self, split: str) -> Iterator[dict[str, list[Any]]]:
         """ROWS rows at a time as {column of the data set: values}."""
@@ -96,7 +99,12 @@ class HubSource:
             if values is None or len(values) != len(words):
                 count = 0 if values is None else len(values)
                 raise InputError(f"{where}: {len(words)} words but {count} values in {column!r}")
-            sentence[ours] = _heads(values, where) if ours == "head" else _labels(values, names, f"{where}: {column!r}")
+            if ours == "head":
+                sentence[ours] = _heads(values, where)
+                continue
+            sentence[ours] = _labels(values, names, f"{where}: {column!r}")
+            if ours == "ner":
+                sentence[ours] = _tags(sentence[ours], f"{where}: {column!r}")
         return sentence
 
 
@@ -115,6 +123,14 @@ def _labels(values: list[Any], names: tuple[str, ...] | None, where: str) -> lis
     if any(value is None or (names is not None and not 0 <= value < len(names)) for value in values):
         raise InputError(f"{where} has a word without a label")
     return values if names is None else [names[value] for value in values]
+
+
+def _tags(values: list[str], where: str) -> list[str]:
+    tags = [iob_tag(value) for value in values]
+    if None in tags:
+        wrong = values[tags.index(None)]
+        raise InputError(f"{where}: the tag {wrong[:40]!r} must be O, or B- or I- and a kind of entity")
+    return [tag for tag in tags if tag]
 
 
 def _load(name: str) -> Any:

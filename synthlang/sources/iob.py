@@ -19,17 +19,15 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.rewrite import Rewrite
 from synthlang.sources.base import check_split
 from synthlang.sources.conllu import annotated_batches, one_word
 from synthlang.sources.named_splits import named_splits
+from synthlang.sources.tags import TAG, iob_tag, legal_tags
 from synthlang.sources.text import SPLITS, digest_splits, find_splits, is_file, split_of
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
 ENDINGS = (".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv")
 PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
-TAG = re.compile(r"O|[BIESLU]-\S+")
-SCHEME = {"S": "B", "U": "B", "E": "I", "L": "I"}  # IOBES and BILOU
 Sentence = dict[str, list[str]]
 
 
@@ -62,11 +60,6 @@ class IobSource:
         """The sentences of a split in order, the tags as legal IOB2."""
         check_split(self, split, f"iob:{self.path}")
         return map(legal_tags, annotated_batches(read_sentences(self.files[split])))
-
-
-def legal_tags(corpus: Corpus) -> Corpus:
-    """The corpus with legal IOB2 tags: a mention starts with B."""
-    return Rewrite.identity(corpus).apply(corpus)
 
 
 def read_sentences(path: Path) -> Iterator[Sentence]:
@@ -115,9 +108,10 @@ def _fields(line: str) -> list[str]:
 def _word(fields: list[str], prefix: str, path: Path, number: int) -> tuple[str, str]:
     if len(fields) < 2:
         raise InputError("a line holds a word and its tag with a tab or a space between them", path, number)
-    form, tag = fields[0].removeprefix(prefix), fields[-1].strip()
+    form, last = fields[0].removeprefix(prefix), fields[-1].strip()
     if not form.strip():
         raise InputError("the word is empty", path, number)
-    if not TAG.fullmatch(tag):
-        raise InputError(f"the tag {tag[:40]!r} must be O, or B- or I- and a kind of entity", path, number)
-    return one_word(form), SCHEME.get(tag[0], tag[0]) + tag[1:]
+    tag = iob_tag(last)
+    if tag is None:
+        raise InputError(f"the tag {last[:40]!r} must be O, or B- or I- and a kind of entity", path, number)
+    return one_word(form), tag

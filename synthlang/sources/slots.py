@@ -8,7 +8,6 @@ A folder that holds seq.in itself is one split: the one its name says, else ``tr
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -22,15 +21,15 @@ from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.conllu import one_word
-from synthlang.sources.iob import legal_tags
 from synthlang.sources.mtod import ENDINGS, read_mtod
 from synthlang.sources.named_splits import named_splits
+from synthlang.sources.reasons import because
+from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import SPLITS, digest_splits, find_splits, is_file, split_of
 from synthlang.sources.words import RULES
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
-TAG = re.compile(r"O|[BI]-\S+")
 WORDLESS = "utterances left out, without a word"
 
 
@@ -54,11 +53,11 @@ class SlotsSource:
         elif (self.path / PARTS[0]).is_file():
             self.files = {SPLITS.get(self.path.name.lower(), "train"): self.path}
         else:
-            folders = {split: path for split, path in named_splits(self.path).items() if path.is_dir()}
-            self.files = folders or find_splits(self.path, ENDINGS)
+            self.files = _splits_of(self.path)
         for split in self.files:
-            if next(self.utterances(split, Counter()), None) is None:
-                raise InputError("holds no utterance", self.files[split])
+            counts: Counter[str] = Counter()
+            if next(self.utterances(split, counts), None) is None:
+                raise InputError(f"holds no utterance{because(counts)}", self.files[split])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -106,6 +105,18 @@ class SlotsSource:
             first += len(rows)
 
 
+def _splits_of(folder: Path) -> dict[str, Path]:
+    """The folder or the file of each split."""
+    folders = {split: path for split, path in named_splits(folder).items() if path.is_dir()}
+    if not folders and not any(split_of(path.name, ENDINGS) for path in folder.iterdir() if path.is_file()):
+        raise InputError(
+            f"holds neither folders train, valid, test of {', '.join(PARTS)}, nor files whose names say train, dev or"
+            f" test and end in {' or '.join(ENDINGS)}",
+            folder,
+        )
+    return folders or find_splits(folder, ENDINGS)
+
+
 def read_folder(folder: Path) -> Iterator[Utterance]:
     """Read seq.in, seq.out and label side by side; InputError with the line where they do not agree."""
     for part in PARTS:
@@ -115,13 +126,14 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
         if None in lines:
             ended = PARTS[lines.index(None)]
             raise InputError(f"{ended} ends before the other files of its folder do", folder)
-        (number, text), (_, tags), (_, label) = lines
-        words, found, intent = text.split(), tags.split(), label.strip()
+        (number, text), (_, marks), (_, label) = lines
+        words, found, intent = text.split(), marks.split(), label.strip()
         if len(words) != len(found):
             raise InputError(f"{len(found)} tags for {len(words)} words", folder / "seq.out", number)
         if words and not intent:
             raise InputError("the intent is empty", folder / "label", number)
-        for tag in found:
-            if not TAG.fullmatch(tag):
-                raise InputError(f"the tag {tag[:40]!r} must be O, B-slot or I-slot", folder / "seq.out", number)
-        yield Utterance([one_word(word) for word in words], found, intent)
+        tags = [iob_tag(tag) for tag in found]
+        if None in tags:
+            wrong = found[tags.index(None)]
+            raise InputError(f"the tag {wrong[:40]!r} must be O, B-slot or I-slot", folder / "seq.out", number)
+        yield Utterance([one_word(word) for word in words], [tag for tag in tags if tag], intent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.sources import open_source

@@ -14,6 +14,7 @@ from synthlang.sources.base import BATCH_SENTENCES
 from synthlang.tasks.batch import Answers, TaskBatch
 
 Sentences = Sequence[Mapping[str, Sequence[Any]]]
+RENAMED = "ids numbered, another item has the same"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,22 @@ def batches_of_groups(
             first, size, waiting = first + size, 0, []
     if waiting or counts:
         yield _batch(waiting, first, labels, _taken(counts), answered)
+
+
+def unique_ids(groups: Iterable[Group], counts: Counter[str]) -> Iterator[Group]:
+    """The groups with each id once: what comes later with the same one is ``ID#2``, ``ID#3`` …, and counted."""
+    times: dict[str, int] = {}
+    for group in groups:
+        items = []
+        for item in group.items:
+            name = item.id
+            while name in times:
+                times[item.id] += 1
+                name = f"{item.id}#{times[item.id]}"
+            times[name] = 1
+            counts[RENAMED] += name != item.id
+            items.append(item if name == item.id else replace(item, id=name))
+        yield replace(group, items=tuple(items))
 
 
 def _taken(counts: Counter[str]) -> dict[str, int]:

@@ -48,7 +48,7 @@ def derive_task_command(
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source))
         progress = display.counter("derive", partial(size_of, task))
-        command = _rebuild(spec, parser, fields, counts_source)
+        command = _rebuild(spec, parser, fields, counts_source, licence)
         manifest = export_task(task, spoken, out, fields=fields, licence=licence, command=command, progress=progress)
         for config, splits in manifest["items"].items():
             display.message(f"{config}: " + ", ".join(f"{split} {n} items" for split, n in splits.items()))
@@ -68,10 +68,13 @@ def _parsed(task: TaskSet, parser: str, cache: Path | None, workers: int, displa
     return ParsedTask(task, lambda source: ParsedSource(source, engine, cache, workers=workers, report=report))
 
 
-def _rebuild(spec: str, parser: str | None, fields: tuple[str, ...] | None, counts_source: str | None) -> str:
+def _rebuild(
+    spec: str, parser: str | None, fields: tuple[str, ...] | None, counts_source: str | None, licence: str | None
+) -> str:
     """The command that makes the data set again from the language in its folder."""
     words = ["synthlang", "derive", spec, "--language", "language.yaml"]
     words += ["--parser", parser] if parser else []
     words += ["--counts", counts_source] if counts_source else []
+    words += ["--licence", licence] if licence else []
     words += [word for name in fields or () for word in ("--field", name)]
     return shlex.join([*words, "--out", "DIR"])

@@ -3,7 +3,7 @@
 data/<config>/<split>.parquet   see tables.py; configs parent, derived (the default), mixed
 language.yaml                   the spec, so that the command in the card makes the folder again
 README.md                       the data set card
-manifest.json                   parents by fingerprint, items, what was dropped by reason, checksums
+manifest.json                   parents by fingerprint, items, what was dropped by reason, checksums of every file
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synthlang.claim import claimed_folder
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, check_licence
-from synthlang.files import atomic_folder, write_json
+from synthlang.files import write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language
 from synthlang.language_files import portable, write_spec
+from synthlang.sources.reasons import listed
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.card import task_card
 from synthlang.tasks.derive import derive_task
 from synthlang.tasks.tables import task_table
 
-FORMAT = 1
+FORMAT = 2  # 2: the manifest vouches for every file
 SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
 Progress = Callable[[str, int], None]
 
@@ -64,15 +66,14 @@ def export_task(
     configs: dict[str, tuple[int, ...] | None] = {"parent": (), "derived": None}
     if fields is not None:
         configs["mixed"] = task.field_rows(fields)
-    with atomic_folder(folder) as temporary:
+    with claimed_folder(folder) as temporary:
         report = _Report(tuple(configs))
         for split in task.splits:
             _write_split(task, split, language, configs, temporary, report, progress)
         for config in configs:
             if not any(report.items[config].values()):
                 raise InputError(f"{task.name}: no item is left in the config {config!r}: {report.reasons(config)}")
-        files = sorted((temporary / "data").rglob("*.parquet"))
-        manifest = {
+        manifest: dict[str, Any] = {
             "fingerprint": export_fingerprint(task, language, fields),
             "format": FORMAT,
             "task": task.name,
@@ -82,11 +83,12 @@ def export_task(
             "items": report.items,
             "read": report.read,
             "changes": report.changes,
-            "sha256": {p.relative_to(temporary).as_posix(): sha256_file(p) for p in files},
         }
-        write_json(temporary / "manifest.json", manifest)
         write_spec(language, temporary)
         (temporary / "README.md").write_text(task_card(task, manifest, licence, command), encoding="utf-8")
+        files = sorted(path for path in temporary.rglob("*") if path.is_file())
+        manifest["sha256"] = {p.relative_to(temporary).as_posix(): sha256_file(p) for p in files}
+        write_json(temporary / "manifest.json", manifest)
     return manifest
 
 
@@ -101,7 +103,7 @@ class _Report:
     def reasons(self, config: str) -> str:
         """All that happened in a config, in words."""
         total = sum((Counter(counts) for counts in self.changes.get(config, {}).values()), Counter[str]())
-        return "; ".join(f"{reason}: {count}" for reason, count in total.items()) or "none was read"
+        return listed(total) or "none was read"
 
 
 def _write_split(

@@ -3,7 +3,7 @@
 Columns are known by their names in the field's releases: ``premise`` or ``sentence1`` or
 ``sentence_A``, and so on. A text is split into words and sentences by the rules for plain text;
 quotes mean nothing. A pair without a gold label (``-``) or without a word in a text is left
-out and counted. Labels are in lower case.
+out and counted. Labels are in lower case. An id that comes again gets a number.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
+from synthlang.sources.reasons import because
 from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
 from synthlang.sources.words import RULES, split_sentences, split_words
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
-from synthlang.tasks.build import Group, Item, batches_of_groups
+from synthlang.tasks.build import Group, Item, batches_of_groups, unique_ids
 
-READER = 1  # part of the fingerprint: count up when the same bytes give other pairs
+READER = 2  # part of the fingerprint: count up when the same bytes give other pairs
 ENDINGS = (".tsv", ".txt")
 NAMES = {
     "premise": ("premise", "sentence1", "sentence_a"),
@@ -64,8 +65,9 @@ class PairTask(TaskSet):
         else:
             self.files = find_splits(self.path, ENDINGS)
         for file in self.files.values():
-            if next(read_pairs(file, language, Counter()), None) is None:
-                raise InputError("holds no labelled pair", file)
+            counts: Counter[str] = Counter()
+            if next(read_pairs(file, language, counts), None) is None:
+                raise InputError(f"holds no labelled pair{because(counts)}", file)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -92,7 +94,7 @@ class PairTask(TaskSet):
         """The pairs of a split in order."""
         check_split(self.as_source(), split, self.name)
         counts: Counter[str] = Counter()
-        return batches_of_groups(self._groups(split, counts), self.labels, counts)
+        return batches_of_groups(unique_ids(self._groups(split, counts), counts), self.labels, counts)
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
         for pair in read_pairs(self.files[split], self.language, counts):

@@ -4,7 +4,7 @@ Contexts and questions are split into words and sentences by the rules for plain
 answer is the words that its characters touch: one that begins or ends inside a word is
 widened to it, and counted. An answer that is not at its place, or without a word, is left out
 and counted, and so is a question that loses all its answers. A question that has none
-(``is_impossible``) stays: it cannot be answered.
+(``is_impossible``) stays: it cannot be answered. An id that comes again gets a number.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.characters import Words
+from synthlang.sources.reasons import because
 from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
 from synthlang.sources.words import RULES
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
-from synthlang.tasks.build import Group, Item, batches_of_groups
+from synthlang.tasks.build import Group, Item, batches_of_groups, unique_ids
 from synthlang.tasks.json_input import items_of, read_json_input, value_of
 
-READER = 1  # part of the fingerprint: count up when the same bytes give other items
+READER = 2  # part of the fingerprint: count up when the same bytes give other items
 ENDINGS = (".json",)
 FIELDS = ("question", "context")
 CONTEXT = FIELDS.index("context")
@@ -54,8 +55,9 @@ class SquadTask(TaskSet):
         else:
             self.files = find_splits(self.path, ENDINGS)
         for file in self.files.values():
-            if next(read_groups(file, Counter()), None) is None:
-                raise InputError("holds no question", file)
+            counts: Counter[str] = Counter()
+            if next(read_groups(file, counts), None) is None:
+                raise InputError(f"holds no question that can be used{because(counts)}", file)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -76,7 +78,7 @@ class SquadTask(TaskSet):
         """The questions of a split in order, those of a paragraph together."""
         check_split(self.as_source(), split, self.name)
         counts: Counter[str] = Counter()
-        return batches_of_groups(read_groups(self.files[split], counts), (), counts, CONTEXT)
+        return batches_of_groups(unique_ids(read_groups(self.files[split], counts), counts), (), counts, CONTEXT)
 
 
 def read_groups(path: Path, counts: Counter[str]) -> Iterator[Group]:
