@@ -11,8 +11,8 @@ import typer
 SourceArgument = Annotated[
     str,
     typer.Argument(
-        help="builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH[?feats], hf:NAME[:CONFIG], iob:PATH or "
-        "slots:PATH."
+        help="builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH[?feats], hf:NAME[:CONFIG], "
+        "iob:PATH or slots:PATH."
     ),
 ]
 OutFile = Annotated[Path, typer.Option(help="The file to write.")]

@@ -20,7 +20,7 @@ from synthlang.parsing.command import parse_command
 from synthlang.parsing.engine import Parsed, one_root, problem_of
 from synthlang.parsing.write import write_parsed
 from synthlang.sources import open_source
-from synthlang.sources.base import BATCH_SENTENCES
+from synthlang.sources.base import BATCH_SENTENCES, Source
 from synthlang.sources.text import TextSource
 from tests.parsing_models import SOURCE
 
@@ -76,7 +76,7 @@ def calls(engine: Chain) -> int:
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def whole(source: ParsedSource, split: str = "train") -> Corpus:
+def whole(source: Source, split: str = "train") -> Corpus:
     return concatenate(list(source.batches(split)))
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
 
-FORMS = "builtin:mini-english[?types=800&sentences=5000], text:PATH, conllu:PATH[?feats], iob:PATH, slots:PATH or hf:NAME[:CONFIG]"
+FORMS = (
+    "builtin:mini-english[?types=800&sentences=5000], text:PATH, conllu:PATH[?feats], iob:PATH, slots:PATH or "
+    "hf:NAME[:CONFIG]"
+)
 BUILTIN_OPTIONS = ("types", "sentences", "dev", "test", "seed")
 
 
