@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -126,16 +127,22 @@ class Language(StrictModel):
 
         Transforms see one more column, ``parent``: the word of the parent that each word was.
         """
-        result = Rewrite.identity(corpus)
         current = replace(corpus, columns={**corpus.columns, "parent": corpus.form})
+        result = step = None
+        for make in self._steps():
+            current = current if step is None else step.apply(current)
+            step = make(current)
+            result = step if result is None else result.then(step)
+        return self._without_torn(Rewrite.identity(corpus) if result is None else result, corpus)
+
+    def _steps(self) -> Iterator[Callable[[Corpus], Rewrite]]:
+        """The transforms with their keys; before the first one of tokens the step from words to tokens."""
         are_words = True
         for transform, key in zip(self.transforms, self.keys, strict=True):
             if are_words and _unit(transform) == "token":
-                step, are_words = self._tokens().split(current), False
-                result, current = result.then(step), step.apply(current)
-            step = transform.rewrite(current, key)
-            result, current = result.then(step), step.apply(current)
-        return self._without_torn(result, corpus)
+                are_words = False
+                yield self._tokens().split
+            yield partial(transform.rewrite, key=key)
 
     def _without_torn(self, result: Rewrite, corpus: Corpus) -> Rewrite:
         counts = dict(result.counts)

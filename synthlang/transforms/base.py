@@ -139,7 +139,8 @@ def segment_of_word(corpus: Corpus, split_at_marks: bool) -> NDArray[np.int64]:
     starts[corpus.offsets[:-1][corpus.lengths > 0]] = True
     if split_at_marks:
         names = corpus.form.names or ()
-        mark = np.asarray([name in _MARKS for name in names] or [False])[corpus.form.codes]
+        is_mark = np.fromiter(map(_MARKS.__contains__, names), bool, len(names))
+        mark = is_mark[corpus.form.codes] if len(names) else starts
         starts |= mark
         starts[1:] |= mark[:-1]
     return np.cumsum(starts) - 1

@@ -116,6 +116,8 @@ class Transliterate(Transform):
 
     def _words(self, corpus: Corpus, script: Script, key: int) -> Column:
         """The forms with those of the chosen types in the script."""
+        if self.strength >= 1.0 and self._listed is None:
+            return corpus.form.map_names(_encode_all(script, corpus.form.names or ()))
         form, parent = corpus.form, parent_words(corpus)
         names, parents = form.names or (), parent.names or ()
         if names is not parents or not np.array_equal(form.codes, parent.codes):
