@@ -131,9 +131,16 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read JSON; a missing, truncated or badly encoded file is an InputError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        raw = path.read_bytes()
     except FileNotFoundError as error:
         raise InputError("no such file", path) from error
+    return json_of(raw, path)
+
+
+def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
+    """The JSON value that the bytes of ``path`` spell, else InputError."""
+    try:
+        return json.loads(raw.decode(codec))
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8", path) from error
     except json.JSONDecodeError as error:

@@ -22,7 +22,7 @@ from synthlang.language_files import beside
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
-from synthlang.sources.base import Source
+from synthlang.sources.base import Source, require_columns
 from synthlang.sources.counts import word_counts
 from synthlang.transforms import SHORT_NAMES, AnyTransform, Transliterate
 
@@ -193,17 +193,11 @@ def _unit(transform: AnyTransform) -> str:
 
 
 PARENT = Language(name="parent")
-PARSED = ". A parser gives trees: synthlang parse SOURCE --out DIR, then conllu:DIR; or derive with --parser spacy:NAME"
-HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": ". A treebank's are read with conllu:PATH?feats"}
 
 
 def check_source(language: Language, source: Source, name: str) -> None:
-    """Raise InputError if the source ``name`` lacks a column that a transform reads, with the way to get it."""
-    missing = [column for column in language.requires if column not in source.columns]
-    if missing:
-        way = HINTS.get(missing[0], "")
-        has = ", ".join(source.columns)
-        raise InputError(f"the language {language.name} needs the column {missing[0]!r}; {name} has {has}{way}")
+    """Raise InputError if the source ``name`` lacks a column that a transform reads."""
+    require_columns(source, language.requires, name, f"the language {language.name}")
 
 
 def bind_language(language: Language, source: Source, vocabulary: Vocabulary | None = None) -> Language:

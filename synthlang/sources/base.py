@@ -9,6 +9,9 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 
 BATCH_SENTENCES = 2000  # a constant: batch borders are part of "same spec, same bytes"
+# how a source comes by a column that it lacks
+PARSED = ". A parser gives trees: synthlang parse SOURCE --out DIR, then conllu:DIR; or derive with --parser spacy:NAME"
+HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": ". A treebank's are read with conllu:PATH?feats"}
 
 
 class Source(Protocol):
@@ -59,4 +62,5 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
     """Raise InputError if a column needed for ``purpose`` is missing."""
     missing = [n for n in names if n not in source.columns]
     if missing:
-        raise InputError(f"{purpose} needs the column {missing[0]!r}; {name} has {', '.join(source.columns)}")
+        has = ", ".join(source.columns)
+        raise InputError(f"{purpose} needs the column {missing[0]!r}; {name} has {has}{HINTS.get(missing[0], '')}")

@@ -27,7 +27,7 @@ from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.misc import columns_in, read_misc
 from synthlang.sources.size import Sizes, blocks_in
 from synthlang.sources.tags import iob_tag, legal_tags
-from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
+from synthlang.sources.text import digest_splits, files_by_split
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
 ENDING = (".conllu",)
@@ -64,10 +64,7 @@ class ConlluSource:
             path = str(path).removesuffix(f"?{FEATS}")
             plain = (*plain, FEATS)
         self.path = user_path(path)
-        if is_file(self.path):
-            self.files = {split_of(self.path.name, ENDING) or "train": self.path}
-        else:
-            self.files = find_splits(self.path, ENDING)
+        self.files = files_by_split(self.path, ENDING)
         # an empty file ends here, not in the middle of the work
         found = [columns_in(next(read_blocks(file)).misc) for file in self.files.values()]
         self._plain, self._tags = plain, tuple(name for name in found[0] if all(name in names for names in found))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-
+from synthlang.overlap import count_words
 from synthlang.sources.base import Source
 
 
@@ -13,8 +12,5 @@ def word_counts(source: Source, split: str | None = None) -> Counter[str]:
     """Occurrences of each form in a split: the training split, or the first one where there is none."""
     counts: Counter[str] = Counter()
     for batch in source.batches(split or ("train" if "train" in source.splits else source.splits[0])):
-        names = batch.form.names or ()
-        for name, count in zip(names, np.bincount(batch.form.codes, minlength=len(names)).tolist(), strict=True):
-            if count:
-                counts[name] += count
+        count_words(counts, batch)
     return counts

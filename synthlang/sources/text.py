@@ -91,6 +91,11 @@ def is_file(path: Path) -> bool:
     return not path.is_dir()
 
 
+def files_by_split(path: Path, endings: tuple[str, ...]) -> dict[str, Path]:
+    """The file of each split: a file by itself is the split its name says, else ``train``; or those of a folder."""
+    return {split_of(path.name, endings) or "train": path} if is_file(path) else find_splits(path, endings)
+
+
 def find_splits(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
     """The file of each split in ``folder``, in the order train, dev, test.
 

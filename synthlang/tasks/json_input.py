@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from synthlang.errors import InputError
+from synthlang.files import json_of
 from synthlang.sources.text import open_bytes
 
 V = TypeVar("V", str, int, bool)
@@ -18,14 +18,7 @@ def read_json_input(path: Path) -> Mapping[str, Any]:
     """The JSON object that a file holds; a byte order mark may stand before it, as before any text that is read."""
     with open_bytes(path) as handle:
         raw = handle.read()
-    try:
-        data = json.loads(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", path) from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise InputError(f"not JSON that can be read: {error}", path) from error
+    data = json_of(raw, path, "utf-8-sig")
     if not isinstance(data, dict):
         raise InputError("must hold a JSON object {…} at the top", path)
     return data

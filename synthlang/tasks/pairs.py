@@ -20,7 +20,7 @@ from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.reasons import because
-from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
+from synthlang.sources.text import digest_splits, files_by_split
 from synthlang.sources.words import RULES, split_sentences, split_words
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
@@ -60,10 +60,7 @@ class PairTask(TaskSet):
     def __init__(self, path: str | Path, language: str | None = None) -> None:
         self.path, self.language = user_path(path), language
         self.name = f"nli:{path}"
-        if is_file(self.path):
-            self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}
-        else:
-            self.files = find_splits(self.path, ENDINGS)
+        self.files = files_by_split(self.path, ENDINGS)
         for file in self.files.values():
             counts: Counter[str] = Counter()
             if next(read_pairs(file, language, counts), None) is None:

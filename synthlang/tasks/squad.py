@@ -22,7 +22,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.characters import Words
 from synthlang.sources.reasons import because
-from synthlang.sources.text import digest_splits, find_splits, is_file, split_of
+from synthlang.sources.text import digest_splits, files_by_split
 from synthlang.sources.words import RULES
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
@@ -50,10 +50,7 @@ class SquadTask(TaskSet):
     def __init__(self, path: str | Path) -> None:
         self.path = user_path(path)
         self.name = f"qa:{path}"
-        if is_file(self.path):
-            self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}
-        else:
-            self.files = find_splits(self.path, ENDINGS)
+        self.files = files_by_split(self.path, ENDINGS)
         for file in self.files.values():
             counts: Counter[str] = Counter()
             if next(read_groups(file, counts), None) is None:

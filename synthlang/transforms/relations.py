@@ -9,18 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.corpus import Column
+from synthlang.order.labels import V1_TO_V2
 
-VERSION_1 = {
-    "dobj": "obj",
-    "nsubjpass": "nsubj:pass",
-    "csubjpass": "csubj:pass",
-    "auxpass": "aux:pass",
-    "mwe": "fixed",
-    "name": "flat",
-    "foreign": "flat",
-    "remnant": "orphan",
-}
-RELATIONS = frozenset(VERSION_1) | {"neg"}
+# a negation keeps its label here: it has a layer of its own
+VERSION_1 = {v1: v2 for v1, v2 in V1_TO_V2.items() if v1 != "neg"} | {"foreign": "flat"}
+RELATIONS = frozenset(V1_TO_V2)
 _VERSION_2 = (
     "acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse dislocated expl fixed "
     "flat goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis punct reparandum root vocative xcomp"
