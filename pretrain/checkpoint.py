@@ -3,7 +3,7 @@
     checkpoints/step-N/   model.safetensors  optimizer.safetensors  state.json  manifest.json
 
 Batches, masks and dropout are functions of (seed, step, rank), so weights, optimizer, step
-and the running means of the log are the whole state.
+and the losses since the last line of the log are the whole state.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from pretrain.config import CheckpointConfig
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
 from synthlang.fingerprint import sha256_file
+from synthlang.progress import Say, unheard
 
-FORMAT = 1
+FORMAT = 2
+BEST = "best"
 
 
 def save_checkpoint(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], keep: int
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], policy: CheckpointConfig
 ) -> None:
-    """Write the checkpoint of ``state["step"]`` into ``folder`` and drop all but the last ``keep``."""
+    """Write the checkpoint of ``state["step"]`` into ``folder`` and drop those that the policy does not keep.
+
+    ``state["best"]``, if it is there, is the step of the best checkpoint, which stays.
+    """
     path = folder / f"step-{state['step']}"
     with atomic_folder(path, replace=True) as temporary:
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.named_parameters()}
@@ -41,8 +47,14 @@ def save_checkpoint(
         write_json(temporary / "state.json", state)
         sums = {p.name: sha256_file(p) for p in sorted(temporary.iterdir())}
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
-    for old in steps_in(folder)[:-keep]:
-        shutil.rmtree(folder / f"step-{old}")
+    for step in _dropped(steps_in(folder), policy, state.get(BEST)):
+        shutil.rmtree(folder / f"step-{step}")
+
+
+def _dropped(steps: list[int], policy: CheckpointConfig, best: int | None) -> list[int]:
+    """The steps whose checkpoints go: neither among the last, nor archived, nor the best."""
+    archived = {step for step in steps if policy.archive is not None and step % policy.archive == 0}
+    return [step for step in steps[: -policy.keep] if step not in archived and step != best]
 
 
 @contextmanager
@@ -63,10 +75,11 @@ def steps_in(folder: Path) -> list[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def latest_checkpoint(folder: Path) -> Path | None:
+def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
     """The newest checkpoint whose checksums hold; None if there is none.
 
-    Raises InputError if there are checkpoints and all are damaged.
+    ``say`` is told of each damaged one that is passed over. Raises InputError if there are
+    checkpoints and all are damaged.
     """
     if folder.exists():
         remove_leftovers(folder)
@@ -75,9 +88,22 @@ def latest_checkpoint(folder: Path) -> Path | None:
         path = folder / f"step-{step}"
         if is_sound(path):
             return path
+        say(f"checkpoint {path} is damaged (a file is missing or differs from its checksum); taking the one before")
     if steps:
         raise InputError("every checkpoint is damaged; delete the folder to start again", folder)
     return None
+
+
+def selected_checkpoint(folder: Path) -> Path | None:
+    """The checkpoint that stands for a finished run: the best one where the run chose by perplexity, else the last."""
+    path = latest_checkpoint(folder)
+    best = None if path is None else read_json(path / "state.json").get(BEST)
+    if best is None:
+        return path
+    chosen = folder / f"step-{best}"
+    if not is_sound(chosen):
+        raise InputError("the best checkpoint of the run is damaged or gone", chosen)
+    return chosen
 
 
 def is_sound(path: Path) -> bool:
@@ -89,22 +115,32 @@ def is_sound(path: Path) -> bool:
     return all((path / name).is_file() and sha256_file(path / name) == value for name, value in sums.items())
 
 
-def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
-    """Put a checkpoint's weights (and optimizer state) in place; returns its state."""
+def load_checkpoint(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None, run: str | None = None
+) -> dict[str, Any]:
+    """Put a checkpoint's weights (and optimizer state) in place; returns its state.
+
+    Raises InputError if it is of another run than the one of fingerprint ``run``.
+    """
+    state: dict[str, Any] = read_json(path / "state.json")
+    if run is not None and state.get("run") != run:
+        raise InputError(f"is a checkpoint of another config (run {state.get('run')}, this one is {run})", path)
     load_weights(path / "model.safetensors", model)
     if optimizer is not None:
         _unflatten(load_file(path / "optimizer.safetensors"), optimizer)
-    state: dict[str, Any] = read_json(path / "state.json")
     return state
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
-    """Copy weights into a model; the names must be the same on both sides."""
+    """Copy weights into a model; names and shapes must be the same on both sides."""
     weights = load_file(path)
     parameters = dict(model.named_parameters())
     if weights.keys() != parameters.keys():
         names = sorted(weights.keys() ^ parameters.keys())
         raise InputError(f"does not fit the model: {', '.join(names[:3])}", path)
+    for name, parameter in parameters.items():
+        if weights[name].shape != parameter.shape:
+            raise InputError(f"does not fit the model: {name} is {list(weights[name].shape)}", path)
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(weights[name])

@@ -1,33 +1,39 @@
-"""Exports: for each language a plain RobertaForMaskedLM with its tokenizer, loadable without us."""
+"""Exports: for each language a plain masked language model with its tokenizer, loadable without us."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import AutoModelForMaskedLM, RobertaForMaskedLM
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import AutoModelForMaskedLM
 from transformers.utils import logging
 
 from pretrain.checkpoint import disk_errors
 from pretrain.config import PretrainConfig
-from pretrain.prepare import Artifacts
+from pretrain.encoder import MaskedLM
+from pretrain.prepare import Artifacts, Member
+from pretrain.weights import to_hf
 from synthlang.files import atomic_folder
-from synthlang.language import Language
 
 
-def export_model(model: RobertaForMaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
-    """Write ``run/export/<language>`` for both languages; ``name`` is the run's fingerprint."""
+def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
+    """Write ``run/export/<language>`` for each language; ``name`` is the run's fingerprint."""
     logging.disable_progress_bar()  # the run shows its own
-    for language in artifacts.languages:
-        with atomic_folder(run / "export" / language.name, replace=True) as folder:
+    for number, member in enumerate(artifacts.members):
+        settings, weights = to_hf(model, number)
+        with atomic_folder(run / "export" / member.name, replace=True) as folder:
+            settings.save_pretrained(folder)
             with disk_errors():
-                model.save_pretrained(folder)
-            artifacts.vocabulary.save(folder, language.script)
-            (folder / "README.md").write_text(_card(language, config, name), encoding="utf-8")
-            _verify(folder, model)
+                save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+            member.tokenizer.save(folder)
+            (folder / "README.md").write_text(_card(member, config, name), encoding="utf-8")
+            _verify(folder, weights)
 
 
-def _verify(folder: Path, model: RobertaForMaskedLM) -> None:
+def _verify(folder: Path, weights: dict[str, Tensor]) -> None:
     """Load the export as a stranger would; every key must be there and no other."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
@@ -35,23 +41,27 @@ def _verify(folder: Path, model: RobertaForMaskedLM) -> None:
     logging.set_verbosity(verbosity)
     problems = {kind: keys for kind, keys in info.items() if keys}
     assert not problems, f"the export does not load cleanly: {problems}"
-    mine, theirs = model.state_dict(), loaded.state_dict()
-    assert mine.keys() == theirs.keys(), "the export has other parameters"
-    assert all(torch.equal(mine[k].cpu(), theirs[k]) for k in mine), "the export has other weights"
+    theirs: dict[str, Any] = loaded.state_dict()
+    assert all(torch.equal(tensor, theirs[key]) for key, tensor in weights.items()), "the export has other weights"
 
 
-def _card(language: Language, config: PretrainConfig, name: str) -> str:
+def _card(member: Member, config: PretrainConfig, name: str) -> str:
+    others = ", ".join(f"`{m.name}` from `{m.source}`" for m in config.members)
+    shared = "Every language has these weights; only the tokenizer differs."
+    if config.sharing.separates or config.objective.uses_language_ids:
+        shared = f"These are the weights as **{member.name}** uses them; parts of other languages are left out."
+    terms = ", ".join(f"{term} × {weight:g}" for term, weight in config.objective.terms.items())
     return f"""---
 library_name: transformers
 pipeline_tag: fill-mask
 ---
 
-# {language.name}
+# {member.name}
 
-RoBERTa pretrained by synthlang on `{config.source}` and its derived language `{config.language.name}` with the
-objective `{config.objective.kind}` for {config.steps} steps of {config.batch.rows} × {config.batch.length} tokens
-(seed {config.seed}). The weights are the same for both languages; the tokenizer in this folder is that of
-**{language.name}**. It expects words with one space between each two, punctuation standing apart.
+A masked language model pretrained by synthlang on {others} with the objective `{config.objective.kind}` ({terms}) for
+{config.steps} steps of {config.batch.rows} × {config.batch.length} tokens (seed {config.seed}). {shared}
+The tokenizer in this folder is that of **{member.name}**. It expects words with one space between each two, punctuation
+standing apart.
 
 Run fingerprint: `{name}`.
 """

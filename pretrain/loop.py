@@ -2,170 +2,195 @@
 
 from __future__ import annotations
 
-import math
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
-from torch import Tensor, nn
-from transformers import RobertaForMaskedLM
+from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from pretrain.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import PretrainConfig
 from pretrain.data import Batch, train_batches
+from pretrain.losses import LossWindow, NotFinite
 from pretrain.metrics import MetricsLog
-from pretrain.model import build_model
-from pretrain.objectives import Objective, TensorBatch, build_objective
-from pretrain.optim import build_optimizer, learning_rate
+from pretrain.model import new_model
+from pretrain.objectives import build_objective
+from pretrain.prefetch import Prefetch
 from pretrain.prepare import Artifacts
 from pretrain.processes import process_state
+from pretrain.step import Step
+from pretrain.stopping import Flag, Stopped
+from pretrain.trackers import end_trackers, start_trackers
 from pretrain.validation import Validation
 from synthlang.errors import InputError
-from synthlang.progress import Report, silent
-from synthlang.rng import key_of
+from synthlang.progress import Report, Say, silent, unheard
 
-
-class LossModule(nn.Module):
-    """The model and its objective as one module, so that DDP sees every forward pass."""
-
-    def __init__(self, model: RobertaForMaskedLM, objective: Objective) -> None:
-        super().__init__()
-        self.model = model
-        self.objective = objective
-
-    def forward(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """The sum of each loss."""
-        return {name: total for name, (total, _) in self.objective.losses(self.model, batch).items()}
+STOP_EVERY = 10  # steps between two looks of several processes at whether one was asked to end
 
 
 class Trainer:
     """One run: its state, its steps, its checkpoints."""
 
-    def __init__(self, config: PretrainConfig, artifacts: Artifacts, run: Path, report: Report = silent) -> None:
-        self.config, self.run, self.report = config, run, report
-        state = process_state()  # before Accelerator, which would not join processes on CPUs
-        self.accelerator = Accelerator(cpu=state.device.type == "cpu")
-        self.parts = self.accelerator.num_processes * config.batch.accumulation
-        if config.batch.rows % self.parts:
-            wanted = f"a multiple of processes × batch.accumulation = {self.parts}"
-            raise InputError(f"batch.rows {config.batch.rows} must be {wanted}")
+    def __init__(
+        self,
+        config: PretrainConfig,
+        artifacts: Artifacts,
+        run: Path,
+        name: str = "",
+        report: Report = silent,
+        say: Say = unheard,
+        stop: Flag | None = None,
+    ) -> None:
+        self.config, self.run, self.name, self.report, self.say = config, run, name, report, say
+        self.stop = stop or Flag()
+        self.accelerator = _accelerator(config, run)
+        self.parts = parts_of(config, self.accelerator.num_processes)
         device = self.accelerator.device
-        self.model = build_model(config.model, artifacts.ids, config.batch.length, config.seed).to(device)
-        self.objective = build_objective(config.objective, artifacts, device)
-        self.optimizer = build_optimizer(config.optimizer, self.model)
-        self.module = self.accelerator.prepare_model(LossModule(self.model, self.objective))
-        self.batches = train_batches(config, artifacts)
+        self.model = new_model(config, artifacts).to(device)
+        self.step_ = Step(config, self.model, build_objective(config, artifacts, device), self.accelerator)
+        self.batches = train_batches(config, artifacts, report)
         self.validation = Validation(config, artifacts)
         self.log = MetricsLog(run / "metrics.jsonl", self.accelerator.is_main_process)
+        self.window = LossWindow(self.step_.sum_over_ranks)
         self.step = 0
-        self.window: dict[str, float] = {}  # sums of the losses since the last line of the log
+        self.best: tuple[int, float] | None = None  # step and perplexity, where the best checkpoint is chosen
 
     def train(self) -> None:
         """Train to the last step, from the newest sound checkpoint if there is one."""
+        for source in self.batches.sources:
+            if source.padded:  # whole sentences, of which some do not fit
+                counted = ", ".join(f"{reason} {count:,}" for reason, count in source.counts.items())
+                self.say(f"{source.name}: {source.rows:,} rows, {counted}")
         self._resume()
-        config, started, first = self.config, time.monotonic(), self.step
-        self.module.train()
-        while self.step < config.steps:
-            losses = self._train_step()
-            self.step += 1
-            for name, value in {**losses, "steps": 1.0}.items():
-                self.window[name] = self.window.get(name, 0.0) + value
-            is_last = self.step == config.steps
-            if self.step % config.log_every == 0 or self.validation.due(self.step) or is_last:
-                speed = (self.step - first) / (time.monotonic() - started)
-                self._write_log(speed * config.batch.rows * config.batch.length)
-            if self.step % config.checkpoint_every == 0 or is_last:
-                self._save()
+        start_trackers(self.accelerator, self.config, self.run)
+        started, first = time.monotonic(), self.step
+        self.step_.module.train()
+        with Prefetch(self._batches, self.config.steps) as batches:
+            while self.step < self.config.steps:
+                self.window.add(self.step_(self.step, batches.get(self.step)))
+                self.step += 1
+                if self._is_due(self.config.log_every) or self.validation.due(self.step):
+                    self._write_log((self.step - first) / (time.monotonic() - started))
+                if self._is_due(self.config.checkpoints.every):
+                    self._save()
+                self._stop_if_asked()
+        end_trackers(self.accelerator)
+
+    def _is_due(self, every: int) -> bool:
+        return self.step % every == 0 or self.step == self.config.steps
+
+    def _batches(self, step: int) -> list[Batch]:
+        """The micro-batches of this rank."""
+        micros = self.config.batch.accumulation
+        first = self.accelerator.process_index * micros
+        return [self.batches.batch(step, first + i, self.parts) for i in range(micros)]
 
     def _resume(self) -> None:
-        path = latest_checkpoint(self.run / "checkpoints")
+        path = latest_checkpoint(self.run / "checkpoints", self.say)
         if path is not None:
-            state = load_checkpoint(path, self.model, self.optimizer)
-            self.step, self.window = state["step"], state["window"]
+            state = load_checkpoint(path, self.model, self.step_.optimizer, self.name)
+            self.step = state["step"]
+            self.window.restore(state["window"])
+            if "best" in state:
+                self.best = (state["best"], state["best_perplexity"])
+            self.say(f"going on from step {self.step}")
         self.log.cut(self.step)
 
     def _save(self) -> None:
+        self._read_window()
         if self.accelerator.is_main_process:
-            state = {"step": self.step, "window": self.window}
-            save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, state, self.config.keep_checkpoints)
+            state: dict[str, Any] = {"run": self.name, "step": self.step, "window": self.window.state()}
+            if self.best is not None:
+                state |= {"best": self.best[0], "best_perplexity": self.best[1]}
+            folder = self.run / "checkpoints"
+            save_checkpoint(folder, self.model, self.step_.optimizer, state, self.config.checkpoints)
         self.accelerator.wait_for_everyone()
 
-    def _train_step(self) -> dict[str, float]:
-        """One optimizer step; the mean of each loss over the whole batch."""
-        config, accelerator, micros = self.config, self.accelerator, self.config.batch.accumulation
-        rank = accelerator.process_index
-        torch.manual_seed(key_of("dropout", config.seed, self.step, rank) >> 1)
-        rate = (config.optimizer.learning_rate, config.optimizer.warmup_steps, config.steps)
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(*rate, self.step)
-        batches = [self.batches.batch(self.step, rank * micros + i, self.parts) for i in range(micros)]
-        counts = self._global_counts(batches)
-        sums: dict[str, Tensor] = {}
-        for i, batch in enumerate(batches):
-            for name, loss in self._backward(batch, counts, is_last=i == micros - 1).items():
-                sums[name] = sums[name] + loss if name in sums else loss
-        if config.optimizer.clip is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), config.optimizer.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        return self._means(sums, counts)
+    def _stop_if_asked(self) -> None:
+        """Save and end the run if a process was asked to; all processes decide the same."""
+        asked = self.stop.is_set
+        if self.accelerator.num_processes > 1:
+            if self.step % STOP_EVERY:
+                return
+            asked = bool(self.step_.sum_over_ranks(torch.tensor([float(asked)])).item())
+        if asked and self.step < self.config.steps:
+            self._save()
+            raise Stopped(self.step)
 
-    def _backward(self, batch: Batch, counts: dict[str, float], is_last: bool) -> dict[str, Tensor]:
-        """Gradients of one micro-batch; ranks exchange them at the last one only."""
-        accelerator, bf16 = self.accelerator, self.config.precision == "bfloat16"
-        with nullcontext() if is_last else accelerator.no_sync(self.module):
-            with torch.autocast(accelerator.device.type, torch.bfloat16, enabled=bf16):
-                losses: dict[str, Tensor] = self.module(TensorBatch.of(batch, accelerator.device))
-            # DDP averages gradients over ranks, and the counts are those of all ranks
-            weights = {n: self.objective.weights[n] * accelerator.num_processes / counts[n] for n in losses}
-            accelerator.backward(torch.stack([weights[n] * loss for n, loss in losses.items()]).sum())
-        return {name: loss.detach() for name, loss in losses.items()}
-
-    def _global_counts(self, batches: list[Batch]) -> dict[str, float]:
-        """The number of terms of each loss over all micro-batches and ranks."""
-        mine = [self.objective.counts(batch) for batch in batches]
-        totals = torch.tensor([float(sum(c[n] for c in mine)) for n in mine[0]], dtype=torch.float64)
-        totals = self._reduce(totals)
-        return dict(zip(mine[0], totals.clamp(min=1).tolist(), strict=True))
-
-    def _means(self, sums: dict[str, Tensor], counts: dict[str, float]) -> dict[str, float]:
-        totals = self._reduce(torch.stack([s.float() for s in sums.values()]))
-        means = {n: t / counts[n] for n, t in zip(sums, totals.tolist(), strict=True)}
-        if not all(map(math.isfinite, means.values())):
+    def _read_window(self) -> None:
+        try:
+            self.window.read(self.step)
+        except NotFinite as problem:
             last = latest_checkpoint(self.run / "checkpoints")
+            losses = ", ".join(f"{name} {value}" for name, value in problem.losses.items())
+            rows = self.config.batch.rows
             raise InputError(
-                f"the loss is not finite at step {self.step + 1} ({means}); lower optimizer.learning_rate; "
+                f"the loss is not finite at step {problem.step + 1} ({losses}; its batch: samples "
+                f"{problem.step * rows} to {(problem.step + 1) * rows - 1}); lower optimizer.learning_rate; "
                 f"last good checkpoint: {last.name if last else 'none'}",
                 self.run,
-            )
-        return means
+            ) from problem
 
-    def _reduce(self, values: Tensor) -> Tensor:
-        """The sum over ranks."""
-        if self.accelerator.num_processes == 1:
-            return values
-        moved: Tensor = self.accelerator.reduce(values.to(self.accelerator.device, torch.float32), "sum")
-        return moved.cpu()
-
-    def _write_log(self, tokens_per_second: float) -> None:
-        steps = self.window.pop("steps")
-        losses = {name: total / steps for name, total in self.window.items()}
-        self.window = {}
+    def _write_log(self, steps_per_second: float) -> None:
+        self._read_window()
+        config = self.config
+        losses = self.window.means()
+        tokens = config.batch.rows * config.batch.length
         row: dict[str, Any] = {
             "step": self.step,
-            "loss": sum(self.objective.weights[n] * v for n, v in losses.items()),
             **losses,
-            "lr": self.optimizer.param_groups[0]["lr"],
-            "tokens_per_second": round(tokens_per_second, 1),
-            "tokens_seen": self.step * self.config.batch.rows * self.config.batch.length,
+            "lr": self.step_.learning_rate(self.step - 1),
+            "tokens_per_second": round(steps_per_second * tokens, 1),
+            "tokens_seen": self.step * tokens,
         }
         if self.validation.due(self.step):
-            row |= self.validation.perplexities(self.model)
+            row |= self.validation.measure(self.model)
+            self._note_best(row)
         self.log.write(row)
-        note = f"loss {row['loss']:.3f}, {tokens_per_second / 1000:.1f}k tokens/s"
+        self.accelerator.log({k: v for k, v in row.items() if k != "step"}, step=self.step)
         if self.accelerator.is_main_process:
-            name = f"pretrain {self.config.objective.kind} {self.config.language.name}"
-            self.report(name, self.step, self.config.steps, note)
+            note = f"loss {row['loss']:.3f}, {row['tokens_per_second'] / 1000:.1f}k tokens/s"
+            self.report(f"pretrain {config.label}", self.step, config.steps, note)
+
+    def _note_best(self, row: dict[str, Any]) -> None:
+        """Remember the step whose checkpoint is the best so far."""
+        if self.config.checkpoints.select == "best" and self._is_due(self.config.checkpoints.every):
+            perplexity = row[self.validation.deciding]
+            if self.best is None or perplexity < self.best[1]:
+                self.best = (self.step, perplexity)
+
+
+def _accelerator(config: PretrainConfig, run: Path) -> Accelerator:
+    state = process_state()  # before Accelerator, which would not join processes on CPUs
+    # a micro-batch may hold no row of a language, and then its own parameters have no gradient
+    unused = DistributedDataParallelKwargs(find_unused_parameters=config.sharing.separates)
+    return Accelerator(
+        cpu=state.device.type == "cpu",
+        log_with=list(config.trackers) or None,
+        project_dir=str(run),
+        kwargs_handlers=[unused],
+    )
+
+
+def parts_of(config: PretrainConfig, processes: int) -> int:
+    """Into how many micro-batches a step is cut; InputError if the launch does not fit the config."""
+    if config.processes is not None and processes != config.processes:
+        raise InputError(
+            f"processes is {config.processes}, the launch has {processes}; start with accelerate launch "
+            f"--num_processes {config.processes}, or set processes: {processes}"
+        )
+    parts = processes * config.batch.accumulation
+    if config.batch.rows % parts:
+        raise InputError(
+            f"batch.rows {config.batch.rows} must be a multiple of processes × batch.accumulation = {parts}"
+        )
+    return parts
+
+
+def effective_batch(config: PretrainConfig, processes: int) -> str:
+    """What one step trains on, in words."""
+    rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
+    each = rows // parts_of(config, processes)
+    split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
+    return f"a step is {rows} rows × {length} = {rows * length:,} tokens: {split}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import nn
 
@@ -19,12 +21,20 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
 
 
-def learning_rate(peak: float, warmup: int, steps: int, step: int) -> float:
-    """The rate of step ``step`` (counted from 0): linear up to ``peak``, then linear to zero.
+def learning_rate(peak: float, warmup: int, steps: int, step: int, schedule: str = "linear") -> float:
+    """The rate of step ``step`` (counted from 0): linear up to ``peak`` in ``warmup`` steps, then the schedule.
+
+    inverse_sqrt is peak · √(warmup / (step + 1)) (Vaswani et al. 2017, equation 3); without a warm-up it
+    starts at the peak.
 
     >>> [learning_rate(1.0, 2, 6, s) for s in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
     if step < warmup:
         return peak * (step + 1) / warmup
-    return peak * (steps - step) / (steps - warmup)
+    if schedule == "constant":
+        return peak
+    if schedule == "inverse_sqrt":
+        return peak * math.sqrt(max(warmup, 1) / max(step + 1, 1))
+    left = (steps - step) / (steps - warmup)
+    return peak * left if schedule == "linear" else peak * (1 + math.cos(math.pi * (1 - left))) / 2

@@ -6,44 +6,67 @@ import os
 from pathlib import Path
 from typing import Any
 
-from transformers import RobertaForMaskedLM
-
-from pretrain.checkpoint import latest_checkpoint, load_weights
 from pretrain.config import PretrainConfig
 from pretrain.export import export_model
-from pretrain.loop import Trainer
-from pretrain.model import build_model
+from pretrain.loop import Trainer, effective_batch, parts_of
+from pretrain.model import trained_model
 from pretrain.prepare import Artifacts, prepare
 from pretrain.processes import process_state
+from pretrain.stopping import Flag
+from pretrain.trackers import check_trackers
 from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, atomic_file, read_json, remove_leftovers, write_json
-from synthlang.progress import Report, silent
+from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
 
 DONE = "done.json"
 
 
-def pretrain(config: PretrainConfig, run: Path, store: Store | None = None, report: Report = silent) -> str:
+def pretrain(
+    config: PretrainConfig,
+    run: Path,
+    store: Store | None = None,
+    report: Report = silent,
+    say: Say = unheard,
+    stop: Flag | None = None,
+) -> str:
     """Run a config in the folder ``run`` (started, continued or already done); returns its fingerprint.
 
     Data artifacts go to ``store`` (default: ``run/data``). A folder that holds another run
-    is refused before anything is written.
+    is refused before anything is written. ``say`` gets single lines for the user; when ``stop`` is set,
+    the run saves and raises Stopped.
     """
     _check_folder(config, run)
+    check_trackers(config.trackers)
+    parts_of(config, process_state().num_processes)
     store = store or Store(run / "data")
     with process_state().main_process_first():  # the others find the artifacts built
         artifacts = prepare(config, store, report)
     name = config.fingerprint(artifacts.parents)
     _claim(run, config, name, store)
     if not (run / DONE).exists():
-        trainer = Trainer(config, artifacts, run, report)
+        say(effective_batch(config, process_state().num_processes))
+        _say_extension(artifacts, say)
+        trainer = Trainer(config, artifacts, run, name, report, say, stop)
         trainer.train()
         if trainer.accelerator.is_main_process:
-            export_model(trainer.model, artifacts, config, run, name)
+            export_model(trained_model(run, config, artifacts), artifacts, config, run, name)
             write_json(run / DONE, {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents})
         trainer.accelerator.wait_for_everyone()
     return name
+
+
+def _say_extension(artifacts: Artifacts, say: Say) -> None:
+    """What new subwords changed in the text of each language."""
+    if artifacts.extension is not None:
+        say(f"{len(artifacts.extension.ids):,} new subwords")
+        for name, effect in artifacts.extension.effects.items():
+            pieces = (
+                f"{effect.pieces_before / effect.words:.2f} → {effect.pieces_after / effect.words:.2f} pieces a word"
+            )
+            unknown = f"{effect.unknown_before:,} → {effect.unknown_after:,} words with an unknown piece"
+            say(f"{name}: {pieces}, {unknown}, {effect.words_changed / effect.words:.1%} of the words cut otherwise")
 
 
 def _check_folder(config: PretrainConfig, run: Path) -> None:
@@ -64,9 +87,10 @@ def _is_ours(path: Path, config: PretrainConfig) -> bool:
     return path.name in ("data", ".locks") or path.name.startswith(TEMPORARY)
 
 
-def _settings(config: PretrainConfig) -> tuple[str, str, str]:
+def _settings(config: PretrainConfig) -> tuple[object, ...]:
     """What makes a run another one, as far as the config alone tells."""
-    return config.source, config.language.fingerprint, config.fingerprint({})
+    members = tuple((m.source, m.language.fingerprint) for m in config.members)
+    return members, config.start, config.vocabulary, config.dictionary, config.parallel, config.fingerprint({})
 
 
 def _record(run: Path) -> dict[str, Any]:
@@ -99,14 +123,9 @@ def open_run(run: Path) -> tuple[PretrainConfig, Artifacts]:
     if not (run / DONE).exists():
         raise InputError("the run is not finished; run synthlang pretrain again to go on", run)
     config = load(PretrainConfig, run / "config.yaml")
-    return config, prepare(config, Store(run / read_json(run / "run.json")["data"]))
+    return config, prepare(config, store_of(run))
 
 
-def load_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> RobertaForMaskedLM:
-    """The trained model of a run."""
-    path = latest_checkpoint(run / "checkpoints")
-    if path is None:
-        raise InputError("has no checkpoint", run)
-    model = build_model(config.model, artifacts.ids, config.batch.length, config.seed)
-    load_weights(path / "model.safetensors", model)
-    return model
+def store_of(run: Path) -> Store:
+    """Where the data artifacts of a run are."""
+    return Store(run / _record(run)["data"])

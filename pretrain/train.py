@@ -33,13 +33,21 @@ def run(config_path: Path, out: Path, overrides: list[str]) -> int:
     from pretrain.config import PretrainConfig
     from pretrain.processes import process_state
     from pretrain.run import pretrain
+    from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
     from synthlang.config import load
-    from synthlang.progress import Display, silent
+    from synthlang.progress import Display, silent, unheard
 
     config = load(PretrainConfig, config_path, overrides)
-    with Display() as display:
-        pretrain(config, out, report=display.report if process_state().is_main_process else silent)
-        if process_state().is_main_process:
+    with Display() as display, on_sigterm() as stop:
+        is_main = process_state().is_main_process
+        report, say = (display.report, display.message) if is_main else (silent, unheard)
+        try:
+            pretrain(config, out, report=report, say=say, stop=stop)
+        except Stopped as stopped:
+            if is_main:
+                display.message(f"stopped at step {stopped} of {config.steps}, saved; run the same command to go on")
+            return EXIT_CODE
+        if is_main:
             display.message(f"run folder: {out}  ·  models: {out / 'export'}")
     return 0
 

@@ -1,4 +1,4 @@
-"""Validation: masked perplexity of each language on its dev split, on the same slots each time."""
+"""Validation: masked perplexity of each language on its dev split, on the same slots each time, and alignment."""
 
 from __future__ import annotations
 
@@ -6,42 +6,68 @@ import math
 
 import numpy as np
 import torch
-from transformers import RobertaForMaskedLM
 
 from pretrain.config import PretrainConfig
-from pretrain.data import Batches, dev_batches
-from pretrain.objectives.base import TensorBatch, masked_cross_entropy
+from pretrain.data import dev_batches
+from pretrain.encoder import MaskedLM
+from pretrain.objectives import TensorBatch
 from pretrain.prepare import Artifacts
+from pretrain.word_pairs import alignment_of, word_pairs
 
 
 class Validation:
-    """Perplexity = exp(mean cross entropy in nats) over fixed rows; nothing without a dev split."""
+    """Perplexity = exp(mean cross entropy in nats) over fixed rows of each language that has a dev split.
+
+    Beside it the alignment of each language with the parent: the percentage of words whose nearest row is their
+    counterpart's, over all words and over those held out of the dictionary; mean of both directions.
+    """
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts) -> None:
         self.config = config
-        self.every = config.validation.every if artifacts.dev else 0
-        self.batches: Batches | None = dev_batches(config, artifacts) if self.every else None
+        self.every = config.validation.every
+        on = bool(self.every)
+        self.has_dictionary = artifacts.dictionary is not None
+        self.names = [member.name for member in artifacts.members]
+        self.batches = {
+            i: dev_batches(config, artifacts, i) for i, m in enumerate(artifacts.members) if on and m.dev is not None
+        }
+        aligned = range(1, len(self.names)) if on and config.validation.alignment else ()
+        found = {i: word_pairs(artifacts, i) for i in aligned}
+        self.pairs = {i: pairs for i, pairs in found.items() if pairs is not None}
+
+    @property
+    def deciding(self) -> str:
+        """The key of the perplexity by which the best checkpoint is chosen."""
+        return f"validation/{self.names[0]}"
 
     def due(self, step: int) -> bool:
         """Whether ``step`` steps are a moment to validate."""
-        return bool(self.every) and (step % self.every == 0 or step == self.config.steps)
+        on = bool(self.batches or self.pairs)
+        return on and (step % self.every == 0 or step == self.config.steps)
 
     @torch.no_grad()
-    def perplexities(self, model: RobertaForMaskedLM) -> dict[str, float]:
-        """``validation/parent`` and ``validation/derived``."""
-        assert self.batches is not None, "ask due() first"
+    def measure(self, model: MaskedLM) -> dict[str, float]:
+        """``validation/<language>`` in perplexity; ``alignment/<language>`` and ``alignment_held_out/…`` in percent."""
+        was_training = model.training
         model.eval()
-        device = next(model.parameters()).device
-        result = {}
-        for which, name in enumerate(("parent", "derived")):
-            rows = min(self.config.validation.rows, self.batches.streams[which].rows)
-            total, count = 0.0, 0
-            # samples of one language are every second one
-            for first in range(0, rows, self.config.batch.rows):
-                numbers = np.arange(first, min(first + self.config.batch.rows, rows)) * 2 + which
-                batch = TensorBatch.of(self.batches.samples(numbers), device)
-                loss, targets = masked_cross_entropy(model, batch)
-                total, count = total + float(loss), count + targets
-            result[f"validation/{name}"] = math.exp(min(total / max(count, 1), 700.0))
-        model.train()
+        result = {f"validation/{self.names[i]}": self._perplexity(model, i) for i in self.batches}
+        for i, pairs in self.pairs.items():
+            scores = alignment_of(model, pairs, i)
+            held_out = scores.held_out if self.has_dictionary else None  # else it is the same as all
+            for key, subset in (("alignment", scores.all), ("alignment_held_out", held_out)):
+                if subset is not None:
+                    result[f"{key}/{self.names[i]}"] = round(subset.cosine.mean, 4)
+        model.train(was_training)
         return result
+
+    def _perplexity(self, model: MaskedLM, member: int) -> float:
+        batches, size = self.batches[member], self.config.batch.rows
+        device = next(model.parameters()).device
+        rows = min(self.config.validation.rows, batches.epoch_rows)
+        size = min(size, rows)
+        total, count = 0.0, 0
+        for first in range(0, rows - size + 1, size):  # batches of one shape
+            batch = batches.samples(np.arange(first, first + size, dtype=np.int64))
+            total += float(model(TensorBatch.of(batch, device)).sum())
+            count += batch.targets
+        return math.exp(min(total / max(count, 1), 700.0))

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from pretrain.adjust.command import HELP as ADJUST_HELP
 from probes import cli_language
 from probes.cli_order import order
 from synthlang.errors import InputError
@@ -39,10 +40,25 @@ def pretrain(
     out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it goes on.")],
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Pretrain a bilingual model; the same as accelerate launch -m pretrain.train CONFIG --out RUN."""
+    """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
     from pretrain.train import run
 
-    run(config, out, overrides)
+    if code := run(config, out, overrides):
+        raise typer.Exit(code)
+
+
+@app.command(help=ADJUST_HELP)
+def adjust(
+    model: Annotated[str, typer.Argument(help="A finished run, a folder or a name of Hugging Face.")],
+    config: Annotated[Path, typer.Argument(help="A YAML file.")],
+    out: Annotated[Path, typer.Option(help="The output folder; an unfinished adjustment in it goes on.")],
+    overrides: Set = [],  # noqa: B006
+) -> None:
+    """Adjust a model; see ADJUST_HELP."""
+    from pretrain.adjust.command import adjust_command
+
+    if code := adjust_command(model, config, out, overrides):
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -50,13 +66,14 @@ def transfer(
     model: RunArgument,
     task: Annotated[str, typer.Option(help="The task: pos.")] = "pos",
     seeds: Annotated[int, typer.Option(min=1, help="Fine-tune with seeds 0 … N − 1.")] = 3,
+    language: Annotated[str | None, typer.Option(help="The language (default: the first derived one).")] = None,
     out: Annotated[Path | None, typer.Option(help="JSON file to write (default: transfer.json in the run).")] = None,
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Fine-tune on the parent and on the derived language; report SUP, ZS and Δ = SUP − ZS."""
     from probes.commands import transfer_run
 
-    transfer_run(model, task, seeds, out, overrides)
+    transfer_run(model, task, seeds, language, out, overrides)
 
 
 @app.command()

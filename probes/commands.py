@@ -8,13 +8,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pretrain.run import load_model, open_run
+from pretrain.model import trained_model
+from pretrain.run import open_run, store_of
 from probes.statistics import mean_interval
 from probes.study.config import load_study
 from probes.study.report import ReportPaths, terminal_table, write_report
 from probes.study.runner import StudyRun
 from probes.transfer.config import TransferConfig
-from probes.transfer.run import check_task, transfer, transfer_fingerprint
+from probes.transfer.run import check_task, target_member, transfer, transfer_fingerprint
 from probes.words import probe_alignment, probe_fingerprint
 from synthlang.config import override, parse
 from synthlang.errors import InputError
@@ -23,23 +24,24 @@ from synthlang.language import check_source
 from synthlang.progress import Display
 
 
-def transfer_run(run: Path, task: str, seeds: int, out: Path | None, overrides: list[str]) -> None:
+def transfer_run(
+    run: Path, task: str, seeds: int, language: str | None, out: Path | None, overrides: list[str]
+) -> None:
     """Transfer of a run for some seeds; merges the results into a JSON file by fingerprint."""
     settings = parse(TransferConfig, override({"task": task}, overrides), "transfer")
     config, artifacts = open_run(run)
-    model = load_model(run, config, artifacts)
+    model = trained_model(run, config, artifacts)
     pretrained = read_json(run / "run.json")["fingerprint"]
-    source = artifacts.train[0].manifest["parents"]["source"]
+    target = artifacts.members[target_member(config, language)]
+    parents = (pretrained, artifacts.members[0].source.fingerprint, target.language.fingerprint)
     path = out or run / "transfer.json"
     results: list[dict[str, Any]] = []
     with Display() as display:
         for seed in range(seeds):
-            result = transfer(model, config, artifacts, settings, seed, display.report)
-            _merge(path, transfer_fingerprint(pretrained, source, settings, seed), result)
+            result = transfer(model, config, artifacts, settings, seed, display.report, language)
+            _merge(path, transfer_fingerprint(*parents, settings, seed), result)
             results.append(result)
-    table = Table(
-        title=f"{task} on {config.language.name} ({results[0]['metric']}, %; mean and 95 % interval over seeds)"
-    )
+    table = Table(title=f"{task} on {target.name} ({results[0]['metric']}, %; mean and 95 % interval over seeds)")
     for column in ("", "mean", "interval", *(f"seed {s}" for s in range(seeds))):
         table.add_column(column, justify="right")
     for key, label in (("parent", "parent"), ("sup", "SUP"), ("zs", "ZS"), ("delta", "Δ = SUP − ZS")):
@@ -56,14 +58,15 @@ def probe_run(run: Path, probe: str, out: Path | None) -> None:
     if probe != "alignment":
         raise InputError(f"unknown probe {probe!r}; there is: alignment")
     config, artifacts = open_run(run)
-    result = probe_alignment(load_model(run, config, artifacts), config, artifacts)
+    result = probe_alignment(trained_model(run, config, artifacts), config, artifacts, store_of(run))
     path = (out or run) / "probes.json"
     name = probe_fingerprint(read_json(run / "run.json")["fingerprint"], config.dictionary)
     _merge(path, name, result)
+    for language, found in result["languages"].items():
+        if found["scores"] is not None:
+            Console().print(_alignment_table(found["scores"], language))
     if result["scores"] is None:
         Console().print(f"no alignment: {result['reason']}")
-    else:
-        Console().print(_alignment_table(result["scores"], config.language.name))
     Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
 
 
@@ -93,10 +96,13 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
     settings, cells = load_study(config, overrides)
     study = StudyRun(settings, cells, out)
     study.check_folder()
-    sources = {spec: check_task(*spec) for spec in {(cell.pretrain.source, cell.transfer.task) for cell in cells}}
     for cell in cells:
-        source = cell.pretrain.source
-        check_source(cell.pretrain.language, sources[source, cell.transfer.task], source)
+        target_member(cell.pretrain, None)
+    specs = {(member.source, cell.transfer.task) for cell in cells for member in cell.pretrain.members}
+    sources = {spec: check_task(*spec) for spec in specs}
+    for cell in cells:
+        for member in cell.pretrain.members:
+            check_source(member.language, sources[member.source, cell.transfer.task], member.source)
     with Display() as display:
         display.message(f"study {settings.name}: {len(cells)} cells × {len(settings.seeds)} transfer seeds → {out}")
         paths = study.run("local" if executor == "local" else "in-process", workers, display.report)

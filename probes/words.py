@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import torch
-from transformers import RobertaForMaskedLM
-
 from pretrain.config import PretrainConfig
-from pretrain.model import word_embedding
+from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
-from probes.alignment import alignment
-from synthlang.dictionary import DictionarySpec, draw, trained_types
+from pretrain.word_pairs import alignment_of, word_pairs
+from synthlang.dictionary import DictionarySpec, IdDictionary, build_id_dictionary
 from synthlang.fingerprint import fingerprint
+from synthlang.store import Store
 
-FORMAT = 1
+FORMAT = 2
 
 
 def probe_fingerprint(run: str, dictionary: DictionarySpec) -> str:
@@ -24,20 +21,31 @@ def probe_fingerprint(run: str, dictionary: DictionarySpec) -> str:
     return fingerprint("probe", format=FORMAT, probe="alignment", dictionary=spec, parents={"pretrain": run})
 
 
-def probe_alignment(model: RobertaForMaskedLM, config: PretrainConfig, artifacts: Artifacts) -> dict[str, Any]:
-    """Alignment over all types, those in the dictionary and those held out, in percent.
+def probe_alignment(model: MaskedLM, config: PretrainConfig, artifacts: Artifacts, store: Store) -> dict[str, Any]:
+    """Alignment over all types, those in the dictionary and those held out, in percent, for each language.
 
     Types are the ids that occur in the training text of both languages, specials left out.
     ``in dictionary`` means the config's dictionary, also for a run that did not use it, so
-    that objectives are compared on the same types. Without a transliteration there are no
-    pairs of rows and ``scores`` is null.
+    that objectives are compared on the same types. Without pairs of rows (a language in the parent's own
+    vocabulary, no dictionary) ``scores`` is null. ``types`` and ``scores`` are those of the first derived language.
     """
-    V, script = artifacts.vocabulary.size, config.language.script
-    if script is None:
-        return {"probe": "alignment", "scores": None, "reason": "the languages share one vocabulary"}
-    parent, derived = (trained_types(shards.counts) for shards in artifacts.train)
-    types = np.intersect1d(parent, derived - V)
-    spec_pairs = draw(config.dictionary, artifacts.train[0].counts[:V])
-    rows = word_embedding(model).detach().float()
-    scores = alignment(rows[types], rows[types + V], torch.from_numpy(np.isin(types, spec_pairs)))
-    return {"probe": "alignment", "types": len(types), "scores": scores.to_json()}
+    dictionary = _dictionary(config, artifacts, store)
+    languages: dict[str, Any] = {}
+    for number, member in enumerate(artifacts.members[1:], 1):
+        pairs = word_pairs(artifacts, number, dictionary)
+        scores = None if pairs is None else alignment_of(model, pairs, number).to_json()
+        languages[member.name] = {"types": 0 if pairs is None else len(pairs.pairs), "scores": scores}
+    first: dict[str, Any] = next(iter(languages.values()), {"types": 0, "scores": None})
+    result: dict[str, Any] = {"probe": "alignment", **first, "languages": languages}
+    if first["scores"] is None:
+        result["reason"] = "no pairs of words: the languages share one vocabulary, and there is no dictionary"
+    return result
+
+
+def _dictionary(config: PretrainConfig, artifacts: Artifacts, store: Store) -> IdDictionary | None:
+    """The config's dictionary, also where no term of the objective reads it; None where no pairs are known."""
+    space, others = artifacts.id_space, range(1, len(artifacts.members))
+    known = config.dictionary.path is not None or any(space.counterparts(m) is not None for m in others)
+    if artifacts.dictionary is not None or not others or not known:
+        return artifacts.dictionary
+    return build_id_dictionary(config.dictionary, space, [member.train for member in artifacts.members], store)

@@ -46,10 +46,15 @@ def prefixed(tokenizers: Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
     return {name: Tokenizer.from_str(json.dumps(_with_prefix(name, spec, joint))) for name, spec in specs.items()}
 
 
-def _plain_spec(name: str, tokenizer: Tokenizer) -> dict[str, Any]:
-    """The tokenizer as data, checked to be one whose tokens can take a prefix."""
+def check_prefix(name: str) -> None:
+    """Raise InputError for a name that cannot be the prefix of a language's tokens."""
     if not NAME.fullmatch(name):
         raise InputError(f"the language {name!r} must be 1 to 32 letters, digits or hyphens to be a prefix of tokens")
+
+
+def _plain_spec(name: str, tokenizer: Tokenizer) -> dict[str, Any]:
+    """The tokenizer as data, checked to be one whose tokens can take a prefix."""
+    check_prefix(name)
     spec: dict[str, Any] = json.loads(tokenizer.to_str())
     vocab = spec["model"].get("vocab", {})
     plain = (

@@ -18,11 +18,16 @@ from synthlang.speed import Speed, pace
 
 Report = Callable[[str, int, int, str], None]
 Count = Callable[[str, int], None]
+Say = Callable[[str], None]
 SECONDS_BETWEEN_LINES = 10.0
 
 
 def silent(task: str, done: int, total: int, note: str) -> None:
     """Report to nobody."""
+
+
+def unheard(text: str) -> None:
+    """Say it to nobody."""
 
 
 def already(count: Count, part: str, amount: int) -> None:

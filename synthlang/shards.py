@@ -1,9 +1,10 @@
 """Shards: the token ids of a split in one language, memory-mapped, with a manifest.
 
-tokens.bin     ids of all sentences one after another, little-endian uint16 or uint32
-offsets.npy    [sentences + 1] int64, where each sentence starts
-counts.npy     [ids of the model] int64, how often each id occurs
-manifest.json  parents by fingerprint, sizes, checksums
+tokens.bin        ids of all sentences one after another, little-endian uint16 or uint32
+offsets.npy       [sentences + 1] int64, where each sentence starts
+sentence_ids.npy  [sentences] int64, the number of each sentence in its split (``Corpus.ids``): what pairs go by
+counts.npy        [ids of the tokenizer] int64, how often each id occurs
+manifest.json     parents by fingerprint, sizes, checksums
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,24 +22,32 @@ from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language
 from synthlang.sources.base import Source
-from synthlang.vocabulary import Vocabulary
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from synthlang.vocabularies import MemberTokenizer
+
+FORMAT = 2
+KEYS = {"fingerprint", "format", "dtype", "tokens", "sha256"}  # of the manifest, what reading needs
+FILES = ("counts.npy", "offsets.npy", "sentence_ids.npy", "tokens.bin")
 
 
-def shards_fingerprint(source: Source, split: str, language: Language, vocabulary: Vocabulary) -> str:
+def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: MemberTokenizer) -> str:
     """Of all that the ids depend on."""
-    parents = {"source": source.fingerprint, "language": language.fingerprint, "vocabulary": vocabulary.fingerprint}
-    return fingerprint("shards", format=FORMAT, split=split, parents=parents)
+    return fingerprint("shards", format=FORMAT, split=split, parents=_parents(source, language, tokenizer))
 
 
-@dataclass(frozen=True)
+def _parents(source: Source, language: Language, tokenizer: MemberTokenizer) -> dict[str, str]:
+    return {"source": source.fingerprint, "language": language.fingerprint, "tokenizer": tokenizer.fingerprint}
+
+
+@dataclass(frozen=True, eq=False)
 class Shards:
-    """Token ids on disk: ``tokens`` is a memory map, so reading is bounded by what is touched."""
+    """Token ids on disk: all but ``counts`` are memory maps, so reading is bounded by what is touched."""
 
     tokens: NDArray[Any]
     offsets: NDArray[np.int64]
     counts: NDArray[np.int64]
+    sentence_ids: NDArray[np.int64]
     manifest: dict[str, Any]
 
     @property
@@ -50,60 +59,75 @@ class Shards:
         return len(self.offsets) - 1
 
 
-def write_shards(source: Source, split: str, language: Language, vocabulary: Vocabulary, folder: Path) -> None:
+def write_shards(source: Source, split: str, language: Language, tokenizer: MemberTokenizer, folder: Path) -> None:
     """Derive a split, encode it and write it, batch by batch."""
-    size = vocabulary.size_with(language.script)
+    size = tokenizer.size
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
     counts = np.zeros(size, np.int64)
-    lengths = []
+    lengths, numbers = [], []
     with atomic_folder(folder) as temporary:
         with (temporary / "tokens.bin").open("wb") as handle:
-            for ids, sentence_lengths in _encoded(source, split, language, vocabulary):
+            for ids, of_sentence, sentence_ids in _encoded(source, split, language, tokenizer):
                 handle.write(ids.astype(dtype).tobytes())
                 counts += np.bincount(ids, minlength=size)
-                lengths.append(sentence_lengths)
-        offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
+                lengths.append(of_sentence)
+                numbers.append(sentence_ids)
+        offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
         if len(offsets) == 1:
             raise InputError(f"the language {language.name} leaves no sentence of the split {split}")
         np.save(temporary / "offsets.npy", offsets)
+        np.save(temporary / "sentence_ids.npy", np.concatenate(numbers).astype(np.int64))
         np.save(temporary / "counts.npy", counts)
         manifest = {
-            "fingerprint": shards_fingerprint(source, split, language, vocabulary),
+            "fingerprint": shards_fingerprint(source, split, language, tokenizer),
             "format": FORMAT,
             "split": split,
             "dtype": dtype.str,
             "ids": size,
             "sentences": len(offsets) - 1,
             "tokens": int(offsets[-1]),
-            "parents": {
-                "source": source.fingerprint,
-                "language": language.fingerprint,
-                "vocabulary": vocabulary.fingerprint,
-            },
-            "sha256": {p.name: sha256_file(p) for p in sorted(temporary.iterdir())},
+            "parents": _parents(source, language, tokenizer),
+            "sha256": {name: sha256_file(temporary / name) for name in FILES},
         }
         write_json(temporary / "manifest.json", manifest)
 
 
 def _encoded(
-    source: Source, split: str, language: Language, vocabulary: Vocabulary
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    source: Source, split: str, language: Language, tokenizer: MemberTokenizer
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Of each batch the ids, the tokens of each sentence, and the numbers of the sentences."""
     for batch in source.batches(split):
         derived = language.derive(batch)
-        encoded = language.encode(derived, vocabulary)
-        yield encoded.ids, np.diff(encoded.word_offsets[derived.offsets])
+        encoded = tokenizer.encode(derived)
+        yield encoded.ids, np.diff(encoded.word_offsets[derived.offsets]), derived.ids
 
 
-def read_shards(folder: Path, verify: bool = True) -> Shards:
-    """Open shards; with ``verify`` the checksums of the manifest are compared first."""
+def read_shards(folder: Path, expected: str | None = None, verify: bool = True) -> Shards:
+    """Open shards.
+
+    expected  the fingerprint they must have (``shards_fingerprint``); InputError for those of another tokenizer,
+              language, source or format
+    verify    compare the checksums of the manifest first
+    """
     manifest = read_json(folder / "manifest.json")
-    if verify:
-        for name, expected in manifest["sha256"].items():
-            if not (folder / name).exists() or sha256_file(folder / name) != expected:
-                raise InputError("differs from its manifest; delete the folder and run again", folder / name)
-    count = manifest["tokens"]
-    dtype = np.dtype(manifest["dtype"])
-    # numpy cannot map an empty file
+    if not isinstance(manifest, dict) or not manifest.keys() >= KEYS:
+        raise InputError("is no manifest of shards; delete the folder and run again", folder / "manifest.json")
+    if expected is not None and manifest["fingerprint"] != expected:
+        raise InputError(
+            f"shards {manifest['fingerprint']} of another tokenizer, language or source, {expected} are needed; "
+            "delete the folder and run again",
+            folder,
+        )
+    if manifest.get("format") != FORMAT:
+        raise InputError(f"shards of format {manifest.get('format')}, {FORMAT} is needed; delete the folder", folder)
+    for name in FILES if verify else ():
+        if not (folder / name).exists() or sha256_file(folder / name) != manifest["sha256"].get(name):
+            raise InputError("differs from its manifest; delete the folder and run again", folder / name)
+    count, dtype = manifest["tokens"], np.dtype(manifest["dtype"])
+    # numpy cannot map an empty file; plain arrays over the map are quicker to index than the map's own class
     tokens = np.memmap(folder / "tokens.bin", dtype, "r", shape=(count,)) if count else np.zeros(0, dtype)
-    offsets = np.load(folder / "offsets.npy", allow_pickle=False)
-    return Shards(tokens, offsets, np.load(folder / "counts.npy", allow_pickle=False), manifest)
+    offsets, numbers = (
+        np.asarray(np.load(folder / name, mmap_mode="r", allow_pickle=False))
+        for name in ("offsets.npy", "sentence_ids.npy")
+    )
+    return Shards(np.asarray(tokens), offsets, np.load(folder / "counts.npy", allow_pickle=False), numbers, manifest)

@@ -16,7 +16,7 @@ of the space, so that the copy of ``Ġthe`` exists too. The five special ids hav
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -56,7 +56,10 @@ def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> 
 
 
 def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokenizer:
-    """The tokenizer of a language in ``script``: every token also at id + ``offset``."""
+    """The tokenizer of a language in ``script``: every token also at id + ``offset`` (V, 2V, …).
+
+    Ids between V and ``offset`` belong to other scripts; no text of this one has them.
+    """
     model = json.loads(parent.to_str())["model"]
     vocab: dict[str, int] = dict(model["vocab"])
     merges = [tuple(pair) for pair in model["merges"]]
@@ -71,6 +74,8 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
     spell, prefixes = letters.merges()
     fillers = [*prefixes, *(f"<unused{i}>" for i in range(len(prefixes), len(SPECIAL_TOKENS)))]
     joint |= {token: offset + i for i, token in enumerate(fillers)}
+    # a name with a space, which no token has; a file of a vocabulary must have a name for every id
+    joint |= {f"<unused {index}>": index for index in range(len(vocab), offset)}
     parallel = [(copies[left], copies[right]) for left, right in merges]
     tokenizer = Tokenizer(models.BPE(vocab=joint, merges=[*spell, *parallel, *own]))
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
@@ -162,18 +167,24 @@ class Vocabulary:
         path = folder / "tokenizer.json"
         if not path.exists():
             raise InputError("no such file; is this a tokenizer folder?", path)
-        held = read_json(path)
-        try:
-            tokenizer = Tokenizer.from_str(json.dumps(held))
-        except Exception as error:  # the library raises nothing narrower
-            raise InputError(f"is no tokenizer: {error}", path) from error
-        if not _is_ours(held, tokenizer):
+        tokenizer = read_tokenizer(path)
+        if not _is_ours(tokenizer):
             raise InputError("is no parent's vocabulary that this project trained (a byte-level BPE of words)", path)
         return Vocabulary(tokenizer)
 
 
-def _is_ours(held: dict[str, Any], tokenizer: Tokenizer) -> bool:
+def read_tokenizer(path: Path) -> Tokenizer:
+    """A tokenizer from its tokenizer.json; InputError if the file holds none."""
+    held = read_json(path)
+    try:
+        return Tokenizer.from_str(json.dumps(held))
+    except Exception as error:  # the library raises nothing narrower
+        raise InputError(f"is no tokenizer: {error}", path) from error
+
+
+def _is_ours(tokenizer: Tokenizer) -> bool:
     """Whether a tokenizer cuts text as those of ``train_tokenizer`` do, with our special ids and every byte."""
+    held = json.loads(tokenizer.to_str())
     pipeline = Tokenizer(models.BPE())
     _set_pipeline(pipeline, None)
     expected = json.loads(pipeline.to_str())
@@ -219,13 +230,21 @@ def encode_corpus(tokenizer: Tokenizer, corpus: Corpus) -> Encoded:
     return Encoded(ids[np.repeat(starts[codes], word_lengths) + within], word_offsets)
 
 
-def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write tokenizer.json and tokenizer_config.json (RoBERTa's special tokens)."""
+def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, Any] | None = None) -> None:
+    """Write tokenizer.json and tokenizer_config.json; ``settings`` are those of the latter (default: RoBERTa's).
+
+    The class is always the one that reads tokenizer.json as it is: transformers 5 makes any other one anew,
+    with other ids, from what it takes the file to mean.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "tokenizer.json", json.loads(tokenizer.to_str()))
+    used = _roberta_settings() if settings is None else settings
+    write_json(folder / "tokenizer_config.json", {**used, "tokenizer_class": "PreTrainedTokenizerFast"})
+
+
+def _roberta_settings() -> dict[str, Any]:
     bos, pad, eos, unk, mask = SPECIAL_TOKENS
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
+    return {
         "bos_token": bos,
         "cls_token": bos,
         "eos_token": eos,
@@ -236,4 +255,3 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
         "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"],
     }
-    write_json(folder / "tokenizer_config.json", settings)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from probes.alignment import AlignmentScores, Retrieval, alignment
+from pretrain.alignment import AlignmentScores, Retrieval, alignment
 from synthlang.errors import InputError
 
 

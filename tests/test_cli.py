@@ -105,7 +105,8 @@ OPTIONS = {
     "dictionary": ["--out", "--source", "--coverage", "--by", "--order", "--seed", "--target-source"],
     "push": ["--public"],
     "pretrain": ["--out", "--set"],
-    "transfer": ["--task", "--seeds", "--out", "--set"],
+    "adjust": ["--out", "--set"],
+    "transfer": ["--task", "--seeds", "--language", "--out", "--set"],
     "probe": ["--probe", "--out"],
     "study": ["--out", "--executor", "--workers", "--set"],
     "report": [],
@@ -297,7 +298,9 @@ def test_a_disk_that_is_full_at_a_checkpoint_stops_a_pretraining_with_one_line(t
     command = [sys.executable, "-c", LIMITED, "20000", "pretrain", "c.yaml", "--out", str(tmp_path / "run")]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert_one_line(done.returncode, done.stderr, str(tmp_path / "run" / "checkpoints"))
+    errors = "".join(line for line in done.stderr.splitlines(keepends=True) if line.startswith("error:"))
+    assert_one_line(done.returncode, errors, str(tmp_path / "run" / "checkpoints"))
+    assert "Traceback" not in done.stderr
     assert not list(tmp_path.rglob(".tmp-*"))
     assert list((tmp_path / "run" / "checkpoints").iterdir()) == []
 

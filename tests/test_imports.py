@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("synthlang", "pretrain", "probes")
 FORBIDDEN = {"synthlang": {"pretrain", "probes", "torch"}, "pretrain": {"probes"}, "probes": set()}
 # deterministic ways into randomness: a generator with a seed of its own
-SEEDED = {"default_rng", "Generator", "SeedSequence", "Random", "PCG64", "Philox"}
+SEEDED = {"default_rng", "Generator", "SeedSequence", "Random", "PCG64", "Philox", "SFC64"}
 RANDOM_MODULES = ("random", "numpy.random")
 SAFE_LOADERS = ("yaml.SafeLoader", "yaml.CSafeLoader")
 

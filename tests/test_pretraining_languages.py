@@ -5,7 +5,8 @@ import json
 import pytest
 
 from pretrain.config import PretrainConfig
-from pretrain.run import load_model, open_run, pretrain
+from pretrain.model import trained_model
+from pretrain.run import open_run, pretrain
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import transfer
 from synthlang.config import parse
@@ -36,12 +37,12 @@ def test_a_run_on_every_kind_of_language(name, tmp_path):
     config = parse(PretrainConfig, changed(PRETRAIN, language=LANGUAGES[name], validation__every=0))
     pretrain(config, tmp_path / "run")
     opened, artifacts = open_run(tmp_path / "run")
-    parent, derived = artifacts.train
+    parent, derived = (member.train for member in artifacts.members)
     assert len(parent) == 200
     assert (len(derived) < 200) == (name == "dropped sentences")
-    size = artifacts.vocabulary.size
+    size = artifacts.id_space.size // 2
     moved = derived.counts[size:].sum() / derived.counts.sum()
     assert (0.05 < moved < 0.95) if name == "tokens" else moved == 1.0
-    model = load_model(tmp_path / "run", opened, artifacts)
+    model = trained_model(tmp_path / "run", opened, artifacts)
     result = transfer(model, opened, artifacts, parse(TransferConfig, {"task": "pos", **TRANSFER}), 0)
     assert 0 <= result["zs"] <= 100 and json.dumps(result)

@@ -120,7 +120,7 @@ LANGUAGES = {"pretrain.language": ["trans"]}
         ),
         (
             {"product": {"pretrain.language": ["inv"], "pretrain.objective.kind": ["align_mlm"]}},
-            "cell inv, align_mlm: objective.kind align_mlm needs a transliterated language",
+            "cell inv, align_mlm: objective: align needs a dictionary: a transliterated language",
         ),
     ],
 )

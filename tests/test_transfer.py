@@ -1,14 +1,16 @@
 """Transfer: scores against scikit-learn, examples by hand, fine-tuning with planted answers."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score  # type: ignore[import-untyped]
 
-from pretrain.config import ModelConfig, PretrainConfig
-from pretrain.model import build_model
+from pretrain.config import ModelConfig, PretrainConfig, SharingConfig
+from pretrain.encoder import MaskedLM
+from pretrain.model import new_model
 from pretrain.prepare import prepare
 from probes.transfer import tagging
 from probes.transfer.config import TransferConfig
@@ -23,6 +25,7 @@ from synthlang.language import PARENT, parse_language
 from synthlang.progress import silent
 from synthlang.sources import open_source
 from synthlang.store import Store
+from synthlang.vocabularies import OURS, MemberTokenizer
 from synthlang.vocabulary import BOS, EOS, PAD, Encoded, Vocabulary, train_vocabulary
 from tests.tiny import PRETRAIN, TRANSFER, changed
 
@@ -62,7 +65,7 @@ def test_scores_by_hand():
 def by_hand(length: int) -> Examples:
     """Two sentences: words of 2, 1, 3 and 1 tokens; words of 1 and of no token."""
     encoded = Encoded(numbers(10, 11, 12, 13, 14, 15, 16, 20), numbers(0, 2, 3, 6, 7, 8, 8))
-    return Examples(encoded, numbers(0, 4, 6), numbers(3, 1, -1, 0, 2, 1), length)
+    return Examples(encoded, numbers(0, 4, 6), numbers(3, 1, -1, 0, 2, 1), length, OURS)
 
 
 def test_a_batch_by_hand():
@@ -117,7 +120,8 @@ def test_labels_follow_their_words(small_vocabulary, name):
     corpus = Corpus.of([sentence_of("the cat sat .", "DET NOUN VERB PUNCT"), sentence_of("cat .", "NOUN PUNCT")])
     language = PARENT if name == "parent" else parse_language(name)
     tokenizer = small_vocabulary.tokenizer(language.script)
-    examples = build_examples(corpus, language, small_vocabulary, "upos", ("DET", "NOUN", "VERB"), 32)
+    member = MemberTokenizer(name, tokenizer, numbers(0, 1))
+    examples = build_examples(corpus, language, member, OURS, "upos", ("DET", "NOUN", "VERB"), 32)
     # a final mark stays in its place; PUNCT is no class here
     assert examples.labels.tolist() == ([0, 1, 2, -1, 1, -1] if name == "parent" else [2, 1, 0, -1, 1, -1])
     words = language.derive(corpus).form.values()
@@ -131,8 +135,9 @@ def test_labels_follow_their_words(small_vocabulary, name):
 
 
 def test_a_split_without_a_sentence_is_an_error(small_vocabulary):
+    member = MemberTokenizer("parent", small_vocabulary.parent, numbers(0, 1))
     with pytest.raises(InputError, match="no sentence"):
-        build_examples(Corpus.of_words([]), PARENT, small_vocabulary, "upos", ("A",), 8)
+        build_examples(Corpus.of_words([]), PARENT, member, OURS, "upos", ("A",), 8)
 
 
 def test_class_names_are_those_that_occur():
@@ -145,13 +150,14 @@ def planted(seed: int, sentences: int = 60, words: int = 6) -> Examples:
     """One token a word, ids 5 … 34; the label of a word is its id modulo 3."""
     ids = np.random.default_rng(seed).integers(5, 35, sentences * words)
     offsets = np.arange(0, sentences * words + 1, words, dtype=np.int64)
-    return Examples(Encoded(ids, np.arange(len(ids) + 1, dtype=np.int64)), offsets, ids % CLASSES, 16)
+    return Examples(Encoded(ids, np.arange(len(ids) + 1, dtype=np.int64)), offsets, ids % CLASSES, 16, OURS)
 
 
 @pytest.fixture(scope="module")
 def body():
     shape = ModelConfig(layers=1, heads=2, hidden=32, feed_forward=32, dropout=0.0, init_std=0.2)
-    return build_model(shape, ids=40, length=16, seed=0).roberta
+    ids = np.arange(40, dtype=np.int64)
+    return MaskedLM.build(shape, SharingConfig(), [ids], 40, 16, PAD, language_ids=False, seed=0)
 
 
 SETTINGS = TransferConfig(epochs=8, rows=8, learning_rate=0.01, length=16, dropout=0.0)
@@ -159,56 +165,56 @@ SETTINGS = TransferConfig(epochs=8, rows=8, learning_rate=0.01, length=16, dropo
 
 def test_fine_tuning_learns_what_words_tell(body):
     before = {name: tensor.clone() for name, tensor in body.state_dict().items()}
-    untrained = evaluate(Tagger(body, CLASSES, 0.0, 1), planted(2))["accuracy"]
-    tagger = fine_tune(body, planted(0), planted(1), CLASSES, SETTINGS, 0, silent)
-    assert untrained < 60 < 90 < evaluate(tagger, planted(0))["accuracy"]
-    assert evaluate(tagger, planted(2))["accuracy"] > 90
+    untrained = evaluate(Tagger(body, CLASSES, 0.0, 1), 0, planted(2))["accuracy"]
+    tagger = fine_tune(body, 0, planted(0), planted(1), CLASSES, SETTINGS, 0, silent)
+    assert untrained < 60 < 90 < evaluate(tagger, 0, planted(0))["accuracy"]
+    assert evaluate(tagger, 0, planted(2))["accuracy"] > 90
     assert all(torch.equal(before[name], tensor) for name, tensor in body.state_dict().items()), "the body is a copy"
 
 
 def test_shuffled_labels_do_not_generalise(body):
     train, dev = (planted(seed) for seed in (0, 1))
     shuffled = np.random.default_rng(3).permutation(train.labels)
-    train = Examples(train.encoded, train.offsets, shuffled, train.length)
-    tagger = fine_tune(body, train, dev, CLASSES, SETTINGS, 0, silent)
-    assert evaluate(tagger, planted(2))["accuracy"] < 60
+    train = Examples(train.encoded, train.offsets, shuffled, train.length, OURS)
+    tagger = fine_tune(body, 0, train, dev, CLASSES, SETTINGS, 0, silent)
+    assert evaluate(tagger, 0, planted(2))["accuracy"] < 60
 
 
 def test_the_best_epoch_on_dev_is_kept(body, monkeypatch):
     """Whatever the scores say: the weights of the first epoch with the highest."""
     kept, scores = [], iter([10.0, 70.0, 70.0, 20.0])
 
-    def scored(tagger, examples):
+    def scored(tagger, member, examples):
         kept.append(tagger.head.weight.detach().clone())
         return {"accuracy": next(scores)}
 
     monkeypatch.setattr(tagging, "evaluate", scored)
     settings = SETTINGS.model_copy(update={"epochs": 4})
-    tagger = fine_tune(body, planted(0), planted(1), CLASSES, settings, 0, silent)
+    tagger = fine_tune(body, 0, planted(0), planted(1), CLASSES, settings, 0, silent)
     assert [torch.equal(tagger.head.weight, weight) for weight in kept] == [False, True, False, False]
 
 
 def test_prediction_says_nothing_for_a_word_beyond_the_length(body):
     tagger = Tagger(body, CLASSES, 0.0, 1)
     examples = planted(0, sentences=3)
-    cut = Examples(examples.encoded, examples.offsets, examples.labels, 6)  # four of six words fit
-    assert (predict(tagger, cut) < 0).tolist() == [False, False, False, False, True, True] * 3
-    assert (predict(tagger, examples) >= 0).all()
+    cut = Examples(examples.encoded, examples.offsets, examples.labels, 6, OURS)  # four of six words fit
+    assert (predict(tagger, 0, cut) < 0).tolist() == [False, False, False, False, True, True] * 3
+    assert (predict(tagger, 0, examples) >= 0).all()
 
 
 def test_prediction_does_not_depend_on_the_batch(body):
     encoded = Encoded(numbers(*range(5, 25)), numbers(*range(21)))
-    examples = Examples(encoded, numbers(0, 1, 5, 7, 18, 20), numbers(*[0] * 20), 16)
+    examples = Examples(encoded, numbers(0, 1, 5, 7, 18, 20), numbers(*[0] * 20), 16, OURS)
     tagger = Tagger(body, CLASSES, 0.0, 1)
-    assert predict(tagger, examples, rows=1).tolist() == predict(tagger, examples, rows=128).tolist()
+    assert predict(tagger, 0, examples, rows=1).tolist() == predict(tagger, 0, examples, rows=128).tolist()
 
 
 @pytest.mark.parametrize("predicted_class", range(CLASSES))
 def test_a_label_that_training_never_saw_is_an_error_whatever_is_predicted(body, predicted_class, monkeypatch):
     """Also where the gold labels of the test set leave out the highest classes."""
-    examples = Examples(Encoded(numbers(5, 6), numbers(0, 1, 2)), numbers(0, 2), numbers(0, -1), 16)
+    examples = Examples(Encoded(numbers(5, 6), numbers(0, 1, 2)), numbers(0, 2), numbers(0, -1), 16, OURS)
     monkeypatch.setattr(tagging, "predict", lambda *_: numbers(0, predicted_class))
-    assert evaluate(Tagger(body, CLASSES, 0.0, 1), examples)["accuracy"] == 50.0
+    assert evaluate(Tagger(body, CLASSES, 0.0, 1), 0, examples)["accuracy"] == 50.0
 
 
 CONLLU = "1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tw{i}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
@@ -268,12 +274,13 @@ def store(tmp_path_factory):
     return Store(tmp_path_factory.mktemp("store"))
 
 
-def run_transfer(store, language: str, seed: int = 0, **values):
+def run_transfer(store, language: str, seed: int = 0, length: int = 48, **values):
     """Transfer of an untrained model; the scores differ from chance by fine-tuning only."""
-    config = parse(PretrainConfig, changed(PRETRAIN, language=language, objective__kind="mlm", model__init_std=0.2))
+    plain = {"objective__kind": "mlm", "model__init_std": 0.2}
+    config = parse(PretrainConfig, changed(PRETRAIN, language=language, **plain, **values))
     artifacts = prepare(config, store)
-    model = build_model(config.model, artifacts.ids, config.batch.length, config.seed)
-    return transfer(model, config, artifacts, parse(TransferConfig, TRANSFER | values), seed)
+    model = new_model(config, artifacts)
+    return transfer(model, config, artifacts, parse(TransferConfig, TRANSFER | {"length": length}), seed)
 
 
 @pytest.fixture(scope="module")
@@ -325,20 +332,47 @@ def test_a_length_beyond_the_model_is_an_error(store):
         run_transfer(store, "trans", length=64)
 
 
-def test_the_fingerprint_covers_run_source_settings_and_seed():
+def test_the_fingerprint_covers_run_source_language_settings_and_seed():
     settings = TransferConfig()
     names = {
-        transfer_fingerprint("run", "source", settings, 0),
-        transfer_fingerprint("other", "source", settings, 0),
-        transfer_fingerprint("run", "other", settings, 0),
-        transfer_fingerprint("run", "source", settings, 1),
+        transfer_fingerprint("run", "source", "language", settings, 0),
+        transfer_fingerprint("other", "source", "language", settings, 0),
+        transfer_fingerprint("run", "other", "language", settings, 0),
+        transfer_fingerprint("run", "source", "other", settings, 0),
+        transfer_fingerprint("run", "source", "language", settings, 1),
         *(
-            transfer_fingerprint("run", "source", parse(TransferConfig, {key: value}), 0)
+            transfer_fingerprint("run", "source", "language", parse(TransferConfig, {key: value}), 0)
             for key, value in {"epochs": 3, "learning_rate": 1e-3, "length": 64, "test_sentences": 9}.items()
         ),
     }
-    assert len(names) == 8
-    assert transfer_fingerprint("run", "source", TransferConfig(epochs=10), 0) in names
+    assert len(names) == 9
+    assert transfer_fingerprint("run", "source", "language", TransferConfig(epochs=10), 0) in names
+
+
+SEPARATE: dict[str, Any] = {"sharing": {"embeddings": "separate", "layers": [1]}, "model__layers": 2}
+
+
+def test_what_a_language_has_of_its_own_is_frozen(store):
+    """Fine-tuning moves the shared layer and leaves embeddings and layer 1 as they were."""
+    config = parse(PretrainConfig, changed(PRETRAIN, language="trans", objective__kind="mlm", **SEPARATE))
+    model = new_model(config, prepare(config, store))
+    tagger = fine_tune(model, 0, planted(0), planted(1), CLASSES, SETTINGS, 0, silent)
+    before = dict(model.named_parameters())
+    moved = {name for name, p in tagger.body.named_parameters() if not torch.equal(p, before[name])}
+    own = set(model.language_specific())
+    assert own and not moved & own
+    assert any(name.startswith("layers.1.") for name in moved)
+
+
+def test_a_separated_model_is_tested_through_the_parts_of_the_language(store):
+    """Zero-shot goes through the derived language's own parts, so the scores differ from the parent's."""
+    result = run_transfer(store, "perm:0", **SEPARATE)
+    assert result["parent"] != result["zs"]
+
+
+def test_transfer_needs_a_derived_language(store):
+    with pytest.raises(InputError, match="no language derived from its first one"):
+        run_transfer(store, "parent")
 
 
 def test_the_parents_name_is_reserved():

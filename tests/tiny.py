@@ -14,7 +14,7 @@ PRETRAIN: dict[str, Any] = {
     "optimizer": {"learning_rate": 0.01, "warmup_steps": 2},
     "validation": {"every": 3, "rows": 8},
     "log_every": 2,
-    "checkpoint_every": 2,
+    "checkpoints": {"every": 2},
 }
 TRANSFER: dict[str, Any] = {"epochs": 1, "learning_rate": 0.01, "length": 48, "train_sentences": 60}
 STUDY: dict[str, Any] = {

@@ -1,22 +1,34 @@
-"""The objectives, one a file."""
+"""What is learned: a weighted sum of terms.
+
+slot_terms.py   mlm, tlm, dict: the cross entropies of the masked slots
+alignment.py    align: the cosines of the dictionary's pairs
+objective.py    their weighted sum
+tensors.py      a batch on a device
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 
-from pretrain.config import ObjectiveConfig
-from pretrain.objectives.align_mlm import AlignMLM
-from pretrain.objectives.base import Objective, TensorBatch
-from pretrain.objectives.mlm import MLM
-from pretrain.prepare import Artifacts
+from pretrain.objectives.alignment import Alignment
+from pretrain.objectives.objective import Losses, Objective
+from pretrain.objectives.tensors import TensorBatch
+
+if TYPE_CHECKING:
+    from pretrain.config import PretrainConfig
+    from pretrain.prepare import Artifacts
 
 
-def build_objective(config: ObjectiveConfig, artifacts: Artifacts, device: torch.device) -> Objective:
+def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
     """The objective of a config."""
-    if config.kind == "align_mlm":
-        assert artifacts.pairs is not None, "prepare draws the dictionary of align_mlm"
-        return AlignMLM(torch.from_numpy(artifacts.pairs).to(device), config.alpha)
-    return MLM()
+    weights: dict[str, float] = dict(config.objective.terms.items())
+    align = None
+    if "align" in config.objective.terms:
+        assert artifacts.dictionary is not None, "prepare draws the dictionary of align"
+        align = Alignment(artifacts.dictionary, config.sharing.embeddings == "shared", device)
+    return Objective(weights, align)
 
 
-__all__ = ["Objective", "TensorBatch", "build_objective"]
+__all__ = ["Alignment", "Losses", "Objective", "TensorBatch", "build_objective"]

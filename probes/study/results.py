@@ -48,8 +48,8 @@ def result_row(
     copied = {name: scores[name] for name in ("task", "metric", "seed", "parent", "sup", "zs", "delta")}
     return {
         "cell": cell,
-        "source": config.source,
-        "language": config.language.name,
+        "source": config.members[0].source,
+        "language": scores["language"],
         "objective": config.objective.kind,
         "pretrain_seed": config.seed,
         **copied,

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.config import PretrainConfig
+from pretrain.model import trained_model
 from pretrain.prepare import prepare
-from pretrain.run import load_model, pretrain
+from pretrain.run import pretrain
 from probes.transfer.config import TransferConfig
-from probes.transfer.run import transfer, transfer_fingerprint
+from probes.transfer.run import target_member, transfer, transfer_fingerprint
 from probes.words import probe_alignment, probe_fingerprint
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.progress import Report
@@ -52,9 +53,9 @@ class ProbeTask:
 
         def build(path: Path) -> None:
             artifacts = prepare(self.config, store)
-            model = load_model(store.path("pretrain", self.pretrained), self.config, artifacts)
+            model = trained_model(store.path("pretrain", self.pretrained), self.config, artifacts)
             with atomic_folder(path) as folder:
-                write_json(folder / RESULT, probe_alignment(model, self.config, artifacts))
+                write_json(folder / RESULT, probe_alignment(model, self.config, artifacts, store))
 
         store.obtain("probe", name, build)
         return {"probe": name}
@@ -72,11 +73,12 @@ class TransferTask:
     def run(self, store: Store, report: Report) -> dict[str, Any]:
         """Fine-tune and test; the result is in ``transfer-<fingerprint>/result.json``."""
         artifacts = prepare(self.config, store)
-        source = artifacts.train[0].manifest["parents"]["source"]
-        name = transfer_fingerprint(self.pretrained, source, self.transfer, self.seed)
+        target = artifacts.members[target_member(self.config, None)].language.fingerprint
+        source = artifacts.members[0].source.fingerprint
+        name = transfer_fingerprint(self.pretrained, source, target, self.transfer, self.seed)
 
         def build(path: Path) -> None:
-            model = load_model(store.path("pretrain", self.pretrained), self.config, artifacts)
+            model = trained_model(store.path("pretrain", self.pretrained), self.config, artifacts)
             scores = transfer(model, self.config, artifacts, self.transfer, self.seed, report)
             with atomic_folder(path) as folder:
                 write_json(folder / RESULT, scores)

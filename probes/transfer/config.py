@@ -8,7 +8,7 @@ from pydantic import Field
 
 from synthlang.config import StrictModel
 
-FORMAT = 1  # raise when the same settings give other scores
+FORMAT = 2  # raise when the same settings give other scores
 
 
 class TransferConfig(StrictModel):

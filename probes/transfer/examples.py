@@ -16,7 +16,8 @@ from synthlang.errors import InputError
 from synthlang.language import Language
 from synthlang.sources.base import Source
 from synthlang.subwords import starts_word
-from synthlang.vocabulary import BOS, EOS, PAD, Encoded, Vocabulary
+from synthlang.vocabularies import MemberTokenizer, Specials
+from synthlang.vocabulary import Encoded
 
 NO_LABEL = -100
 ROUND_LENGTH = 8
@@ -30,6 +31,7 @@ class Examples:
     offsets: NDArray[np.int64]
     labels: NDArray[np.int64]
     length: int
+    specials: Specials
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -51,11 +53,12 @@ class Examples:
         bounds = self.encoded.word_offsets[self.offsets]
         sizes = np.minimum(np.diff(bounds)[rows], self.length - 2)
         width = -(-(int(sizes.max(initial=0)) + 2) // ROUND_LENGTH) * ROUND_LENGTH
-        ids = np.full((len(rows), width), PAD, np.int64)
+        bos, eos = self.specials.bos, self.specials.eos
+        ids = np.full((len(rows), width), self.specials.pad, np.int64)
         words = np.full((len(rows), width), -1, np.int64)
         for i, (row, size) in enumerate(zip(rows, sizes, strict=True)):
             start = bounds[row]
-            ids[i, : size + 2] = [BOS, *self.encoded.ids[start : start + size], EOS]
+            ids[i, : size + 2] = [bos, *self.encoded.ids[start : start + size], eos]
             of_sentence = np.arange(self.offsets[row], self.offsets[row + 1])
             of_sentence = of_sentence[self.kept[of_sentence]]
             words[i, 1 + self.encoded.word_offsets[of_sentence] - start] = of_sentence
@@ -87,7 +90,13 @@ def class_names(column: Column) -> tuple[str, ...]:
 
 
 def build_examples(
-    parent: Corpus, language: Language, vocabulary: Vocabulary, column: str, classes: tuple[str, ...], length: int
+    parent: Corpus,
+    language: Language,
+    tokenizer: MemberTokenizer,
+    specials: Specials,
+    column: str,
+    classes: tuple[str, ...],
+    length: int,
 ) -> Examples:
     """Encode sentences of the parent in a language; the labels follow their words."""
     if not len(parent):
@@ -101,4 +110,4 @@ def build_examples(
     classes_of = table[labels.codes]
     if language.on_tokens:  # each token is a word there; the label stands on the first of its word
         classes_of = np.where(starts_word(derived.form, language.script), classes_of, -1)
-    return Examples(language.encode(derived, vocabulary), derived.offsets, classes_of, length)
+    return Examples(tokenizer.encode(derived), derived.offsets, classes_of, length, specials)

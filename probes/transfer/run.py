@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from transformers import RobertaForMaskedLM
-
 from pretrain.config import PretrainConfig
+from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
 from probes.transfer.config import FORMAT, TransferConfig
 from probes.transfer.examples import Examples, build_examples, class_names, read_split
@@ -15,7 +14,6 @@ from probes.transfer.tagging import Tagger, evaluate, fine_tune
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.language import Language
 from synthlang.progress import Report, silent
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split, require_columns
@@ -25,12 +23,11 @@ METRICS = {"pos": "accuracy"}
 DEV_SHARE = 10  # without a dev split, one sentence in ten of the training sentences is held out
 
 
-def transfer_fingerprint(run: str, source: str, config: TransferConfig, seed: int) -> str:
-    """Of one seed's scores: ``run`` and ``source`` are fingerprints."""
+def transfer_fingerprint(run: str, source: str, language: str, config: TransferConfig, seed: int) -> str:
+    """Of one seed's scores: ``run``, ``source`` and ``language`` are fingerprints."""
+    parents = {"pretrain": run, "source": source, "language": language}
     settings = config.model_dump(mode="json")
-    return fingerprint(
-        "transfer", format=FORMAT, settings=settings, seed=seed, parents={"pretrain": run, "source": source}
-    )
+    return fingerprint("transfer", format=FORMAT, settings=settings, seed=seed, parents=parents)
 
 
 @dataclass(frozen=True)
@@ -69,48 +66,49 @@ def load_task(spec: str, config: TransferConfig) -> TaskData:
 
 
 def transfer(
-    model: RobertaForMaskedLM,
+    model: MaskedLM,
     pretraining: PretrainConfig,
     artifacts: Artifacts,
     config: TransferConfig,
     seed: int,
     report: Report = silent,
+    language: str | None = None,
 ) -> dict[str, Any]:
-    """Fine-tune on the parent and on the derived language, and test.
+    """Fine-tune on the parent and on a language derived from it (default: the first one), and test.
 
     Returns ``parent`` (train and test on the parent), ``zs`` (train parent, test derived),
     ``sup`` (train and test derived), ``delta`` = sup − zs in percent points of ``metric``,
     and every score of the three.
     """
-    if config.length > pretraining.batch.length:
-        raise InputError(
-            f"transfer length {config.length} is longer than the model's {pretraining.batch.length} tokens"
-        )
-    data = load_task(pretraining.source, config)
-    parent, derived = artifacts.languages
+    if config.length > model.embeddings.length:
+        raise InputError(f"transfer length {config.length} is longer than the model's {model.embeddings.length} tokens")
+    derived = target_member(pretraining, language)
+    data = load_task(pretraining.members[0].source, config)
     sets = {
-        (language.name, split): _examples(data, split, language, artifacts, config)
-        for language in (parent, derived)
+        (member, split): _examples(data, split, artifacts, member, config)
+        for member in (0, derived)
         for split in ("train", "dev", "test")
     }
-    name = f"{config.task} {pretraining.objective.kind} {derived.name} seed {seed}"
+    target = artifacts.members[derived].name
+    name = f"{config.task} {pretraining.label} → {target} seed {seed}"
 
-    def tuned(language: Language, label: str) -> Tagger:
+    def tuned(member: int, label: str) -> Tagger:
         progress: Report = lambda _, done, total, note: report(f"{name} {label}", done, total, note)  # noqa: E731
-        train, dev = sets[language.name, "train"], sets[language.name, "dev"]
-        return fine_tune(model.roberta, train, dev, len(data.classes), config, seed, progress)
+        train, dev = sets[member, "train"], sets[member, "dev"]
+        return fine_tune(model, member, train, dev, len(data.classes), config, seed, progress)
 
-    from_parent = tuned(parent, "parent")
+    from_parent = tuned(0, "parent")
     scores = {
-        "parent": evaluate(from_parent, sets[parent.name, "test"]),
-        "zs": evaluate(from_parent, sets[derived.name, "test"]),
-        "sup": evaluate(tuned(derived, "derived"), sets[derived.name, "test"]),
+        "parent": evaluate(from_parent, 0, sets[0, "test"]),
+        "zs": evaluate(from_parent, derived, sets[derived, "test"]),
+        "sup": evaluate(tuned(derived, "derived"), derived, sets[derived, "test"]),
     }
     metric = METRICS[config.task]
     values = {kind: score[metric] for kind, score in scores.items()}
-    beyond = {f"{n} {s}": int((~e.kept).sum()) for (n, s), e in sets.items()}
+    beyond = {f"{artifacts.members[m].name} {s}": int((~e.kept).sum()) for (m, s), e in sets.items()}
     return {
         "task": config.task,
+        "language": target,
         "seed": seed,
         "metric": metric,
         **values,
@@ -122,6 +120,20 @@ def transfer(
     }
 
 
-def _examples(data: TaskData, split: str, language: Language, artifacts: Artifacts, config: TransferConfig) -> Examples:
+def target_member(pretraining: PretrainConfig, language: str | None) -> int:
+    """The number of the language to transfer to; InputError if there is none that shares the parent's sentences."""
+    names = {pretraining.members[m].name: m for _, m in pretraining.derived_pairs}
+    if language is not None and language not in names:
+        raise InputError(f"no language {language!r} derived from the parent; there is {', '.join(names) or 'none'}")
+    if not names:
+        raise InputError("the run has no language derived from its first one: there is nothing to transfer to")
+    return names[language] if language is not None else min(names.values())
+
+
+def _examples(data: TaskData, split: str, artifacts: Artifacts, member: int, config: TransferConfig) -> Examples:
     corpus: Corpus = getattr(data, split)
-    return build_examples(corpus, language, artifacts.vocabulary, COLUMNS[config.task], data.classes, config.length)
+    trained = artifacts.members[member]
+    specials = artifacts.id_space.specials
+    return build_examples(
+        corpus, trained.language, trained.tokenizer, specials, COLUMNS[config.task], data.classes, config.length
+    )

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from synthlang.dictionary.ids import read_dictionary, write_dictionary
+from synthlang.dictionary.pairs import IdDictionary, build_id_dictionary, read_id_dictionary
 from synthlang.dictionary.spec import DictionarySpec, draw, trained_types
+from synthlang.dictionary.synonyms import Synonyms
 from synthlang.dictionary.words import WordDictionary
 
-__all__ = ["DictionarySpec", "WordDictionary", "draw", "read_dictionary", "trained_types", "write_dictionary"]
+__all__ = [
+    "DictionarySpec",
+    "IdDictionary",
+    "Synonyms",
+    "WordDictionary",
+    "build_id_dictionary",
+    "draw",
+    "read_id_dictionary",
+    "trained_types",
+]

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import Field
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel
-from synthlang.fingerprint import fingerprint
 from synthlang.rng import key_of, random_bits
 from synthlang.scripts import SPECIAL_TOKENS
 
-FORMAT = 1
+SPECIAL_IDS = tuple(range(len(SPECIAL_TOKENS)))  # of a vocabulary that was trained here
 
 
 class DictionarySpec(StrictModel):
-    """How a dictionary is drawn.
+    """How a dictionary is drawn, and from what.
 
-    coverage   share of the vocabulary it holds, 0–1
+    coverage   share of the types that have a translation which it holds, 0–1
     by         what the share counts: ``type`` (ids, as ALIGN-MLM) or ``token`` (running text)
     order      which types come first: drawn uniformly, or the most frequent ones
+    path       a MUSE file or the folder of a word dictionary; with several languages a file for each but the
+               first, by its name. Default: the copies of a transliterated language
     """
 
     coverage: float = Field(default=0.25, ge=0.0, le=1.0)
     by: Literal["type", "token"] = "type"
     order: Literal["uniform", "frequent"] = "uniform"
     seed: int = Field(default=0, ge=0)
+    path: str | dict[str, str] | None = None
 
-    def fingerprint(self, shards: str) -> str:
-        """Of the spec and of the shards whose counts it is drawn from."""
-        return fingerprint("dictionary", format=FORMAT, spec=self.model_dump(mode="json"), shards=shards)
+    @field_validator("path")
+    @classmethod
+    def _named(cls, value: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        if value is not None and (not value or (isinstance(value, dict) and not all(value.values()))):
+            raise ValueError("must name a file or a folder, or for each language one")
+        return value
+
+    @property
+    def drawing(self) -> dict[str, Any]:
+        """How it is drawn, for fingerprints and manifests: a file counts by its content, not by its path."""
+        return self.model_dump(mode="json", exclude={"path"})
 
 
 def draw(spec: DictionarySpec, counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -59,7 +69,7 @@ def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[
     return np.sort(ordered[before < spec.coverage * counts.sum()])
 
 
-def trained_types(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ids that occur in the text the model trains on, specials left out."""
+def trained_types(counts: NDArray[np.int64], specials: ArrayLike = SPECIAL_IDS) -> NDArray[np.int64]:
+    """The ids that occur in the text the model trains on, sorted; ``specials`` left out (default: ours, 0–4)."""
     ids = np.flatnonzero(counts > 0)
-    return ids[ids >= len(SPECIAL_TOKENS)]
+    return ids[~np.isin(ids, specials)].astype(np.int64)

@@ -95,7 +95,7 @@ class WordDictionary:
 
 def dictionary_fingerprint(spec: DictionarySpec, parents: Mapping[str, str]) -> str:
     """Of a drawn word dictionary; ``parents`` are the fingerprints of what it was made from."""
-    return fingerprint("word-dictionary", format=FORMAT, spec=spec.model_dump(mode="json"), parents=dict(parents))
+    return fingerprint("word-dictionary", format=FORMAT, spec=spec.drawing, parents=dict(parents))
 
 
 def write_words(
@@ -112,7 +112,7 @@ def write_words(
             **report,
             "fingerprint": dictionary_fingerprint(spec, parents),
             "format": FORMAT,
-            "spec": spec.model_dump(mode="json"),
+            "spec": spec.drawing,
             "parents": dict(parents),
             "pairs": len(dictionary),
             "source_words": len(set(dictionary.source)),

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
 
 FORMS = (
-    "builtin:mini-english[?types=800&sentences=5000], text:PATH, conllu:PATH[?feats], iob:PATH, slots:PATH or "
-    "hf:NAME[:CONFIG]"
+    "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats], iob:PATH, "
+    "slots:PATH or hf:NAME[:CONFIG]"
 )
+# scheme → module and class, imported when it is wanted: some read through heavy libraries
+READERS = {
+    "text": ("text", "TextSource"),
+    "lines": ("lines", "LinesSource"),
+    "conllu": ("conllu", "ConlluSource"),
+    "iob": ("iob", "IobSource"),
+    "slots": ("slots", "SlotsSource"),
+    "hf": ("hub", "HubSource"),
+}
 BUILTIN_OPTIONS = ("types", "sentences", "dev", "test", "seed")
 
 
@@ -22,27 +33,11 @@ def open_source(spec: str) -> Source:
         raise InputError(f"source {spec!r} must be one of: {FORMS}")
     if scheme == "builtin":
         return _builtin(spec, rest)
-    if scheme == "text":
-        from synthlang.sources.text import TextSource
-
-        return TextSource(rest)
-    if scheme == "conllu":
-        from synthlang.sources.conllu import ConlluSource
-
-        return ConlluSource(rest)
-    if scheme == "iob":
-        from synthlang.sources.iob import IobSource
-
-        return IobSource(rest)
-    if scheme == "slots":
-        from synthlang.sources.slots import SlotsSource
-
-        return SlotsSource(rest)
-    if scheme == "hf":
-        from synthlang.sources.hub import HubSource
-
-        return HubSource(rest)
-    raise InputError(f"source {spec!r} must be one of: {FORMS}")
+    if scheme not in READERS:
+        raise InputError(f"source {spec!r} must be one of: {FORMS}")
+    module, name = READERS[scheme]
+    source: Source = getattr(importlib.import_module(f"synthlang.sources.{module}"), name)(rest)
+    return source
 
 
 def _builtin(spec: str, rest: str) -> Source:

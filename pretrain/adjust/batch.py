@@ -1,0 +1,76 @@
+"""Sentence pairs as tensors: what an encoder reads, where each word stands, and which words are linked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+from pretrain.adjust.config import Side
+
+
+@dataclass(frozen=True)
+class Words:
+    """The sentences of one side.
+
+    input_ids    [rows, width] int64: a sentence between its two sentence tokens, then padding
+    mask         [rows, width] int64: 1 where there is a token
+    start, stop  [words] int64: the columns of each word's subwords, counted through all rows (row · width + column);
+                 equal for a word that the tokenizer leaves nothing of
+    aligned      [words] bool: whether the word has a link
+    """
+
+    input_ids: Tensor
+    mask: Tensor
+    start: Tensor
+    stop: Tensor
+    aligned: Tensor
+
+    @property
+    def sentence_tokens(self) -> tuple[Tensor, Tensor]:
+        """[rows] the columns of the first and of the last token of each sentence, counted through all rows."""
+        rows, width = self.input_ids.shape
+        first = torch.arange(rows, device=self.mask.device) * width
+        return first, first + self.mask.sum(1) - 1
+
+    def to(self, device: torch.device) -> Words:
+        """The same on a device."""
+        return replace(self, **{f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)})
+
+
+@dataclass(frozen=True)
+class WordPairs:
+    """Sentence pairs (row r of ``left`` translates row r of ``right``) and their linked words.
+
+    links   [links, 2] int64: a word of ``left`` and one of ``right``
+    """
+
+    left: Words
+    right: Words
+    links: Tensor
+
+    def side(self, side: Side) -> Words:
+        """One of the two sides."""
+        return self.left if side == "left" else self.right
+
+    def linked(self, side: Side, sentence_tokens: bool) -> Tensor:
+        """[pairs] the items of a side that are pulled; with ``sentence_tokens`` those of each row come last."""
+        of_side = self.links[:, 0 if side == "left" else 1]
+        return torch.cat([of_side, self._extra(side)]) if sentence_tokens else of_side
+
+    def held(self, side: Side, aligned_only: bool, sentence_tokens: bool) -> Tensor:
+        """[items] the items of a side that are held: words (all that have a subword, or those with a link)."""
+        words = self.side(side)
+        chosen = words.aligned if aligned_only else words.stop > words.start
+        found = chosen.nonzero()[:, 0]
+        return torch.cat([found, self._extra(side)]) if sentence_tokens else found
+
+    def _extra(self, side: Side) -> Tensor:
+        """The numbers of the sentence tokens: after all words, first those before the sentences, then those after."""
+        words = self.side(side)
+        return torch.arange(2 * len(words.input_ids), device=self.links.device) + len(words.start)
+
+    def to(self, device: torch.device) -> WordPairs:
+        """The same on a device."""
+        return WordPairs(self.left.to(device), self.right.to(device), self.links.to(device, non_blocking=True))

@@ -1,0 +1,94 @@
+"""Batches of an adjustment: a pure function of the seed and the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pretrain.adjust.batch import WordPairs, Words
+from pretrain.adjust.text import PairData, Sentences
+from synthlang.rng import key_of, permutation
+from synthlang.vocabularies.space import Specials
+
+ROUND_WIDTH = 8  # widths are multiples of it, so that few shapes occur
+
+
+class PairBatches:
+    """``rows`` sentence pairs of each pair of languages a step (Cao et al. 2020: two).
+
+    Sample i of a pair with n sentence pairs is number i mod n of the permutation of epoch ⌊i / n⌋, so each pair is gone
+    through without a repeat; the largest one ``epochs`` times, and the last step is filled up from the next epoch.
+    """
+
+    def __init__(self, pairs: Sequence[PairData], special: Specials, rows: int, epochs: int, seed: int) -> None:
+        self.pairs, self.special, self.rows, self.seed = tuple(pairs), special, rows, seed
+        self.steps = -(-max(len(pair.train) for pair in pairs) * epochs // rows)
+        self._order = lru_cache(maxsize=2 * len(self.pairs))(self._permutation)
+
+    def _permutation(self, pair: int, epoch: int) -> NDArray[np.int64]:
+        data = self.pairs[pair]
+        return data.train[permutation(key_of("adjust-order", self.seed, data.name, epoch), len(data.train))]
+
+    def chosen(self, step: int) -> list[NDArray[np.int64]]:
+        """The sentence pairs of a step, for each pair of languages: rows of its text."""
+        samples = range(step * self.rows, (step + 1) * self.rows)
+        result = []
+        for which, data in enumerate(self.pairs):
+            places = [divmod(sample, len(data.train)) for sample in samples]
+            result.append(np.asarray([self._order(which, epoch)[at] for epoch, at in places], np.int64))
+        return result
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> WordPairs:
+        """Part ``part`` of a step: every ``parts``-th sentence pair of each pair of languages."""
+        rows = self.chosen(step)
+        return word_pairs(self.pairs, [chosen[part::parts] for chosen in rows], self.special)
+
+
+def dev_batches(pair: PairData, special: Specials, rows: int) -> Iterator[WordPairs]:
+    """The held-out sentence pairs of a pair of languages, in order of length, so that a batch pads little."""
+    order = pair.dev[np.argsort(np.diff(pair.left.bounds)[pair.dev], kind="stable")]
+    for first in range(0, len(order), rows):
+        yield word_pairs([pair], [order[first : first + rows]], special)
+
+
+def word_pairs(pairs: Sequence[PairData], chosen: Sequence[NDArray[np.int64]], special: Specials) -> WordPairs:
+    """The sentence pairs at ``chosen`` of each pair of languages, one pair after another."""
+    links = [pair.links.take(rows) for pair, rows in zip(pairs, chosen, strict=True)]
+    numbers, sides = [], []
+    for name, columns in (("left", [part.left for part in links]), ("right", [part.right for part in links])):
+        texts: list[Sentences] = [getattr(pair, name) for pair in pairs]
+        lengths = [np.diff(text.offsets)[rows] for text, rows in zip(texts, chosen, strict=True)]
+        first = np.cumsum(np.concatenate([[0], *lengths])).astype(np.int64)  # the first word of each row
+        base = np.concatenate([[0], np.cumsum([len(rows) for rows in chosen])])
+        of_link = [
+            first[base[i] + part.sentence] + column for i, (part, column) in enumerate(zip(links, columns, strict=True))
+        ]
+        numbers.append(np.concatenate(of_link))
+        aligned = np.zeros(int(first[-1]), bool)
+        aligned[numbers[-1]] = True
+        sides.append(_side(texts, chosen, aligned, special))
+    return WordPairs(sides[0], sides[1], torch.from_numpy(np.stack(numbers, axis=1).astype(np.int64)))
+
+
+def _side(
+    texts: Sequence[Sentences], chosen: Sequence[NDArray[np.int64]], aligned: NDArray[np.bool_], special: Specials
+) -> Words:
+    sizes = np.concatenate([np.diff(text.bounds)[rows] for text, rows in zip(texts, chosen, strict=True)])
+    width = -(-(int(sizes.max()) + 2) // ROUND_WIDTH) * ROUND_WIDTH
+    ids = np.full((len(sizes), width), special.pad, np.int64)
+    start, stop = [], []
+    places = ((text, int(row)) for text, rows in zip(texts, chosen, strict=True) for row in rows)
+    for i, (text, row) in enumerate(places):
+        first, last = text.bounds[row], text.bounds[row + 1]
+        ids[i, : last - first + 2] = [special.bos, *text.ids[first:last], special.eos]
+        words = text.word_offsets[text.offsets[row] : text.offsets[row + 1] + 1] - first + i * width + 1
+        start.append(words[:-1])
+        stop.append(words[1:])
+    mask = np.arange(width) < (sizes + 2)[:, None]
+    columns = [np.concatenate(c).astype(np.int64) for c in (start, stop)]
+    tensors = [torch.from_numpy(array) for array in (ids, mask.astype(np.int64), *columns, aligned)]
+    return Words(*tensors)

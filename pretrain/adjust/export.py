@@ -1,0 +1,87 @@
+"""The adjusted model as a folder that AutoModelForMaskedLM and AutoTokenizer load without us."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoModelForMaskedLM, PreTrainedModel
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.checkpoint import disk_errors
+from pretrain.hub import Base
+from synthlang.files import atomic_folder
+from synthlang.vocabularies.checkpoint import read_checkpoint
+
+WEIGHTS = "model.safetensors"
+TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
+    "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model",
+)  # fmt: skip
+# BERT's layers for sentence pairs, which masked language modelling has no use for and classifiers start from
+CARRIED = ("pooler.", "seq_relationship.")
+
+
+def export_adjusted(
+    model: PreTrainedModel, base: Base, config: AdjustConfig, run: Path, name: str, parents: Mapping[str, Any]
+) -> None:
+    """Write ``run/export``, or ``run/export/<language>`` for a run of ours; ``name`` is the adjustment's fingerprint.
+
+    Tokenizer files are copied as they are; layers of the original that the adjustment does not know are carried along.
+    """
+    for language, source in base.folders.items():
+        with atomic_folder(run / "export" / language if language else run / "export", replace=True) as folder:
+            with disk_errors():
+                model.save_pretrained(folder)
+                _carry(source, folder)
+            for file in TOKENIZER_FILES:
+                if (source / file).is_file():
+                    shutil.copyfile(source / file, folder / file)
+            (folder / "README.md").write_text(_card(config, language, name, str(parents["model"])), encoding="utf-8")
+            _verify(folder, model, base.checkpoints[language].fingerprint)
+
+
+def _carry(source: Path, folder: Path) -> None:
+    """Add the layers of the original that are in no masked language model."""
+    extra: dict[str, Tensor] = {}
+    for path in sorted(source.glob("*.safetensors")):
+        extra |= {key: tensor for key, tensor in load_file(path).items() if any(part in key for part in CARRIED)}
+    if extra and (folder / WEIGHTS).is_file():
+        save_file(load_file(folder / WEIGHTS) | extra, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def _verify(folder: Path, model: PreTrainedModel, tokenizer: str) -> None:
+    """Load the export as a stranger would: nothing missing, the same weights, the same ids."""
+    loaded, info = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True, local_files_only=True)
+    assert not info["missing_keys"], f"the export lacks {info['missing_keys']}"
+    mine, theirs = model.state_dict(), loaded.state_dict()
+    assert all(torch.equal(mine[key].cpu(), theirs[key]) for key in mine), "the export has other weights"
+    assert read_checkpoint(str(folder)).fingerprint == tokenizer, "the export has another tokenizer"
+
+
+def _card(config: AdjustConfig, language: str, name: str, weights: str) -> str:
+    loss = config.loss
+    is_place = Path(config.model).is_absolute() or config.model.startswith((".", "~"))
+    model = Path(config.model).name if is_place else config.model
+    held = {"other": "the other side is", "moving": "the same side is", "both": "both sides are", "none": "no side is"}
+    tokenizer = f"The tokenizer in this folder is that of **{language}**.\n" if language else ""
+    return f"""---
+library_name: transformers
+pipeline_tag: fill-mask
+---
+
+# {model}, adjusted
+
+`{model}`, adjusted by synthlang: the vectors of linked words of parallel sentences ({", ".join(config.pairs)}) were
+pulled together. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target: {loss.target}; layers:
+{", ".join(map(str, loss.layers))}; vector of a word: {loss.subword} of its subwords; {config.epochs} epoch(s), learning
+rate {config.optimizer.learning_rate:g}, seed {config.seed}. The masked-LM head was not trained; where its weights are
+those of the word embedding, they moved with it.
+{tokenizer}
+Fingerprints: of this adjustment `{name}`, of the weights before `{weights}`.
+"""

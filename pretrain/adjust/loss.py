@@ -1,0 +1,90 @@
+"""The loss of an adjustment, L + λR, as one module that any training can add to its own loss."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from pretrain.adjust.batch import WordPairs
+from pretrain.adjust.config import LossConfig, Side
+from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
+
+PULL, HOLD = "pull", "hold"
+
+
+class AlignmentLoss(nn.Module):
+    """Sums of the two terms for a batch of sentence pairs.
+
+        pull   Σ ‖f(moving word) − f(other word)‖²   over linked words: L
+        hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
+
+    f is ``model``'s encoder, f⁰ that of ``frozen``, a copy of it before (Cao et al. 2020, section 3.3; Impact, eq. 1).
+    In continual learning (Impact, eq. 2) the loss of a task is L_target + α · ``total(batch)``.
+
+    Raises InputError for a layer that the model does not have.
+    """
+
+    def __init__(self, model: nn.Module, frozen: nn.Module, settings: LossConfig) -> None:
+        super().__init__()
+        self.settings = settings
+        self.encoder = encoder_of(model)
+        # in a tuple, so that its weights are no parameters of this module
+        self._frozen = (encoder_of(frozen).eval().requires_grad_(False),)
+        self.layers = layer_numbers(settings.layers, self.encoder)
+
+    @staticmethod
+    def of(model: nn.Module, settings: LossConfig) -> AlignmentLoss:
+        """With a frozen copy of the model as it is now."""
+        return AlignmentLoss(model, copy.deepcopy(encoder_of(model)), settings)
+
+    def forward(self, batch: WordPairs) -> dict[str, Tensor]:
+        """The sums ``pull`` and ``hold``, float32."""
+        settings = self.settings
+        now = {side: self._vectors(self.encoder, batch, side) for side in settings.current_sides}
+        with torch.no_grad():
+            before = {side: self._vectors(self._frozen[0], batch, side) for side in settings.frozen_sides}
+        target = (now if settings.target == "current" else before)[settings.other]
+        moving, other = (batch.linked(side, settings.sentence_tokens) for side in (settings.moves, settings.other))
+        pull = self._distances(now[settings.moves][:, moving], target[:, other])
+        hold = pull.new_zeros(())
+        for side in settings.held_sides:
+            items = self._held(batch, side)
+            hold = hold + self._distances(now[side][:, items], before[side][:, items])
+        return {PULL: pull, HOLD: hold}
+
+    def counts(self, batch: WordPairs) -> dict[str, int]:
+        """How many linked pairs and held words there are; no forward pass is needed."""
+        pairs = batch.linked(self.settings.moves, self.settings.sentence_tokens)
+        return {PULL: len(pairs), HOLD: sum(len(self._held(batch, side)) for side in self.settings.held_sides)}
+
+    def scales(self, counts: Mapping[str, int | float]) -> dict[str, float]:
+        """What each sum is multiplied with: 1 and λ, each divided by its count for the reduction ``mean``."""
+        weights = {PULL: 1.0, HOLD: self.settings.hold}
+        if self.settings.reduction == "sum":
+            return weights
+        return {name: weight / max(counts[name], 1) for name, weight in weights.items()}
+
+    def total(self, batch: WordPairs) -> Tensor:
+        """L + λR of one batch, to be minimised."""
+        sums, scales = self(batch), self.scales(self.counts(batch))
+        total: Tensor = scales[PULL] * sums[PULL] + scales[HOLD] * sums[HOLD]
+        return total
+
+    def _held(self, batch: WordPairs, side: Side) -> Tensor:
+        return batch.held(side, self.settings.held_words == "aligned", self.settings.sentence_tokens)
+
+    def _vectors(self, encoder: nn.Module, batch: WordPairs, side: Side) -> Tensor:
+        settings = self.settings
+        vectors = word_vectors(encoder, batch.side(side), self.layers, settings.subword, settings.sentence_tokens)
+        return vectors.mean(0, keepdim=True) if settings.layers_as == "mean" else vectors
+
+    def _distances(self, one: Tensor, other: Tensor) -> Tensor:
+        """The sum of all distances of [layers, items, d] to [layers, items, d]."""
+        difference = one - other
+        if self.settings.distance == "squared":
+            return difference.square().sum()
+        norms: Tensor = torch.linalg.vector_norm(difference, dim=-1)  # its gradient at 0 is 0
+        return norms.sum()

@@ -1,0 +1,72 @@
+"""What an adjustment is to change: how far linked words of held-out sentence pairs are from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from pretrain.adjust.batch import WordPairs
+from pretrain.adjust.batches import dev_batches
+from pretrain.adjust.config import LossConfig
+from pretrain.adjust.text import PairData
+from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
+from synthlang.vocabularies.space import Specials
+
+ROWS = 32  # sentence pairs that are read at once
+
+
+@torch.no_grad()
+def distances(model: nn.Module, pairs: Sequence[PairData], special: Specials, settings: LossConfig) -> dict[str, float]:
+    """Mean L2 distance of ``related`` words (linked) and of ``unrelated`` ones, of each pair of languages.
+
+    An unrelated word is the linked word of another sentence (Impact, section 5.4). Over several layers it is the mean.
+    Keys are ``related/NAME`` and ``unrelated/NAME``; a pair of languages without what is needed has none.
+    """
+    encoder = encoder_of(model)
+    was_training = encoder.training
+    encoder.eval()
+    found = {}
+    for pair in pairs:
+        left, right, sentence = _linked_vectors(encoder, pair, special, settings)
+        if not len(sentence):
+            continue
+        found[f"related/{pair.name}"] = _mean_distance(left, right)
+        other = torch.arange(len(sentence)).roll(len(sentence) // 2)
+        apart = sentence != sentence[other]
+        if apart.any():
+            found[f"unrelated/{pair.name}"] = _mean_distance(left[:, apart], right[:, other[apart]])
+    encoder.train(was_training)
+    return found
+
+
+def _mean_distance(one: Tensor, other: Tensor) -> float:
+    return round(float(torch.linalg.vector_norm(one.double() - other.double(), dim=-1).mean()), 6)
+
+
+def _linked_vectors(
+    encoder: nn.Module, pair: PairData, special: Specials, settings: LossConfig
+) -> tuple[Tensor, Tensor, Tensor]:
+    """[layers, links, d] of both sides and [links] the sentence of each link, for the held-out sentence pairs."""
+    layers = layer_numbers(settings.layers, encoder)
+    device = next(encoder.parameters()).device
+    sides: tuple[list[Tensor], list[Tensor]] = ([], [])
+    sentences: list[Tensor] = []
+    count = 0
+    for batch in dev_batches(pair, special, ROWS):
+        moved = batch.to(device)
+        for name, side in (("left", sides[0]), ("right", sides[1])):
+            words = moved.left if name == "left" else moved.right
+            vectors = word_vectors(encoder, words, layers, settings.subword)
+            side.append(vectors[:, moved.links[:, 0 if name == "left" else 1]].cpu())
+        sentences.append(count + _sentence(batch))
+        count += len(batch.left.input_ids)
+    if not sentences:
+        return torch.zeros(1, 0, 1), torch.zeros(1, 0, 1), torch.zeros(0)
+    return torch.cat(sides[0], 1), torch.cat(sides[1], 1), torch.cat(sentences)
+
+
+def _sentence(batch: WordPairs) -> Tensor:
+    """[links] the row of each link."""
+    return batch.left.start[batch.links[:, 0]] // batch.left.input_ids.shape[1]

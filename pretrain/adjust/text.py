@@ -1,0 +1,137 @@
+"""Linked text as token ids: what an encoder can use of it, split into training and held-out sentence pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from pretrain.adjust.config import DataConfig
+from pretrain.adjust.pairs import LinkedText
+from synthlang.alignments import Links
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.rng import key_of, permutation
+from synthlang.vocabulary import encode_corpus
+
+SENTENCE_TOKENS = 2
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of one side: ``ids`` [tokens] without sentence tokens, words and sentences by their first item."""
+
+    ids: NDArray[np.int32]
+    word_offsets: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int64]:
+        """[sentences + 1] the first token of each sentence."""
+        return self.word_offsets[self.offsets]
+
+
+@dataclass(frozen=True)
+class PairData:
+    """A pair of languages, ready for batches: rows of sentence pairs to train on and to measure on."""
+
+    name: str
+    left: Sentences
+    right: Sentences
+    links: Links
+    train: NDArray[np.int64]
+    dev: NDArray[np.int64]
+    counts: dict[str, int]
+
+
+def encode(tokenizer: Tokenizer, corpus: Corpus) -> Sentences:
+    """Words to ids; the tokenizer is one that cuts a word alone as it does in a text."""
+    encoded = encode_corpus(tokenizer, corpus)
+    return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets)
+
+
+def prepare_pair(
+    name: str, text: LinkedText, tokenizers: tuple[Tokenizer, Tokenizer], config: DataConfig, length: int, seed: int
+) -> PairData:
+    """Encode both sides, drop links and sentence pairs that cannot be used (counted by reason) and split the rest.
+
+    Raises InputError if no sentence pair is left to train on.
+    """
+    left, right = encode(tokenizers[0], text.left), encode(tokenizers[1], text.right)
+    counts = dict(text.counts)
+    links = _usable_links(text, left, right, config, counts)
+    usable = _usable_rows(left, right, links, length, counts)
+    total = len(usable)
+    stop = max(0, total - config.test)
+    start = max(0, stop - config.dev)
+    rows = np.flatnonzero(usable)
+    train, dev = rows[rows < start], rows[(rows >= start) & (rows < stop)]
+    train = _drawn(name, train, config, seed)
+    counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
+    if not len(train):
+        raise InputError(
+            f"pairs.{name}: no sentence pair is left to train on; of {total} the last {total - start} are held out "
+            "(data.dev, data.test), the others have no usable link or are longer than data.length"
+        )
+    return PairData(name, left, right, links, train, dev, counts)
+
+
+def _usable_links(
+    text: LinkedText, left: Sentences, right: Sentences, config: DataConfig, counts: dict[str, int]
+) -> Links:
+    links = text.links
+    if config.one_to_one:
+        links = _counted(links, links.one_to_one(), "links not one to one", counts)
+    if config.exact_matches == "drop":
+        names: dict[str, int] = {}
+        codes = []
+        for corpus in (text.left, text.right):
+            table = [names.setdefault(name, len(names)) for name in corpus.form.names or ()]
+            codes.append(np.asarray([*table, 0])[corpus.form.codes])
+        words = _rows(links, text.left.offsets, text.right.offsets)
+        alike = codes[0][words[0]] == codes[1][words[1]]
+        links = _counted(links, links.select(~alike), "links between words written alike", counts)
+    words = _rows(links, left.offsets, right.offsets)
+    there = (np.diff(left.word_offsets)[words[0]] > 0) & (np.diff(right.word_offsets)[words[1]] > 0)
+    return _counted(links, links.select(there), "links to words without a subword", counts)
+
+
+def _rows(
+    links: Links, left: NDArray[np.int64], right: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of the linked words among all words of each side."""
+    sentence = links.sentence
+    return left[sentence] + links.left, right[sentence] + links.right
+
+
+def _counted(before: Links, after: Links, reason: str, counts: dict[str, int]) -> Links:
+    dropped = len(before.left) - len(after.left)
+    if dropped:
+        counts[reason] = dropped
+    return after
+
+
+def _usable_rows(
+    left: Sentences, right: Sentences, links: Links, length: int, counts: dict[str, int]
+) -> NDArray[np.bool_]:
+    """[sentence pairs] whether both sides fit into ``length`` tokens and there is a link."""
+    longest = np.maximum(np.diff(left.bounds), np.diff(right.bounds)) + SENTENCE_TOKENS
+    fits, linked = longest <= length, np.diff(links.offsets) > 0
+    dropped = {
+        f"sentence pairs over {length} tokens": int((~fits).sum()),
+        "sentence pairs without a usable link": int((fits & ~linked).sum()),
+    }
+    counts |= {reason: count for reason, count in dropped.items() if count}
+    return np.asarray(fits & linked, dtype=bool)
+
+
+def _drawn(name: str, rows: NDArray[np.int64], config: DataConfig, seed: int) -> NDArray[np.int64]:
+    """The sentence pairs to train on, in order."""
+    if config.sentences is None or config.sentences >= len(rows):
+        return rows
+    if config.draw == "last":
+        return rows[-config.sentences :]
+    return np.sort(rows[permutation(key_of("adjust-draw", seed, name), len(rows))[: config.sentences]])

@@ -1,0 +1,67 @@
+"""Contextual vectors of words: of the first subword, the last one, or the mean of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from pretrain.adjust.batch import Words
+from synthlang.errors import InputError
+
+Subword = Literal["start", "end", "mean"]
+
+
+def encoder_of(model: nn.Module) -> nn.Module:
+    """The encoder without its head, as Hugging Face's models name it; a model without a head is its own."""
+    base = getattr(model, "base_model", model)
+    return base if isinstance(base, nn.Module) else model
+
+
+def layer_numbers(layers: Sequence[int], encoder: nn.Module) -> tuple[int, ...]:
+    """0 … N for ``layers``, of which negative ones count from the last; InputError for one that is not there."""
+    config: Any = encoder.config
+    count = int(config.num_hidden_layers)
+    numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
+    for layer, number in zip(layers, numbers, strict=True):
+        if not 0 <= number <= count:
+            raise InputError(f"loss.layers: the model has no layer {layer}; it has 0 (embeddings) to {count}")
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f"loss.layers: {list(layers)} names a layer twice")
+    return numbers
+
+
+def word_vectors(
+    encoder: nn.Module, words: Words, layers: Sequence[int], subword: Subword, sentence_tokens: bool = False
+) -> Tensor:
+    """[layers, items, d] float32: a vector for each word; with ``sentence_tokens`` then those of the sentence tokens.
+
+    ``layers`` are numbers 0 … N as ``layer_numbers`` gives them.
+    """
+    count = int(encoder.config.num_hidden_layers)  # type: ignore[union-attr, arg-type]
+    inner = any(layer != count for layer in layers)
+    out: Any = encoder(input_ids=words.input_ids, attention_mask=words.mask, output_hidden_states=inner)
+    states = [out.last_hidden_state if layer == count else out.hidden_states[layer] for layer in layers]
+    flat = torch.stack(states).float().flatten(1, 2)
+    vectors = _pooled(flat, words, subword)
+    if not sentence_tokens:
+        return vectors
+    first, last = words.sentence_tokens
+    return torch.cat([vectors, flat[:, first], flat[:, last]], dim=1)
+
+
+def _pooled(flat: Tensor, words: Words, subword: Subword) -> Tensor:
+    """[layers, words, d] of ``flat`` [layers, rows · width, d]."""
+    if subword == "start":
+        return flat[:, words.start]
+    if subword == "end":
+        return flat[:, words.stop - 1]
+    lengths = words.stop - words.start
+    longest = int(lengths.max()) if len(lengths) else 0
+    offsets = torch.arange(longest, device=flat.device)
+    inside = offsets < lengths[:, None]
+    index = torch.where(inside, words.start[:, None] + offsets, words.start[:, None])
+    weights = inside / lengths.clamp(min=1)[:, None]
+    return (flat[:, index] * weights[..., None].to(flat.dtype)).sum(2)

@@ -1,0 +1,1 @@
+"""Measurements of the pretrainer: ``python -m pretrain.bench --help``."""

@@ -1,0 +1,25 @@
+"""The configuration of a pretraining run: one YAML file, every key checked."""
+
+from __future__ import annotations
+
+from pretrain.config.languages import MemberConfig, ParallelConfig, SamplingConfig, StartConfig
+from pretrain.config.model import ModelConfig, SharingConfig
+from pretrain.config.objective import TERMS, ObjectiveConfig
+from pretrain.config.run import PretrainConfig
+from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig
+
+__all__ = [
+    "TERMS",
+    "BatchConfig",
+    "CheckpointConfig",
+    "MemberConfig",
+    "ModelConfig",
+    "ObjectiveConfig",
+    "OptimizerConfig",
+    "ParallelConfig",
+    "PretrainConfig",
+    "SamplingConfig",
+    "SharingConfig",
+    "StartConfig",
+    "ValidationConfig",
+]

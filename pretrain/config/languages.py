@@ -1,0 +1,80 @@
+"""Which languages a run has, how often each is seen, and what it starts from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from synthlang.config import StrictModel
+from synthlang.files import safe_name
+from synthlang.language import PARENT, Language, parse_language
+from synthlang.vocabularies import ExtendSpec
+
+
+def named_language(value: Any) -> Any:
+    """A language from its name, YAML file or mapping; anything else is left to pydantic."""
+    return parse_language(value) if isinstance(value, str | dict) else value
+
+
+class MemberConfig(StrictModel):
+    """One language of a run: ``language`` derived from ``source``.
+
+    name      what it is called in metrics and exports (default: the language's name)
+    source    default: the source of the run
+    language  default: the source's own language, as it is
+    """
+
+    name: str = ""
+    source: str = ""
+    language: Language = PARENT
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return named_language(value)
+
+    @field_validator("name")
+    @classmethod
+    def _safe(cls, value: str) -> str:
+        return safe_name(value, "language name") if value else value
+
+    @model_validator(mode="after")
+    def _has_name(self) -> MemberConfig:
+        if not self.name:
+            object.__setattr__(self, "name", self.language.name)
+        return self
+
+
+class ParallelConfig(StrictModel):
+    """Sentence pairs of two natural languages, for TLM: sentence n of one source translates sentence n of the other.
+
+    A language derived from the same source has its pairs by construction.
+    """
+
+    languages: tuple[str, str]
+    sources: tuple[str, str]
+
+    @field_validator("sources")
+    @classmethod
+    def _keeps_lines(cls, value: tuple[str, str]) -> tuple[str, str]:
+        for spec in value:
+            if spec.startswith("text:"):
+                raise ValueError(f"{spec} cuts lines into sentences; write lines:{spec.removeprefix('text:')}")
+        return value
+
+
+class SamplingConfig(StrictModel):
+    """A language is sampled by its share of the sentences, to the power of ``exponent`` (0: all alike; 0.7: XLM)."""
+
+    exponent: float = Field(default=0.0, ge=0.0, le=1.0)
+
+
+class StartConfig(StrictModel):
+    """Go on from a checkpoint in the format of Hugging Face: a name or a folder with model and tokenizer.
+
+    extend   add new subwords of a language to its vocabulary first
+    """
+
+    model: str = Field(min_length=1)
+    extend: ExtendSpec | None = None

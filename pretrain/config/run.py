@@ -1,0 +1,163 @@
+"""The whole config of a run: its parts, and what they must agree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from pretrain.config.languages import MemberConfig, ParallelConfig, SamplingConfig, StartConfig, named_language
+from pretrain.config.model import ModelConfig, SharingConfig
+from pretrain.config.objective import ObjectiveConfig
+from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig
+from synthlang.config import StrictModel
+from synthlang.dictionary import DictionarySpec
+from synthlang.fingerprint import fingerprint
+from synthlang.language import Language
+from synthlang.vocabularies import VocabularySpec
+
+FORMAT = 2  # raise when training gives other weights for the same config
+
+
+class PretrainConfig(StrictModel):
+    """A run: languages, and how to train on them.
+
+    source     where the parent's sentences come from
+    language   a language derived from it (or ``parent``: a monolingual run)
+    languages  instead of ``language``: any number of languages, derived or natural, the first one is the parent
+    processes  how many a launch must have (default: any number)
+    compile    torch.compile: ``auto`` where it pays
+    trackers   also log to tensorboard, wandb or trackio
+    """
+
+    source: str = ""
+    language: Language | None = None
+    languages: tuple[MemberConfig, ...] = ()
+    parallel: tuple[ParallelConfig, ...] = ()
+    seed: int = Field(default=0, ge=0)
+    steps: int = Field(default=500_000, ge=1)
+    start: StartConfig | None = None
+    vocabulary: VocabularySpec = VocabularySpec()
+    dictionary: DictionarySpec = DictionarySpec()
+    model: ModelConfig = ModelConfig()
+    sharing: SharingConfig = SharingConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    batch: BatchConfig = BatchConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    validation: ValidationConfig = ValidationConfig()
+    checkpoints: CheckpointConfig = CheckpointConfig()
+    precision: Literal["float32", "bfloat16"] = "float32"
+    compile: Literal["auto", "on", "off"] = "auto"
+    processes: int | None = Field(default=None, ge=1)
+    trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
+    log_every: int = Field(default=100, ge=1)
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return named_language(value)
+
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _entries(cls, value: Any) -> Any:
+        entries = value if isinstance(value, list | tuple) else [value]
+        return tuple({"language": e} if isinstance(e, str) else e for e in entries)
+
+    @model_validator(mode="after")
+    def _languages_agree(self) -> PretrainConfig:
+        if self.start is not None and (self.vocabulary, self.model) != (VocabularySpec(), ModelConfig()):
+            raise ValueError("start: the checkpoint brings its vocabulary and shape; leave out vocabulary and model")
+        if (self.language is None) == (not self.languages):
+            raise ValueError("give either language: a language derived from the source, or languages: a list of them")
+        for member in self.members:
+            if not member.source:
+                raise ValueError(f"language {member.name} has no source: set source, for it or for the run")
+        names = Counter(member.name for member in self.members)
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise ValueError(f"two languages have the name {twice[0]!r}; give each a name")
+        unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
+        if unknown:
+            raise ValueError(f"parallel: no language {min(unknown)!r}; there is {', '.join(names)}")
+        return self
+
+    @model_validator(mode="after")
+    def _sharing_fits(self) -> PretrainConfig:
+        sharing = self.sharing
+        if sharing.layers and max(sharing.layers) > self.model.layers:
+            raise ValueError(
+                f"sharing.layers: there is no layer {max(sharing.layers)}, the model has {self.model.layers}"
+            )
+        if sharing.separates and len(self.members) == 1:
+            raise ValueError("sharing: one language has nothing to separate")
+        if sharing.softmax == "language" and "dict" in self.objective.terms:
+            raise ValueError(
+                "sharing.softmax language cannot predict translations (the term dict): use softmax: shared"
+            )
+        if sharing.softmax == "language" and sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
+            raise ValueError("sharing.softmax language changes nothing with a joint vocabulary: all have the same ids")
+        return self
+
+    @model_validator(mode="after")
+    def _objective_fits(self) -> PretrainConfig:
+        if "tlm" in self.objective.terms:
+            if not self.parallel and not self.derived_pairs:
+                raise ValueError(
+                    "objective: tlm needs sentence pairs: a language derived from the source, or parallel:"
+                )
+            if self.batch.length % 2:
+                raise ValueError(f"batch.length ({self.batch.length}) must be even for tlm: a half for each language")
+        if self.objective.needs_dictionary and self.dictionary.path is None:
+            scripts = any(member.language.script for member in self.members)
+            if self.vocabulary.kind != "copied" or not scripts or self.start is not None:
+                term = "dict" if "dict" in self.objective.terms else "align"
+                raise ValueError(
+                    f"objective: {term} needs a dictionary: a transliterated language with vocabulary.kind copied, "
+                    "or dictionary.path, a file of translations"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> PretrainConfig:
+        if self.model.positions is not None and self.batch.length > self.model.positions:
+            raise ValueError(f"batch.length ({self.batch.length}) is over model.positions ({self.model.positions})")
+        if self.optimizer.warmup_steps >= self.steps:
+            raise ValueError(
+                f"optimizer.warmup_steps ({self.optimizer.warmup_steps}) must be below steps ({self.steps})"
+            )
+        archive, every = self.checkpoints.archive, self.checkpoints.every
+        if archive is not None and archive % every:
+            raise ValueError(f"checkpoints.archive ({archive}) must be a multiple of checkpoints.every ({every})")
+        if self.checkpoints.select == "best" and not self.validation.every:
+            raise ValueError("checkpoints.select best needs validation.every: the perplexity decides")
+        return self
+
+    @property
+    def members(self) -> tuple[MemberConfig, ...]:
+        """The languages of the run, each with its source; the first is the parent."""
+        if self.language is None:
+            return tuple(m if m.source else m.model_copy(update={"source": self.source}) for m in self.languages)
+        parent = MemberConfig(source=self.source)
+        derived = MemberConfig(source=self.source, language=self.language)
+        return (parent,) if not self.language.transforms else (parent, derived)
+
+    @property
+    def derived_pairs(self) -> tuple[tuple[int, int], ...]:
+        """The members that are parallel to the parent by construction: (0, m) for each from its source."""
+        first = self.members[0].source
+        return tuple((0, m) for m, member in enumerate(self.members) if m and member.source == first)
+
+    @property
+    def label(self) -> str:
+        """What a person calls the run: its objective and its languages but the parent."""
+        kind = self.objective.kind if self.objective.kind != "sum" else "+".join(self.objective.terms)
+        return f"{kind} {' '.join(m.name for m in self.members[1:]) or self.members[0].name}"
+
+    def fingerprint(self, parents: dict[str, str]) -> str:
+        """Of all that affects the weights: ``parents`` are the data artifacts trained on."""
+        keys = {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision"}
+        settings = self.model_dump(mode="json", include=keys) | {"objective": self.objective.identity()}
+        if self.checkpoints.select == "best":
+            settings["selected"] = [self.checkpoints.model_dump(mode="json"), self.validation.model_dump(mode="json")]
+        return fingerprint("pretrain", format=FORMAT, settings=settings, parents=parents)

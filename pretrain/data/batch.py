@@ -1,0 +1,53 @@
+"""What the model is given: masked rows of a step, or of one part of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pretrain.data.rows import Span
+
+TERMS = ("mlm", "tlm", "dict")  # what a slot is there for: an index into this
+IGNORE = -100  # PyTorch's cross entropy leaves such a label out
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows ``start`` … ``stop`` − 1 of a batch come from one source; ``spans`` says which columns have which member."""
+
+    start: int
+    stop: int
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of fixed shape: every batch of a run has the same shapes and the same fields that are None.
+
+    input_ids  [rows, length] int64, with masks and random words
+    languages  [rows, length] int64, the member of each token
+    slots      [rows, k] int64, the columns that are predicted
+    labels     [rows, k] int64, the ids to predict; IGNORE for a slot without a word
+    terms      [rows, k] int64, index into TERMS
+    positions  [rows, length] int64, 0-based; None: 0 … length − 1 in every row
+    valid      [rows, length] bool, False for padding; None: there is no padding
+    groups     the rows of one source stand together; sources without a row here are left out
+    samples    [rows] int64, the number of each row in the whole run
+    """
+
+    input_ids: NDArray[np.int64]
+    languages: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    positions: NDArray[np.int64] | None
+    valid: NDArray[np.bool_] | None
+    groups: tuple[Group, ...]
+    samples: NDArray[np.int64]
+
+    @property
+    def targets(self) -> int:
+        """How many slots have a label."""
+        return int((self.labels != IGNORE).sum())

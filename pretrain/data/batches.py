@@ -1,0 +1,129 @@
+"""The batches of a run: which rows a step has, and what each process and micro-batch takes of them.
+
+Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1; the number is the counter of a sample's masks.
+Those of the first source of rows come first, then those of the second, … Part p of P takes every P-th of them from
+the p-th on, so that the parts together are the step whatever P is, and the sources are spread evenly over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pretrain.data.batch import Batch, Group
+from pretrain.data.quotas import Quotas
+from pretrain.data.rows import Rows, RowSource
+from pretrain.data.sampling import Epochs
+from synthlang.errors import InputError
+
+if TYPE_CHECKING:
+    from pretrain.masking import MaskedRows
+
+FIELDS = ("input_ids", "languages", "slots", "labels", "terms", "positions", "valid", "samples")
+
+
+class RowMasker(Protocol):
+    """What turns text into slots and labels."""
+
+    def mask(self, rows: Rows, source: RowSource, samples: NDArray[np.int64]) -> MaskedRows:
+        """The masked rows; each depends on its text and its number in ``samples`` only."""
+        ...
+
+
+class Batches:
+    """Batches that draw from ``sources`` by ``weights``, masked.
+
+    rows       samples of a step
+    positions  whether batches have ``positions``, by default if a source needs them; so too ``padded`` and ``valid``
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[RowSource],
+        weights: Sequence[Fraction | int],
+        rows: int,
+        masker: RowMasker,
+        seed: int,
+        positions: bool | None = None,
+        padded: bool | None = None,
+    ) -> None:
+        assert len({source.length for source in sources}) == 1, "rows of one length"
+        assert len(weights) == len(sources), "a weight for each source"
+        self.sources, self.rows, self.masker = tuple(sources), rows, masker
+        self.length = self.sources[0].length
+        self.quotas = Quotas(weights, rows)
+        self.positions = any(len(s.spans) > 1 for s in self.sources) if positions is None else positions
+        self.padded = any(s.padded for s in self.sources) if padded is None else padded
+        self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        """Part ``part`` of ``parts`` equal parts of the batch of a step (both counted from 0)."""
+        if self.rows % parts:
+            raise InputError(
+                f"batch.rows {self.rows} cannot be split into {parts} equal parts (processes × batch.accumulation); "
+                f"take a multiple of {parts}"
+            )
+        assert 0 <= part < parts, "parts are counted from 0"
+        return self.samples(step * self.rows + np.arange(part, self.rows, parts))
+
+    def samples(self, numbers: NDArray[np.int64]) -> Batch:
+        """The samples of the given numbers, those of one source together."""
+        which, count = self._drawn(numbers)
+        order = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[order], np.arange(len(self.sources) + 1)).tolist()
+        pieces, groups = [], []
+        for source, (start, stop) in enumerate(pairwise(bounds)):
+            if stop > start:
+                mine = order[start:stop]
+                pieces.append(self._piece(source, count[mine], numbers[mine]))
+                groups.append(Group(start, stop, self.sources[source].spans))
+        return _joined(pieces, groups)
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Of each source what was drawn and left out, by reason."""
+        return {source.name: source.counts for source in self.sources}
+
+    @property
+    def epoch_rows(self) -> int:
+        """The rows of all sources."""
+        return sum(source.rows for source in self.sources)
+
+    def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each sample its source, and how many of that source came before it in the run."""
+        steps, places = np.divmod(numbers, self.rows)
+        which, count = np.empty_like(numbers), np.empty_like(numbers)
+        for step in np.unique(steps).tolist():
+            mine = steps == step
+            before = self.quotas.before(step)
+            stops = np.cumsum(self.quotas.before(step + 1) - before)
+            source = np.searchsorted(stops, places[mine], side="right")
+            starts = np.concatenate([[0], stops[:-1]])
+            which[mine], count[mine] = source, before[source] + places[mine] - starts[source]
+        return which, count
+
+    def _piece(self, which: int, count: NDArray[np.int64], numbers: NDArray[np.int64]) -> Batch:
+        """Samples of one source: their numbers among its own, and in the run."""
+        source = self.sources[which]
+        rows = source.read(self._epochs[which].rows_of(count))
+        masked = self.masker.mask(rows, source, numbers)
+        positions, valid = rows.positions, rows.valid
+        if self.positions and positions is None:
+            positions = np.broadcast_to(np.arange(self.length), rows.ids.shape)
+        if self.padded and valid is None:
+            valid = np.ones(rows.ids.shape, bool)
+        ids, languages = masked.input_ids, masked.languages
+        return Batch(ids, languages, masked.slots, masked.labels, masked.terms, positions, valid, (), numbers)
+
+
+def _joined(pieces: list[Batch], groups: list[Group]) -> Batch:
+    def of(field: str) -> Any:
+        parts = [getattr(piece, field) for piece in pieces]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return Batch(groups=tuple(groups), **{field: of(field) for field in FIELDS})

@@ -1,0 +1,86 @@
+"""From a config and its artifacts to the batches of a run and of its validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pretrain.data.batches import Batches
+from pretrain.data.rows import RowSource
+from pretrain.data.sampling import sampling_weights
+from pretrain.data.sentences import SentenceRows
+from pretrain.data.stream import StreamRows
+from pretrain.data.tlm import ParallelRows
+from synthlang.errors import InputError
+from synthlang.progress import Report, silent
+from synthlang.rng import key_of
+from synthlang.shards import Shards
+
+if TYPE_CHECKING:
+    from pretrain.config import PretrainConfig
+    from pretrain.prepare import Artifacts
+
+VALIDATION_SEED = key_of("validation")  # of rows and masks: the same in every run, other than in training
+
+
+def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report = silent) -> Batches:
+    """The batches that a run trains on.
+
+    Rows of one language for the terms mlm and dict, rows of sentence pairs for tlm. InputError if a split does not
+    fill a row or if there is no usable pair.
+    """
+    from pretrain.masking import build_masker  # itself imports Batch from here
+
+    terms = config.objective.terms.keys()
+    monolingual, sentences = [], []
+    if {"mlm", "dict"} & terms:
+        members = enumerate(artifacts.members)
+        monolingual = [_monolingual(config, artifacts, which, m.train, "train", report) for which, m in members]
+        sentences = [len(member.train) for member in artifacts.members]
+    parallel = _parallel(config, artifacts, report) if "tlm" in terms else []
+    weights = sampling_weights(monolingual, sentences, config.sampling.exponent, parallel)
+    masker = build_masker(config, artifacts)
+    return Batches([*monolingual, *parallel], weights, config.batch.rows, masker, config.seed)
+
+
+def dev_batches(config: PretrainConfig, artifacts: Artifacts, member: int) -> Batches:
+    """Rows of one language's dev split: rows and masks are the same in every run, and plain MLM.
+
+    They have ``positions`` and ``valid`` where the batches of training have them.
+    """
+    from pretrain.masking import build_dev_masker
+
+    dev = artifacts.members[member].dev
+    assert dev is not None, f"{artifacts.members[member].name} has no dev split"
+    source = _monolingual(config, artifacts, member, dev, "dev", silent)
+    masker = build_dev_masker(config, artifacts, VALIDATION_SEED)
+    tlm = "tlm" in config.objective.terms
+    padded = tlm or source.padded
+    return Batches([source], [1], config.batch.rows, masker, VALIDATION_SEED, positions=tlm, padded=padded)
+
+
+def _monolingual(
+    config: PretrainConfig, artifacts: Artifacts, which: int, shards: Shards, split: str, report: Report
+) -> RowSource:
+    member, length, specials = artifacts.members[which], config.batch.length, artifacts.id_space.specials
+    name = member.name if split == "train" else f"{member.name} ({split})"
+    if config.batch.packing == "sentences":
+        return SentenceRows(shards, which, length, specials, name, report)
+    return StreamRows(shards, which, length, specials, name)
+
+
+def _parallel(config: PretrainConfig, artifacts: Artifacts, report: Report) -> list[ParallelRows]:
+    if not artifacts.parallel:
+        raise InputError("objective: tlm needs sentence pairs, and there are none")
+    members, specials = artifacts.members, artifacts.id_space.specials
+    return [
+        ParallelRows(
+            pairs,
+            config.objective.tlm_rate,
+            config.batch.length,
+            specials,
+            config.seed,
+            f"{members[pairs.left].name}+{members[pairs.right].name}",
+            report,
+        )
+        for pairs in artifacts.parallel
+    ]

@@ -1,0 +1,95 @@
+"""How many samples each source of rows has had after any number of steps: exact integers, no randomness.
+
+With weights p (they sum to 1) and n samples drawn so far, source i has had ⌊n·p_i⌋ or ⌈n·p_i⌉ of them. Each of
+its samples is a job with a window: number j may come once n·p_i > j − 1 and must have come when n·p_i ≥ j.
+Jobs are taken by earliest deadline, which meets every window of jobs of one size when the rates sum to 1 (Baruah
+et al. 1996, "Proportionate progress", Algorithmica 15); time is counted in steps, of ``rows`` jobs each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK = 1024  # steps in one table
+
+
+@dataclass
+class _State:
+    """Of each source before a step: n·p = whole + rest / total, and whether it has had a sample more than ``whole``."""
+
+    whole: list[int]
+    rest: list[int]
+    ahead: list[int]
+
+    def copy(self) -> _State:
+        return _State(self.whole.copy(), self.rest.copy(), self.ahead.copy())
+
+
+class Quotas:
+    """``before(step)`` [sources]: samples of each source in the steps 0 … step − 1, rows · step in all.
+
+    weights  of the sources, > 0, any scale
+    rows     samples of a step
+    """
+
+    def __init__(self, weights: Sequence[Fraction | int], rows: int) -> None:
+        assert weights and min(weights) > 0, "weights must be positive"
+        scale = lcm(*(Fraction(w).denominator for w in weights))
+        shares = [int(w * scale) for w in weights]
+        common = gcd(*shares)
+        self.rows = rows
+        self._shares = [share // common for share in shares]
+        self._total = sum(self._shares)
+        self._gain = [divmod(rows * share, self._total) for share in self._shares]
+        self._period = self._total // gcd(self._total, rows)  # steps after which every n·p is whole again
+        self._known = _State([0] * len(shares), [0] * len(shares), [0] * len(shares))
+        self._states = [self._known.copy()]  # before every BLOCK-th step
+        self._block = lru_cache(maxsize=2)(self._make_block)
+
+    def before(self, step: int) -> NDArray[np.int64]:
+        """How many samples of each source come before a step (counted from 0)."""
+        periods, step = divmod(step, self._period)
+        done = [periods * self._period * self.rows * share // self._total for share in self._shares]
+        counts: NDArray[np.int64] = self._block(step // BLOCK)[step % BLOCK]
+        return counts + np.asarray(done, np.int64)
+
+    def _make_block(self, block: int) -> NDArray[np.int64]:
+        while len(self._states) <= block:
+            for _ in range(BLOCK):
+                self._step(self._known)
+            self._states.append(self._known.copy())
+        state, table = self._states[block].copy(), []
+        for _ in range(min(BLOCK, self._period)):
+            table.append([whole + ahead for whole, ahead in zip(state.whole, state.ahead, strict=True)])
+            self._step(state)
+        return np.asarray(table, np.int64)
+
+    def _step(self, state: _State) -> None:
+        """Go on by one step, in place."""
+        whole, rest, ahead, total = state.whole, state.rest, state.ahead, self._total
+        for i, (more, more_rest) in enumerate(self._gain):
+            over = rest[i] + more_rest
+            if over >= total:
+                over, more = over - total, more + 1  # noqa: PLW2901  a carry
+            whole[i] += more
+            rest[i] = over
+            if more:
+                ahead[i] = 0
+        # the wholes leave as many samples as the rests sum to; those ahead had theirs in an earlier step
+        due = sum(rest) // total - sum(ahead)
+        if due:
+            waiting = [i for i, over in enumerate(rest) if over and not ahead[i]]
+            assert 0 < due <= len(waiting), "the windows have a schedule"
+            for i in sorted(waiting, key=lambda i: self._deadline(i, rest[i]))[:due]:
+                ahead[i] = 1
+
+    def _deadline(self, source: int, rest: int) -> int:
+        """Steps until n·p of a source is the next whole number, rounded up."""
+        return -((rest - self._total) // (self.rows * self._shares[source]))

@@ -1,0 +1,57 @@
+"""Rows of a stream: all sentences one after another with </s> after each, chopped."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pretrain.data.packing import ranges
+from pretrain.data.rows import Rows, Span
+from synthlang.errors import InputError
+from synthlang.shards import Shards
+from synthlang.vocabularies import Specials
+
+
+class StreamRows:
+    """Row r is <s> and the tokens r · (length − 1) … (r + 1) · (length − 1) − 1 of the stream.
+
+    name  whose text it is, for messages; InputError if it does not fill one row
+    """
+
+    term: Literal["mlm"] = "mlm"
+    padded = False
+
+    def __init__(self, shards: Shards, member: int, length: int, specials: Specials, name: str) -> None:
+        self.shards, self.length, self.specials, self.name = shards, length, specials, name
+        self.languages = (member,)
+        self.spans: tuple[Span, ...] = ((0, length, member),)
+        self._starts = shards.offsets + np.arange(len(shards.offsets))  # of the sentences in the stream
+        tokens = int(self._starts[-1])
+        self.rows = tokens // (length - 1) if len(shards.tokens) else 0
+        if self.rows == 0:
+            raise InputError(
+                f"{name}: {tokens} tokens do not fill one row of length {length}; take a smaller batch.length"
+            )
+        self.counts = {"tokens left over": tokens - self.rows * (length - 1)}
+
+    def read(self, numbers: NDArray[np.int64]) -> Rows:
+        """The rows of the given numbers."""
+        width = self.length - 1
+        begin = numbers * width
+        first = np.searchsorted(self._starts, begin, side="right") - 1
+        behind = np.searchsorted(self._starts, begin + width)  # sentences first … behind − 1 have tokens in the row
+        sentence, row = ranges(first, behind)
+        column = self._starts[sentence + 1] - begin[row]  # of its </s>, <s> counted
+        inside = column < self.length
+        is_end = np.zeros((len(numbers), self.length), bool)
+        is_end[row[inside], column[inside]] = True
+        # the stream has one </s> more than the text has tokens for each sentence that ended before
+        ended = np.cumsum(is_end, axis=1, dtype=np.int32)[:, :-1]
+        token = (begin - first)[:, None] + np.arange(width) - ended
+        ids = np.empty((len(numbers), self.length), np.int64)
+        ids[:, 0] = self.specials.bos
+        ids[:, 1:] = self.shards.tokens[np.minimum(token, len(self.shards.tokens) - 1)]  # the last </s> has none
+        ids[is_end] = self.specials.eos
+        return Rows(ids, np.full_like(ids, self.languages[0]))

@@ -1,0 +1,214 @@
+"""RoBERTa's encoder with the parts that languages have of their own, and losses at the masked slots only.
+
+Numerically the same as transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss
+needs is left out: the last layer has queries and a feed-forward network at the slots only, and
+so has the projection to the vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pretrain.attention import Layer, LayerBits, at_slots
+from pretrain.config import ModelConfig, SharingConfig
+from pretrain.data.batch import IGNORE, Group
+from pretrain.dropout import Noise, dropout
+from pretrain.embeddings import Embeddings
+from pretrain.routing import SeparateLayers
+from pretrain.slot_loss import Exponentials, exponentials, slot_loss
+from synthlang.rng import key_of
+
+if TYPE_CHECKING:
+    from pretrain.objectives import TensorBatch
+
+EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # of LayerNorm, by architecture
+
+
+class Head(nn.Module):
+    """What comes before the tied output: dense, GELU, LayerNorm."""
+
+    def __init__(self, hidden: int, epsilon: float) -> None:
+        super().__init__()
+        self.dense = nn.Linear(hidden, hidden)
+        self.norm = nn.LayerNorm(hidden, eps=epsilon)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[…, d] → […, d]."""
+        y: Tensor = self.norm(F.gelu(self.dense(x)))
+        return y
+
+
+class MaskedLM(nn.Module):
+    """A masked language model of one or more languages; see ``build``."""
+
+    def __init__(
+        self,
+        shape: ModelConfig,
+        sharing: SharingConfig,
+        ids: Sequence[NDArray[np.int64]],
+        size: int,
+        positions: int,
+        pad: int,
+        language_ids: bool,
+        architecture: str = "roberta",
+        epsilon: float | None = None,
+    ) -> None:
+        super().__init__()
+        epsilon = EPSILON[architecture] if epsilon is None else epsilon
+        self.shape, self.sharing, self.pad, self.architecture, self.epsilon = shape, sharing, pad, architecture, epsilon
+        self.origin: dict[str, Any] | None = None  # the config of the checkpoint it started from
+        self.members = len(ids)
+        separate = sharing.embeddings == "separate"
+        self._restricts = separate or sharing.softmax == "language"
+        self.embeddings = Embeddings(ids, size, positions, shape.hidden, separate, language_ids)
+        self.norm = nn.LayerNorm(shape.hidden, eps=epsilon)
+        self.layers = nn.ModuleList(
+            SeparateLayers(Layer(shape, epsilon) for _ in range(self.members))
+            if number in sharing.layers
+            else Layer(shape, epsilon)
+            for number in range(1, shape.layers + 1)
+        )
+        self.head = Head(shape.hidden, epsilon)
+        self.noise = Noise()
+        self._step_layer: Callable[..., Tensor] = Layer.__call__
+        self._exponentials: Exponentials = exponentials
+
+    @staticmethod
+    def build(
+        shape: ModelConfig,
+        sharing: SharingConfig,
+        ids: Sequence[NDArray[np.int64]],
+        size: int,
+        positions: int,
+        pad: int,
+        language_ids: bool,
+        seed: int,
+        architecture: str = "roberta",
+        epsilon: float | None = None,
+    ) -> MaskedLM:
+        """A model with random weights, a function of the arguments.
+
+        ids        for each language its ids, sorted, with the special tokens
+        size       rows of the embedding when it is shared (over all ids)
+        positions  the longest row
+        pad        id of the padding token, for exports
+        """
+        model = MaskedLM(shape, sharing, ids, size, positions, pad, language_ids, architecture, epsilon)
+        generator = torch.Generator().manual_seed(key_of("init", seed) >> 1)  # torch takes signed 64-bit seeds
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.ndim >= 2:
+                    parameter.normal_(0.0, shape.init_std, generator=generator)
+            for name, parameter in model.named_parameters():
+                if parameter.ndim < 2:
+                    parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
+        return model
+
+    def forward(self, batch: TensorBatch) -> Tensor:
+        """−log p(label) at every slot, [rows, k] float32 in nats; 0 where the label is IGNORE."""
+        x = self._embed(batch.input_ids, batch.languages, batch.positions)
+        for number, layer in enumerate(self.layers, 1):
+            slots = batch.slots if number == self.shape.layers else None
+            x = self._through(layer, x, batch.valid, slots, batch.groups)
+        return self._losses(self.head(x), batch)
+
+    @overload
+    def hidden(
+        self, input_ids: Tensor, member: int, valid: Tensor | None = ..., layers: Literal[False] = ...
+    ) -> Tensor:
+        pass
+
+    @overload
+    def hidden(self, input_ids: Tensor, member: int, valid: Tensor | None, layers: Literal[True]) -> list[Tensor]:
+        pass
+
+    @overload
+    def hidden(
+        self, input_ids: Tensor, member: int, valid: Tensor | None = ..., *, layers: Literal[True]
+    ) -> list[Tensor]:
+        pass
+
+    def hidden(
+        self, input_ids: Tensor, member: int, valid: Tensor | None = None, layers: bool = False
+    ) -> Tensor | list[Tensor]:
+        """The last layer's output [r, w, d] for text [r, w] of one language, or that of the embeddings and each layer.
+
+        ``valid`` [r, w] bool is False at padding.
+        """
+        rows, width = input_ids.shape
+        assert width <= self.embeddings.length, f"{width} tokens in a row, the model has {self.embeddings.length}"
+        groups = (Group(0, rows, ((0, width, member),)),)
+        outputs = [self._embed(input_ids, torch.full_like(input_ids, member), None)]
+        for layer in self.layers:
+            outputs.append(self._through(layer, outputs[-1], valid, None, groups))
+        return outputs if layers else outputs[-1]
+
+    def word_rows(self, ids: Tensor, member: int) -> Tensor:
+        """The rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
+        return F.embedding(self.embeddings.rows(ids, member), self.embeddings.words)
+
+    def language_specific(self) -> list[str]:
+        """The names of the parameters that ``sharing`` separates: each row or copy belongs to one language."""
+        own = tuple(f"layers.{number - 1}." for number in self.sharing.layers)
+        if self.embeddings.separate:
+            own += ("embeddings.words", "embeddings.bias", "embeddings.positions")
+        return [name for name, _ in self.named_parameters() if name.startswith(own)]
+
+    def seed_dropout(self, key: int) -> None:
+        """Make the dropout of the next forward pass a function of ``key``."""
+        self.noise.seed(key, self.embeddings.words.device)
+
+    def compile_steps(self, backend: str = "inductor") -> None:
+        """Compile what training steps do (torch.compile): one layer at a time, so that equal layers compile once."""
+        self._step_layer = torch.compile(Layer.forward, dynamic=False, backend=backend)
+        self._exponentials = torch.compile(exponentials, dynamic=False, backend=backend)
+
+    def _embed(self, input_ids: Tensor, languages: Tensor, positions: Tensor | None) -> Tensor:
+        x = self.norm(self.embeddings(input_ids, languages, positions))
+        rate = self.shape.dropout
+        bits = self.noise.bits(*x.shape) if self.training and rate else None
+        return dropout(x, rate, bits, self.training)
+
+    def _through(
+        self, layer: nn.Module, x: Tensor, valid: Tensor | None, slots: Tensor | None, groups: tuple[Group, ...]
+    ) -> Tensor:
+        """``x`` through a layer, shared or separate."""
+        if isinstance(layer, SeparateLayers):
+            return layer.route(x, valid, slots, groups, self.noise, self._run)
+        assert isinstance(layer, Layer)
+        return self._run(layer, x, valid, slots)
+
+    def _run(self, layer: Layer, x: Tensor, valid: Tensor | None, slots: Tensor | None) -> Tensor:
+        rows, width, _ = x.shape
+        bits: LayerBits = layer.draw(self.noise, rows, width if slots is None else slots.shape[1], width)
+        step = self._step_layer if self.training else Layer.__call__
+        return step(layer, x, valid, slots, bits)
+
+    def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
+        """The cross entropy at the slots, of which ``x`` [r, k, d] is the last hidden state."""
+        step = self._exponentials if self.training else exponentials
+        if not self._restricts:
+            weight, bias = self.embeddings.words, self.embeddings.bias
+            return slot_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
+        members = sorted({member for group in batch.groups for _, _, member in group.spans})
+        outputs = self.embeddings.outputs(members, restrict=True)
+        own = at_slots(batch.languages.unsqueeze(-1), batch.slots).squeeze(-1)  # the language of each slot
+        wanted = batch.labels != IGNORE
+        places = self.embeddings.places[own, torch.where(wanted, batch.labels, 0)]
+        losses = []
+        for group in batch.groups:
+            rows = slice(group.start, group.stop)
+            states, total = x[rows].flatten(0, 1), torch.zeros((), device=x.device)
+            for member in sorted({member for _, _, member in group.spans}):
+                # a row with several languages goes through each softmax; the slots of the others are ignored
+                labels = torch.where(wanted[rows] & (own[rows] == member), places[rows], IGNORE)
+                total = total + slot_loss(states, *outputs[member], labels.flatten(), step)
+            losses.append(total.view_as(batch.labels[rows]))
+        return torch.cat(losses)

@@ -1,0 +1,160 @@
+"""Models to start from: one of Hugging Face by its name or folder, or a finished run of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForMaskedLM, PreTrainedModel
+from transformers.utils import logging
+
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.fingerprint import digest_files, sha256_file
+from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
+from synthlang.vocabularies.space import Specials
+
+CONFIG = "config.json"
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # of a model on the hub: weights, settings, tokenizer
+
+
+@dataclass(frozen=True)
+class Base:
+    """``folders``: language → folder with the weights (the same in all) and its tokenizer; "" for a model of any."""
+
+    folders: Mapping[str, Path]
+
+    @property
+    def folder(self) -> Path:
+        """Where the weights are."""
+        return next(iter(self.folders.values()))
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run, with a tokenizer for each language."""
+        return "" not in self.folders
+
+    @cached_property
+    def checkpoints(self) -> dict[str, Checkpoint]:
+        """The tokenizers."""
+        return {name: read_checkpoint(str(folder)) for name, folder in self.folders.items()}
+
+    @property
+    def specials(self) -> Specials:
+        """The special ids, the same for all languages."""
+        return next(iter(self.checkpoints.values())).specials
+
+    def checkpoint(self, language: str, pair: str) -> Checkpoint:
+        """The tokenizer of a language; InputError if a run has none of that name."""
+        if not self.is_run:
+            return self.checkpoints[""]
+        if language not in self.checkpoints:
+            raise InputError(
+                f"pairs.{pair}: the run has no language {language!r}; it has {', '.join(self.folders)}: name two of "
+                f"them in pairs.{pair}.tokenizers"
+            )
+        return self.checkpoints[language]
+
+    def parents(self) -> dict[str, Any]:
+        """Fingerprints of the weights (their bytes) and of the tokenizers."""
+        weights = digest_files([*self.folder.glob("*.safetensors"), self.folder / CONFIG])
+        return {"model": weights, "tokenizers": {name: held.fingerprint for name, held in self.checkpoints.items()}}
+
+
+def open_base(name: str) -> Base:
+    """Find a model.
+
+    InputError if it is not there or has no safetensors, and for a run whose languages have different weights.
+    """
+    place = user_path(name)
+    if place.is_dir():
+        return Base(_in_folder(place))
+    if place.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise InputError(f"model: {name} is no folder")
+    return Base({"": _checked(_from_hub(name))})
+
+
+def _in_folder(place: Path) -> dict[str, Path]:
+    for folder in (place, place / "export"):
+        if (folder / CONFIG).is_file():
+            return {"": _checked(folder)}
+    exports = sorted(path.parent for path in place.glob(f"export/*/{CONFIG}"))
+    if not exports:
+        raise InputError(f"holds no model: there is neither {CONFIG} nor export/LANGUAGE/{CONFIG}", place)
+    if not (place / "done.json").exists():
+        raise InputError("the run is not finished; run the same command again to go on with it", place)
+    if len({sha256_file(_checked(folder) / WEIGHTS[0]) for folder in exports}) > 1:
+        names = ", ".join(folder.name for folder in exports)
+        raise InputError(
+            f"the languages of the run ({names}) have weights of their own (separate embeddings or layers, or language "
+            "ids), so there is no one model to adjust; name the export of one language, RUN/export/LANGUAGE",
+            place,
+        )
+    return {folder.name: folder for folder in exports}
+
+
+def _checked(folder: Path) -> Path:
+    """The folder, if it holds weights that are read safely."""
+    if any((folder / name).is_file() for name in WEIGHTS):
+        return folder
+    if any((folder / name).is_file() for name in PICKLED):
+        raise InputError(
+            "holds pickled weights only, which are not read: save the model with model.safetensors (save_pretrained "
+            "of transformers does)",
+            folder,
+        )
+    raise InputError(f"holds no {WEIGHTS[0]}", folder)
+
+
+def _from_hub(name: str) -> Path:
+    """The folder of a model on the hub, loaded down if it is not in the cache and the hub may be asked."""
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    offline = constants.HF_HUB_OFFLINE
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
+    except HFValidationError as error:
+        raise InputError(f"model: {name!r} is neither a folder nor a name on the hub") from error
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
+        how = "HF_HUB_OFFLINE is set" if offline else f"the hub did not give it ({type(error).__name__})"
+        raise InputError(
+            f"model: {name} is no folder and is not in the cache, and {how}; load it down where there is a network "
+            f"(hf download {name}), or name a folder"
+        ) from error
+
+
+def load_model(base: Base) -> PreTrainedModel:
+    """The model with its masked-LM head, in float32; InputError if any weight of it is missing."""
+    logging.disable_progress_bar()  # a run shows its own
+    try:
+        model, info = AutoModelForMaskedLM.from_pretrained(
+            base.folder, use_safetensors=True, local_files_only=True, dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(f"cannot be read as a masked language model: {reason}", base.folder) from error
+    missing = sorted(info["missing_keys"])
+    if missing:
+        raise InputError(
+            f"lacks weights of a masked language model, which would be random: {', '.join(missing[:3])}", base.folder
+        )
+    loaded: PreTrainedModel = model
+    return loaded
+
+
+def longest_input(model: PreTrainedModel) -> int:
+    """How many tokens the model can read at once, the sentence tokens included."""
+    embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    if isinstance(embeddings, torch.nn.Embedding):
+        # RoBERTa counts positions from the one after that of the padding
+        before = 0 if embeddings.padding_idx is None else embeddings.padding_idx + 1
+        return int(embeddings.num_embeddings) - before
+    return int(model.config.max_position_embeddings)

@@ -1,0 +1,41 @@
+"""SIGTERM, as clusters send it before they take a machine back: finish the step, save, end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+EXIT_CODE = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM ended
+
+
+class Stopped(Exception):  # noqa: N818  it is no error: the run can go on
+    """A run that was asked to end has saved its checkpoint; the step is the argument."""
+
+
+class Flag:
+    """Whether the process was asked to end."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self, signum: int, frame: FrameType | None) -> None:
+        """The signal handler."""
+        del signum, frame
+        self.is_set = True
+
+
+@contextmanager
+def on_sigterm() -> Iterator[Flag]:
+    """A flag that SIGTERM sets inside the block; outside the main thread nothing sets it."""
+    flag = Flag()
+    if threading.current_thread() is not threading.main_thread():
+        yield flag
+        return
+    before = signal.signal(signal.SIGTERM, flag.set)
+    try:
+        yield flag
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,46 @@
+"""Trackers: the lines of metrics.jsonl also go to tensorboard, wandb or trackio, through accelerate."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from pretrain.config import PretrainConfig
+from synthlang.errors import InputError
+
+
+def check_trackers(names: tuple[str, ...]) -> None:
+    """Raise InputError for a tracker whose library is missing; accelerate would leave it out in silence."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            raise InputError(f"trackers: {name} is not installed; pip install 'synthlang[track]' or pip install {name}")
+
+
+def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) -> None:
+    """Begin a tracked run named as its folder; nothing without trackers."""
+    if config.trackers:
+        settings = {key: _plain(value) for key, value in _flat(config.model_dump(mode="json")).items()}
+        options = {"wandb": {"name": run.name, "dir": str(run)}, "trackio": {"name": run.name}}
+        chosen = {name: options[name] for name in config.trackers if name in options}
+        accelerator.init_trackers("synthlang", settings, init_kwargs=chosen)
+
+
+def end_trackers(accelerator: Accelerator) -> None:
+    """Close the trackers; accelerate's own end_training would also part the processes, which still export."""
+    for tracker in accelerator.trackers:
+        tracker.finish()
+
+
+def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested settings under dotted keys."""
+    if not isinstance(settings, dict):
+        return {prefix: settings}
+    return {k: v for name, value in settings.items() for k, v in _flat(value, f"{prefix}.{name}".strip(".")).items()}
+
+
+def _plain(value: Any) -> Any:
+    """What every tracker can hold: a number, a truth value or text."""
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,51 @@
+"""What the parts of the model are called in the architectures of Hugging Face that it equals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LAYER = {  # ours → theirs, besides qkv
+    "out": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "norm": "output.LayerNorm",
+}
+QKV = tuple(f"attention.self.{name}" for name in ("query", "key", "value"))
+PARTS = ("weight", "bias")
+
+
+@dataclass(frozen=True)
+class Names:
+    """How an architecture names the parts outside its layers, and its classes.
+
+    ``tied`` are the input embedding and ``bias`` once more.
+    """
+
+    config: str
+    model: str
+    body: str
+    dense: str
+    norm: str
+    bias: str
+    tied: tuple[str, ...]
+    counts_from_pad: bool = True
+
+
+_ROBERTA_TIED = ("lm_head.decoder.weight", "lm_head.decoder.bias")
+_ROBERTA = ("roberta", "lm_head.dense", "lm_head.layer_norm", "lm_head.bias", _ROBERTA_TIED)
+_BERT_HEAD = "cls.predictions"
+ARCHITECTURES = {
+    "roberta": Names("RobertaConfig", "RobertaForMaskedLM", *_ROBERTA),
+    "xlm-roberta": Names("XLMRobertaConfig", "XLMRobertaForMaskedLM", *_ROBERTA),
+    "bert": Names(
+        "BertConfig",
+        "BertForMaskedLM",
+        "bert",
+        f"{_BERT_HEAD}.transform.dense",
+        f"{_BERT_HEAD}.transform.LayerNorm",
+        f"{_BERT_HEAD}.bias",
+        (f"{_BERT_HEAD}.decoder.weight", f"{_BERT_HEAD}.decoder.bias"),
+        counts_from_pad=False,
+    ),
+}

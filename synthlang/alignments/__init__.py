@@ -1,0 +1,23 @@
+"""Word alignments: links between the words of sentence pairs, where they come from and what is kept of them."""
+
+from __future__ import annotations
+
+from synthlang.alignments.gold import gold_batches, gold_links
+from synthlang.alignments.links import Links
+from synthlang.alignments.parallel import ParallelText, read_joint, read_parallel
+from synthlang.alignments.pharaoh import read_pharaoh, write_pharaoh
+from synthlang.alignments.symmetrise import METHODS, Method, symmetrise
+
+__all__ = [
+    "METHODS",
+    "Links",
+    "Method",
+    "ParallelText",
+    "gold_batches",
+    "gold_links",
+    "read_joint",
+    "read_parallel",
+    "read_pharaoh",
+    "symmetrise",
+    "write_pharaoh",
+]

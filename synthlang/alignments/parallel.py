@@ -1,0 +1,88 @@
+"""Parallel text from files: two files with a sentence a line, or one with ``left ||| right``.
+
+Empty lines count, so that line n of an alignment file belongs to line n of the text. Names that end in ``.gz`` are
+unpacked on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from synthlang.corpus import Corpus, concatenate
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.sources.text import batches_of, digest_splits, read_pieces
+from synthlang.sources.words import RULES, split_words
+
+BAR = "|||"
+
+Words = Literal["spaces", "rules"]
+SPLITTERS: dict[Words, Callable[[str], list[str]]] = {"spaces": str.split, "rules": split_words}
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Sentence pairs: row i of ``left`` is the translation of row i of ``right``."""
+
+    left: Corpus
+    right: Corpus
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelText:
+    """Two files with the same number of lines; ``words`` says whether spaces separate words or our rules find them.
+
+    Raises InputError if the numbers differ.
+    """
+    first, second = (_Side(path, words) for path in (left, right))
+    corpora = [concatenate(list(batches_of(side))) for side in (first, second)]
+    if first.lines != second.lines:
+        raise InputError(f"has {first.lines} lines, but {right} has {second.lines}; line n must translate line n", left)
+    return ParallelText(corpora[0], corpora[1], _fingerprint([left, right], words))
+
+
+def read_joint(path: Path, words: Words = "spaces") -> ParallelText:
+    """One file of lines ``left ||| right``; InputError for a line without exactly one separator."""
+    split = SPLITTERS[words]
+    sides: tuple[list[list[str]], list[list[str]]] = ([], [])
+    for number, line in _lines(path):
+        parts = line.split(BAR)
+        if len(parts) != 2:
+            raise InputError(f"a line is 'left {BAR} right'; this one has {len(parts) - 1} {BAR}", path, number)
+        for side, part in zip(sides, parts, strict=True):
+            side.append(split(part))
+    left, right = (concatenate(list(batches_of(side))) for side in sides)
+    return ParallelText(left, right, _fingerprint([path], words))
+
+
+class _Side:
+    """The sentences of a file, and how many lines it had once they were read."""
+
+    def __init__(self, path: Path, words: Words) -> None:
+        self.path, self.split, self.lines = path, SPLITTERS[words], 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for number, line in _lines(self.path):
+            self.lines = number
+            yield self.split(line)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    before = 0
+    for number, line in read_pieces(path):
+        if number == before:
+            raise InputError("a line of more than a megabyte is no sentence", path, number)
+        before = number
+        yield number, line
+
+
+def _fingerprint(paths: list[Path], words: Words) -> str:
+    rules = RULES if words == "rules" else None
+    files = digest_splits({str(i): path for i, path in enumerate(paths)})
+    return fingerprint("parallel", words=words, rules=rules, files=files)

@@ -1,0 +1,183 @@
+"""The fast tokenizer of a Hugging Face checkpoint, read so that words encode alone as they do in a text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tokenizers import Tokenizer
+
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.fingerprint import fingerprint
+from synthlang.vocabularies.space import Specials, digest
+
+# our name of each special token, and what tokenizers call it, the first that they have
+ROLES = {
+    "bos": ("cls_token", "bos_token"),
+    "pad": ("pad_token",),
+    "eos": ("sep_token", "eos_token"),
+    "unk": ("unk_token",),
+    "mask": ("mask_token",),
+}
+NAMES = ("bos_token", "eos_token", "cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
+PROBES = ("a", "the", "1", ".")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """``rows`` of its embedding, at least as many as it has ids; ``settings`` for tokenizer_config.json."""
+
+    name: str
+    tokenizer: Tokenizer
+    specials: Specials
+    settings: Mapping[str, Any]
+    rows: int
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the tokenizer and the number of rows."""
+        return fingerprint("checkpoint-tokenizer", tokenizer=digest(self.tokenizer), rows=self.rows)
+
+
+def read_checkpoint(name: str) -> Checkpoint:
+    """The tokenizer of a folder, or of a model by its name; nothing of it is executed.
+
+    Raises InputError if there is none, if it has no fast version or lacks one of the five special tokens, if a
+    token of it crosses words, if it has more ids than the model has rows, or if its files say two things.
+    """
+    path = user_path(name)
+    place = str(path) if path.exists() else name
+    loaded = _auto(place)
+    backend = getattr(loaded, "backend_tokenizer", None)
+    if not isinstance(backend, Tokenizer):
+        raise InputError(f"{name}: its tokenizer ({type(loaded).__name__}) has no fast version; convert it first")
+    specials = _specials(loaded, name)
+    held = _tokenizer_file(place)
+    if held is not None:
+        _check_same(backend, held, name)
+    tokenizer = words_apart(backend, name)
+    used = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
+    rows = _rows(place)
+    if rows is not None and used > rows:
+        raise InputError(f"{name}: the tokenizer has ids up to {used - 1}, but the model has only {rows} rows")
+    return Checkpoint(name, tokenizer, specials, _settings(loaded, tokenizer), max(used, rows or 0))
+
+
+def _auto(place: str) -> Any:
+    from transformers import AutoTokenizer
+
+    return _read(place, lambda: AutoTokenizer.from_pretrained(place, trust_remote_code=False))
+
+
+def _read(place: str, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except InputError:
+        raise
+    except Exception as error:  # of many kinds: of files, of the hub, of the library
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(f"{place}: its tokenizer cannot be read: {reason}") from error
+
+
+def _specials(loaded: Any, name: str) -> Specials:
+    ids = {}
+    for role, names in ROLES.items():
+        found = next((getattr(loaded, f"{n}_id") for n in names if getattr(loaded, n, None) is not None), None)
+        if found is None:
+            raise InputError(f"{name}: its tokenizer has no {names[0]}; a masked language model needs one")
+        ids[role] = int(found)
+    return Specials(**ids)
+
+
+def _settings(loaded: Any, tokenizer: Tokenizer) -> dict[str, Any]:
+    named = {n: str(getattr(loaded, n)) for n in NAMES if getattr(loaded, n, None) is not None}
+    settings = {
+        **named,
+        "clean_up_tokenization_spaces": False,
+        "model_input_names": list(loaded.model_input_names),
+    }
+    if '"add_prefix_space":true' in tokenizer.to_str(pretty=False):
+        settings["add_prefix_space"] = True  # else older versions of transformers switch it off again
+    return settings
+
+
+def _tokenizer_file(place: str) -> Tokenizer | None:
+    from transformers.utils import cached_file
+
+    path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
+    return None if path is None else _read(place, lambda: Tokenizer.from_file(str(path)))
+
+
+def _check_same(backend: Tokenizer, held: Tokenizer, name: str) -> None:
+    """Raise InputError if the library makes another tokenizer than tokenizer.json says (transformers 5 may)."""
+    ours, theirs = (_model(tokenizer) for tokenizer in (backend, held))
+    different = [what for what in ours if what in theirs and ours[what] != theirs[what]]
+    if backend.get_vocab() != held.get_vocab():
+        different.append("added tokens")
+    for text in ("Ein Wort's ÉTÉ, x_y 3.14", "नमस्ते 漢字 – “a”"):
+        if not different and _ids(backend, text) != _ids(held, text):
+            different.append("way to cut words")
+    if different:
+        raise InputError(
+            f"{name}: the class named in tokenizer_config.json (or config.json) makes another tokenizer than "
+            f"tokenizer.json holds ({different[0]}); if the file is right, name the class PreTrainedTokenizerFast"
+        )
+
+
+def _model(tokenizer: Tokenizer) -> dict[str, Any]:
+    """What makes the ids of a model, as far as it has it."""
+    model = json.loads(tokenizer.to_str())["model"]
+    if model["type"] == "Unigram":  # the library reads the last digit of a number now and then otherwise
+        model["vocab"] = [(piece, round(score, 6)) for piece, score in model["vocab"]]
+    wanted = ("type", "vocab", "merges", "unk_id", "unk_token")  # BPE of bytes may have no unk_token
+    return {what: model[what] for what in wanted if model.get(what) is not None}
+
+
+def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
+    return list(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def words_apart(tokenizer: Tokenizer, name: str) -> Tokenizer:
+    """The tokenizer, made to encode a word alone as it does after a space (RoBERTa's ``add_prefix_space``).
+
+    Padding, truncation and dropout of merges are switched off. InputError if words depend on their neighbours.
+    """
+    spec = json.loads(tokenizer.to_str())
+    spec |= {"padding": None, "truncation": None}
+    if spec["model"].get("dropout"):
+        spec["model"]["dropout"] = None
+    for add_space in (False, True):
+        if add_space:
+            _add_prefix_space(spec["pre_tokenizer"])
+            _add_prefix_space(spec["post_processor"])
+        made = Tokenizer.from_str(json.dumps(spec))
+        if all(_ids(made, f"{word} {word}") == _ids(made, word) * 2 for word in PROBES):
+            return made
+    raise InputError(f"{name}: its tokenizer cuts a word otherwise after another one; words must encode alone")
+
+
+def _add_prefix_space(step: Any) -> None:
+    """Switch it on in this step of a tokenizer, or in the steps it is made of."""
+    if isinstance(step, dict):
+        if "add_prefix_space" in step:
+            step["add_prefix_space"] = True
+        for value in step.values():
+            for inner in value if isinstance(value, list) else ():
+                _add_prefix_space(inner)
+
+
+def _rows(place: str) -> int | None:
+    """Rows of the model's embedding; None for a folder that holds a tokenizer only."""
+    if Path(place).is_dir() and not (Path(place) / "config.json").exists():
+        return None
+    from transformers import AutoConfig
+
+    config = _read(place, lambda: AutoConfig.from_pretrained(place, trust_remote_code=False))
+    size = getattr(config, "vocab_size", None)
+    return None if size is None else int(size)

@@ -1,0 +1,125 @@
+"""The ids of a run: one space for all its languages (members), and the tokenizer of each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from synthlang.corpus import Corpus
+from synthlang.fingerprint import fingerprint
+from synthlang.subwords import Subwords
+from synthlang.vocabulary import Encoded, encode_corpus, save_tokenizer
+
+FORMAT = 1
+
+
+def digest(tokenizer: Tokenizer) -> str:
+    """SHA-256 of a tokenizer as the library writes it: tokens by id, so equal ones are equal."""
+    return hashlib.sha256(tokenizer.to_str(pretty=False).encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Specials:
+    """The ids of the tokens that are no text. BERT calls ``bos`` [CLS] and ``eos`` [SEP]."""
+
+    bos: int
+    pad: int
+    eos: int
+    unk: int
+    mask: int
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """The five, in the order of the fields."""
+        return (self.bos, self.pad, self.eos, self.unk, self.mask)
+
+
+OURS = Specials(0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class MemberTokenizer:
+    """From the text of one member to ids of the space.
+
+    ids        [n] int64, sorted: those that its text can have, and the specials
+    subwords   how its words, which are tokens, get their ids (``unit: token``); None: its words are words
+    moved      ids that ``subwords`` gives, of copies, stand so much further in the space
+    settings   of tokenizer_config.json; None: those of a tokenizer that was trained here
+    """
+
+    name: str
+    tokenizer: Tokenizer
+    ids: NDArray[np.int64]
+    subwords: Subwords | None = None
+    moved: int = 0
+    settings: Mapping[str, Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """One more than the largest id: enough rows for a table of its counts, whoever the other members are."""
+        return int(self.ids[-1]) + 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the way from text to ids; neither the name nor the other members are part of it."""
+        parts = {
+            "tokenizer": digest(self.tokenizer),
+            "ids": hashlib.sha256(self.ids.astype("<i8").tobytes()).hexdigest(),
+        }
+        return fingerprint("member-tokenizer", format=FORMAT, moved=self.moved, **parts)
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        """The ids of a batch in the member's language, without <s> and </s>; each type is encoded once.
+
+        A word that a checkpoint's tokenizer has nothing for (one control character, say) has no ids.
+        """
+        if self.subwords is None:
+            return encode_corpus(self.tokenizer, corpus)
+        encoded = self.subwords.encode(corpus)
+        copies = encoded.ids >= self.subwords.vocabulary.size
+        return replace(encoded, ids=encoded.ids + np.where(copies, self.moved, 0))
+
+    def save(self, folder: Path) -> None:
+        """Write a folder that ``AutoTokenizer.from_pretrained`` loads without this project."""
+        save_tokenizer(self.tokenizer, folder, self.settings)
+
+
+@dataclass(frozen=True, eq=False)
+class IdSpace:
+    """The ids of a run. ``size``: rows of the embedding, ids that no text has included.
+
+    ``offsets`` (copied only): where each member's copies begin; 0: it has the parent's own tokens.
+    """
+
+    kind: str
+    size: int
+    specials: Specials
+    members: tuple[MemberTokenizer, ...]
+    offsets: tuple[int, ...] | None = None
+    copies: int = 0
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the size, the specials and the way of every member to ids."""
+        members = [member.fingerprint for member in self.members]
+        specials = list(self.specials.all)
+        return fingerprint("id-space", format=FORMAT, size=self.size, specials=specials, members=members)
+
+    def counterparts(self, which: int) -> NDArray[np.int64] | None:
+        """[n, 2] an id of member 0 and the one that means the same in member ``which``; never the specials.
+
+        None unless the two are copies of each other. All pairs: a word of a partially transliterated
+        language occurs in one form only, so callers take those that occur.
+        """
+        if self.offsets is None or self.offsets[0] == self.offsets[which]:
+            return None
+        tokens = np.arange(len(OURS.all), self.copies, dtype=np.int64)
+        return np.stack([tokens + self.offsets[0], tokens + self.offsets[which]], axis=1)

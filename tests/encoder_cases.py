@@ -1,0 +1,142 @@
+"""Small models and batches, and the encoder written out position by position."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pretrain.attention import Layer
+from pretrain.config import ModelConfig, SharingConfig
+from pretrain.data.batch import IGNORE, Batch, Group
+from pretrain.encoder import MaskedLM
+from pretrain.objectives import TensorBatch
+from pretrain.routing import SeparateLayers
+
+SIZE, WIDTH, PAD, SLOTS = 21, 8, 1, 3
+IDS = (np.r_[0:5, 5:12], np.r_[0:5, 10:21])  # two languages with the specials and two more ids in common
+SHAPE = ModelConfig(layers=3, heads=2, hidden=12, feed_forward=20, dropout=0.0, init_std=0.3)
+SHARED = SharingConfig()
+KINDS = {
+    "shared": SHARED,
+    "language softmax": SharingConfig(softmax="language"),
+    "sep emb": SharingConfig(embeddings="separate", softmax="language"),
+    "sep emb + L1-2": SharingConfig(embeddings="separate", layers=(1, 2), softmax="language"),
+    "sep L1": SharingConfig(layers=(1,), softmax="shared"),
+    "sep L1-3": SharingConfig(layers=(1, 2, 3), softmax="shared"),
+    "sep L3": SharingConfig(layers=(3,), softmax="shared"),
+}
+MONOLINGUAL = (Group(0, 2, ((0, WIDTH, 0),)), Group(2, 4, ((0, WIDTH, 1),)))
+HALVES = (0, WIDTH // 2, 0), (WIDTH // 2, WIDTH, 1)
+MIXED = (*MONOLINGUAL, Group(4, 6, HALVES))
+
+
+def model_of(
+    sharing: SharingConfig = SHARED, language_ids: bool = False, shape: ModelConfig = SHAPE, seed: int = 0
+) -> MaskedLM:
+    model = MaskedLM.build(shape, sharing, IDS, SIZE, WIDTH + 2, PAD, language_ids, seed)
+    with torch.no_grad():
+        for parameter in model.parameters():  # biases and norms too, so that each is seen to matter
+            if parameter.ndim < 2:
+                parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed)) / 4)
+    return model.eval()
+
+
+def batch_of(groups: tuple[Group, ...] = MIXED, padded: bool = True, seed: int = 0) -> TensorBatch:
+    """Random rows of the groups; with padding at the end of each span, and a slot without a label in each row."""
+    draw = np.random.default_rng(seed)
+    rows = groups[-1].stop
+    languages = np.zeros((rows, WIDTH), np.int64)
+    positions, valid = np.tile(np.arange(WIDTH), (rows, 1)), np.ones((rows, WIDTH), bool)
+    for group in groups:
+        for start, stop, member in group.spans:
+            languages[group.start : group.stop, start:stop] = member
+            positions[group.start : group.stop, start:stop] -= start
+            valid[group.start : group.stop, stop - 1] = not padded
+    words = [own[own >= 5] for own in IDS]
+    ids = np.where(languages == 0, draw.choice(words[0], (rows, WIDTH)), draw.choice(words[1], (rows, WIDTH)))
+    ids = np.where(valid, ids, PAD)
+    slots = np.sort(np.stack([draw.permutation(WIDTH - 1)[:SLOTS] for _ in range(rows)]), axis=1)
+    at = np.take_along_axis(languages, slots, 1)
+    labels = np.where(at == 0, draw.choice(words[0], slots.shape), draw.choice(words[1], slots.shape))
+    labels[:, 1] = IGNORE
+    inputs = (ids, languages, slots, labels, np.zeros_like(slots))
+    batch = Batch(*inputs, positions, valid if padded else None, groups, np.arange(rows))
+    return TensorBatch.of(batch, torch.device("cpu"))
+
+
+def norm(module: torch.nn.LayerNorm, x: Tensor) -> Tensor:
+    centred = x - x.mean()
+    return centred / torch.sqrt((centred**2).mean() + module.eps) * module.weight + module.bias
+
+
+def gelu(x: Tensor) -> Tensor:
+    return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+
+
+def plain_losses(model: MaskedLM, batch: TensorBatch) -> Tensor:
+    """−log p of each label, every position for itself with the parameters of its own language."""
+    rows = [_plain_row(model, batch, row) for row in range(len(batch.input_ids))]
+    return torch.stack(rows)
+
+
+def word_row(model: MaskedLM, token: int, member: int) -> Tensor:
+    if not model.embeddings.separate:
+        return model.embeddings.words[token]
+    return model.embeddings.words[sum(map(len, IDS[:member])) + list(IDS[member]).index(token)]
+
+
+def word_bias(model: MaskedLM, token: int, member: int) -> Tensor:
+    if not model.embeddings.separate:
+        return model.embeddings.bias[token]
+    return model.embeddings.bias[sum(map(len, IDS[:member])) + list(IDS[member]).index(token)]
+
+
+def _plain_row(model: MaskedLM, batch: TensorBatch, row: int) -> Tensor:
+    tables = model.embeddings
+    members = batch.languages[row].tolist()
+    group = next(g for g in batch.groups if g.start <= row < g.stop)
+    copies = [next(m for start, stop, m in group.spans if start <= column < stop) for column in range(WIDTH)]
+    seen = [True] * WIDTH if batch.valid is None else batch.valid[row].tolist()
+    x = []
+    for column, member in enumerate(members):
+        position = column if batch.positions is None else int(batch.positions[row, column])
+        vector = word_row(model, int(batch.input_ids[row, column]), member)
+        vector = vector + tables.positions[position + (member * tables.length if tables.separate else 0)]
+        x.append(norm(model.norm, vector if tables.languages is None else vector + tables.languages[member]))
+    for layer in model.layers:
+        own = [layer.copy(m) if isinstance(layer, SeparateLayers) else layer for m in copies]
+        x = _plain_layer([held for held in own if isinstance(held, Layer)], x, seen)
+    losses = []
+    for slot, label in zip(batch.slots[row].tolist(), batch.labels[row].tolist(), strict=True):
+        state = norm(model.head.norm, gelu(model.head.dense.weight @ x[slot] + model.head.dense.bias))
+        member = members[slot]
+        restricted = model.sharing.softmax == "language"
+        tokens = IDS[member].tolist() if restricted else list(range(SIZE))
+        if label == IGNORE:
+            losses.append(torch.zeros(()))
+            continue
+        logits = [word_row(model, t, member) @ state + word_bias(model, t, member) for t in tokens]
+        losses.append(-torch.log_softmax(torch.stack(logits), 0)[tokens.index(label)])
+    return torch.stack(losses)
+
+
+def _plain_layer(own: list[Layer], x: list[Tensor], seen: list[bool]) -> list[Tensor]:
+    d = len(x[0])
+    size = d // own[0].heads
+    projected = [layer.qkv.weight @ vector + layer.qkv.bias for layer, vector in zip(own, x, strict=True)]
+    result = []
+    for layer, vector, here in zip(own, x, projected, strict=True):
+        context = []
+        for start in range(0, d, size):
+            query = here[start : start + size]
+            scores = torch.stack([query @ p[d + start : d + start + size] / math.sqrt(size) for p in projected])
+            weights = torch.softmax(torch.where(torch.tensor(seen), scores, -math.inf), 0)
+            values = torch.stack([p[2 * d + start : 2 * d + start + size] for p in projected])
+            context.append(weights @ values)
+        attended = norm(layer.attention_norm, vector + layer.out.weight @ torch.cat(context) + layer.out.bias)
+        inner = gelu(layer.up.weight @ attended + layer.up.bias)
+        result.append(norm(layer.norm, attended + layer.down.weight @ inner + layer.down.bias))
+    return result

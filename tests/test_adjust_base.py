@@ -1,0 +1,191 @@
+"""What can be adjusted: models of Hugging Face, runs of ours; and what is refused with one clear line."""
+
+import json
+import shutil
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, RobertaConfig, RobertaForMaskedLM
+
+from pretrain.hub import load_model, longest_input, open_base
+from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.run import adjust
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.scripts import SCRIPTS
+from synthlang.sources import open_source
+from synthlang.vocabulary import train_vocabulary
+from tests.adjust_models import KINDS, LONGEST, SHAPE, save_model
+
+SOURCE = "builtin:mini-english?types=500&sentences=60&dev=0&test=0"
+PAIR = {"kind": "derived", "source": SOURCE, "left": "trans+inv"}
+
+
+def config(model, **changes):
+    data = {"model": str(model), "pairs": {"p": PAIR}, "data": {"dev": 10}, "rows": 4, **changes}
+    return parse(AdjustConfig, data)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture
+def copied(bert, tmp_path):
+    return shutil.copytree(bert, tmp_path / "model")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A finished run of ours as far as its exports go: the same weights twice, a tokenizer for each language."""
+    folder = tmp_path / "run"
+    vocabulary = train_vocabulary(open_source(SOURCE).batches("train"), 300)
+    torch.manual_seed(0)
+    shape = {**SHAPE, "max_position_embeddings": 130, "pad_token_id": 1, "type_vocab_size": 1}
+    model = RobertaForMaskedLM(RobertaConfig(vocab_size=2 * vocabulary.size, **shape))
+    for name, script in (("parent", None), ("trans+inv", SCRIPTS["cyrillic"])):
+        model.save_pretrained(folder / "export" / name)
+        vocabulary.save(folder / "export" / name, script)
+    (folder / "done.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_longest_input_is_read_and_no_longer_one(tmp_path, kind):
+    base = open_base(str(save_model(tmp_path, kind)))
+    model = load_model(base)
+    assert longest_input(model) == LONGEST
+    assert not model.training
+    model.base_model(input_ids=torch.full((1, LONGEST), 7))
+    with pytest.raises((IndexError, RuntimeError)):
+        model.base_model(input_ids=torch.full((1, LONGEST + 1), 7))
+
+
+def test_a_run_of_ours(run, tmp_path):
+    """Each language has its tokenizer: a transliterated word is its parent's ids, V further on."""
+    base = open_base(str(run))
+    assert base.is_run and sorted(base.folders) == ["parent", "trans+inv"]
+    adjust(config(run), tmp_path / "out")
+    done = json.loads((tmp_path / "out" / "done.json").read_text())
+    assert done["after"]["related/p"] < done["before"]["related/p"]
+    words = next(iter(open_source(SOURCE).batches("train")))[0].text
+    exports = [tmp_path / "out" / "export" / name for name in ("parent", "trans+inv")]
+    assert load_file(exports[0] / "model.safetensors").keys() == load_file(exports[1] / "model.safetensors").keys()
+    for export, name in zip(exports, ("parent", "trans+inv"), strict=True):
+        assert (export / "tokenizer.json").read_bytes() == (run / "export" / name / "tokenizer.json").read_bytes()
+        assert AutoTokenizer.from_pretrained(export)(words).input_ids[0] == 0
+        AutoModelForMaskedLM.from_pretrained(export)
+        assert "tokenizer in this folder is that of **" + name in (export / "README.md").read_text()
+    adjust(config(tmp_path / "out", rows=2), tmp_path / "again")  # what came out is a run in turn
+
+
+def test_a_run_whose_languages_differ_is_refused(run, tmp_path):
+    path = run / "export" / "parent" / "model.safetensors"
+    weights = load_file(path)
+    weights["roberta.embeddings.word_embeddings.weight"] += 1
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"\(parent, trans\+inv\) have weights of their own .* no one model to adjust"):
+        adjust(config(run), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    adjust(config(run / "export" / "parent"), tmp_path / "out")  # one language by itself is a model
+
+
+def test_names_of_languages_and_unfinished_runs(run, tmp_path):
+    with pytest.raises(InputError, match=r"pairs.p: the run has no language 'inv'; it has parent, trans\+inv"):
+        adjust(config(run, pairs={"p": {**PAIR, "left": "inv"}}), tmp_path / "out")
+    adjust(config(run, pairs={"p": {**PAIR, "left": "inv", "tokenizers": ["parent", "parent"]}}), tmp_path / "out")
+    (run / "done.json").unlink()
+    with pytest.raises(InputError, match="the run is not finished"):
+        open_base(str(run))
+
+
+def test_models_that_cannot_be_had(bert, copied, tmp_path):
+    with pytest.raises(InputError, match="is no folder"):
+        open_base(str(tmp_path / "nowhere"))
+    with pytest.raises(
+        InputError, match=r"some-one/some-model is no folder and is not in the cache, and HF_HUB_OFFLINE"
+    ):
+        open_base("some-one/some-model")
+    with pytest.raises(InputError, match="neither a folder nor a name"):
+        open_base("no such name!")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"holds no model: there is neither config.json nor export/"):
+        open_base(str(tmp_path / "empty"))
+    (copied / "model.safetensors").rename(copied / "pytorch_model.bin")
+    with pytest.raises(InputError, match="holds pickled weights only, which are not read"):
+        open_base(str(copied))
+    (copied / "pytorch_model.bin").unlink()
+    with pytest.raises(InputError, match=r"holds no model.safetensors"):
+        open_base(str(copied))
+    BertModel.from_pretrained(bert).save_pretrained(copied)
+    with pytest.raises(InputError, match="lacks weights of a masked language model, which would be random: cls"):
+        load_model(open_base(str(copied)))
+
+
+def test_weights_that_are_damaged(copied):
+    path = copied / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match="cannot be read as a masked language model"):
+        load_model(open_base(str(copied)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"loss": {"layers": [4]}}, r"loss.layers: the model has no layer 4; it has 0 \(embeddings\) to 3"),
+        ({"data": {"length": 41}}, "data.length 41 is longer than the 40 tokens"),
+        ({"rows": 3, "accumulation": 2}, "rows 3 must be a multiple of processes × accumulation = 2"),
+        ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "has no split 'devel'"),
+        ({"pairs": {"p": {**PAIR, "split": "test"}}}, "there is no link"),
+        ({"pairs": {"p": {**PAIR, "source": "text:TEXT", "left": "reorder@fr"}}}, "needs the column 'upos'"),
+    ],
+)
+def test_what_does_not_fit(bert, tmp_path, monkeypatch, changes, message):
+    (tmp_path / "TEXT").write_text("a b c\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        adjust(config(bert, **changes), tmp_path / "out")
+
+
+def test_links_that_do_not_fit_the_text(bert, tmp_path):
+    (tmp_path / "t").write_text("the cat ||| le chat\na dog ||| un chien\n", encoding="utf-8")
+    (tmp_path / "l").write_text("0-0 1-1\n", encoding="utf-8")
+    pair = {"kind": "text", "joint": str(tmp_path / "t"), "links": {"kind": "file", "path": str(tmp_path / "l")}}
+    with pytest.raises(InputError, match="l: has 1 lines, but the text has 2 sentence pairs"):
+        adjust(config(bert, pairs={"p": pair}), tmp_path / "out")
+    (tmp_path / "l").write_text("\n\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no link between the words of any sentence pair"):
+        adjust(config(bert, pairs={"p": pair}), tmp_path / "out")
+    (tmp_path / "l").write_text("0p0\n7-7\n", encoding="utf-8")  # possible, and out of range
+    with pytest.raises(InputError, match="no link between the words of any sentence pair"):
+        adjust(config(bert, pairs={"p": pair}), tmp_path / "out")
+
+
+def test_text_with_links_from_files(bert, tmp_path):
+    """Both directions are symmetrised; links out of range are counted; changed files are another adjustment."""
+    lines = ["the small cat ||| le petit chat", "a dog ||| un chien", "black cat sees ||| chat noir voit"] * 4
+    (tmp_path / "t").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "f").write_text("1-1 2-2 3-3 9-9\n1-1 2-2\n1-2 2-1 3-3 3-2\n" * 4, encoding="utf-8")
+    (tmp_path / "r").write_text("1-1 3-3 9-9\n2-2\n1-2 2-1\n" * 4, encoding="utf-8")
+    links = {"kind": "file", "path": str(tmp_path / "f"), "reverse": str(tmp_path / "r"), "first": 1}
+    pair = {"kind": "text", "joint": str(tmp_path / "t"), "links": links}
+    made = config(bert, pairs={"p": pair}, data={"dev": 3})
+    adjust(made, tmp_path / "out")
+    done = json.loads((tmp_path / "out" / "done.json").read_text())
+    assert done["counts"]["p"]["links to words that are not there"] == 4
+    (tmp_path / "r").write_text("1-1\n2-2\n1-2 2-1\n" * 4, encoding="utf-8")
+    with pytest.raises(InputError, match="the model, the texts or the links have changed since it began"):
+        adjust(made, tmp_path / "out")
+
+
+def test_folders_of_something_else(bert, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no adjustment"):
+        adjust(config(bert), tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "config.yaml").write_text(yaml.safe_dump({"model": "x"}))
+    with pytest.raises(InputError, match="pairs"):
+        adjust(config(bert), tmp_path / "out")

@@ -1,0 +1,99 @@
+"""The presets of adjustments: all load, say what the papers say, and the tiny one runs; real gold standards work."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pretrain.adjust.command import HELP, adjust_command
+from pretrain.adjust.config import AdamConfig, AdjustConfig, DataConfig, LossConfig
+from pretrain.adjust.pairs import AlignerLinks, DerivedPair, FileLinks, TextPair
+from pretrain.adjust.run import adjust
+from synthlang.config import load, parse
+from synthlang.sources import open_source
+from tests.adjust_models import save_model
+from tests.real_data import DATA
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "configs" / "adjust"
+FILES = sorted(FOLDER.glob("*.yaml"))
+DOC = (ROOT / "docs" / "adjustment.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_presets_load(path):
+    config = load(AdjustConfig, path)
+    assert path.read_text(encoding="utf-8").startswith("# ")
+    if path.stem == "tiny":
+        return
+    assert all(isinstance(pair, TextPair) for pair in config.texts.values())
+    assert config.optimizer == AdamConfig(learning_rate=5e-5, beta1=0.9, beta2=0.98, epsilon=1e-9, warmup_share=0.1)
+    assert (config.rows, config.epochs, config.loss.hold) == (2, 1, 1.0)
+    for name, pair in config.texts.items():
+        assert isinstance(pair, TextPair)
+        assert pair.left == f"NAME-THE-FILE-WITH--set-pairs.{name}.left=FILE"
+        # and that is what fills it in
+        changed = load(AdjustConfig, path, [f"pairs.{name}.left=a.txt"]).texts[name]
+        assert isinstance(changed, TextPair)
+        assert changed.left == "a.txt"
+
+
+def preset(name):
+    return load(AdjustConfig, FOLDER / f"{name}.yaml")
+
+
+def test_presets_say_what_the_papers_say():
+    cao = preset("cao2020")
+    assert list(cao.texts) == ["bg-en", "de-en", "el-en", "es-en", "fr-en"]
+    assert (cao.data.test, cao.data.dev, cao.data.sentences, cao.loss.subword) == (1024, 1024, 250_000, "end")
+    assert (cao.loss.target, preset("cao2020-as-code").loss.target) == ("current", "frozen")
+    assert [preset(f"cao2020-{size}").data.sentences for size in ("10k", "50k")] == [10_000, 50_000]
+    assert len(preset("cao2020-eight").texts) == 8
+    for code in ("de", "it", "es", "nl", "hi", "tr", "th", "hy"):
+        towards, away = preset(f"kulshreshtha2020-{code}"), preset(f"kulshreshtha2020-{code}-src2tgt")
+        assert towards.loss.layers == (-4, -3, -2, -1)
+        assert (towards.loss.moves, away.loss.moves) == ("left", "right")
+        assert list(towards.texts) == [f"{code}-en"]
+        assert towards.data.sentences == 30_000
+    impact = {code: preset(f"impact-{code}") for code in ("es", "ru", "vi", "hi")}
+    assert all(c.loss.subword == "mean" and c.data.draw == "random" and len(c.texts) == 1 for c in impact.values())
+    sizes = {size: preset(f"impact-ru-{size}k").data.sentences for size in (5, 10, 100, 250)}
+    assert sizes == {size: 1000 * size for size in sizes}
+
+
+def test_the_tiny_preset_runs(tmp_path):
+    text = [t for b in open_source("builtin:mini-english?types=500&sentences=200").batches("train") for t in b.texts()]
+    model = save_model(tmp_path / "model", "bert", text, max_position_embeddings=96)
+    few = ["pairs.trans+inv.source=builtin:mini-english?types=500&sentences=200", "data.dev=40", "data.sentences=100"]
+    few += ["rows=4", "pairs.trans+inv.left=inv"]
+    assert adjust_command(str(model), FOLDER / "tiny.yaml", tmp_path / "out", few) == 0
+    done = json.loads((tmp_path / "out" / "done.json").read_text())
+    assert done["after"]["related/trans+inv"] < done["before"]["related/trans+inv"]
+
+
+def test_every_option_and_preset_is_in_the_document():
+    for model in (LossConfig, DataConfig, AdamConfig, AdjustConfig, TextPair, DerivedPair, FileLinks, AlignerLinks):
+        missing = [name for name in model.model_fields if f"`{name}`" not in DOC]
+        assert not missing, (model.__name__, missing)
+    families = {path.stem.split("-")[0] for path in FILES}
+    assert all(f"`{family}" in DOC for family in families), families
+    assert "export/" in HELP
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real data is not here")
+@pytest.mark.parametrize("name", ["enfr", "zhen"])
+def test_gold_standards_of_natural_languages(tmp_path, name):
+    folder = DATA / "word_alignment" / "awesome_align"
+    text = (folder / f"{name}.src-tgt").read_text(encoding="utf-8").splitlines()
+    model = save_model(tmp_path / "model", "roberta" if name == "zhen" else "bert", text, max_position_embeddings=258)
+    links = {"kind": "file", "path": str(folder / f"{name}.gold"), "first": 1}
+    pair = {"kind": "text", "joint": str(folder / f"{name}.src-tgt"), "links": links}
+    data = {"model": str(model), "pairs": {name: pair}, "data": {"dev": 100, "test": 50}, "rows": 16, "epochs": 2}
+    adjust(parse(AdjustConfig, {**data, "optimizer": {"learning_rate": 1e-3}}), tmp_path / "out")
+    done = json.loads((tmp_path / "out" / "done.json").read_text())
+    related, unrelated = (
+        done["after"][f"{k}/{name}"] / done["before"][f"{k}/{name}"] for k in ("related", "unrelated")
+    )
+    assert related < 0.9
+    assert done["counts"][name]["sentence pairs to train on"] > 100
+    assert unrelated > 0

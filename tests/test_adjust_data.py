@@ -1,0 +1,224 @@
+"""What is taken of linked text, the batches of an adjustment, and distances of held-out words, against plain ones."""
+
+import copy
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain.hub import load_model, open_base
+from pretrain.adjust.batches import PairBatches, dev_batches
+from pretrain.adjust.config import AdjustConfig, DataConfig, LossConfig
+from pretrain.adjust.measure import distances
+from pretrain.adjust.pairs import LinkedText
+from pretrain.adjust.text import PairData, prepare_pair
+from pretrain.adjust.vectors import encoder_of
+from synthlang.alignments import Links
+from synthlang.config import parse
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from tests.adjust_models import save_model
+
+TEXT = "the small dog sees a black cat le petit chien voit un chat noir thingsdog chatnoir"
+WORDS = TEXT.split()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return open_base(str(save_model(tmp_path_factory.mktemp("bert"))))
+
+
+def linked(count: int, seed: int = 0) -> LinkedText:
+    """Random sentences of 1 to 5 words, the left ones in reverse order on the right."""
+    generator = np.random.default_rng(seed)
+    left = [[WORDS[i] for i in generator.integers(0, len(WORDS), generator.integers(1, 6))] for _ in range(count)]
+    right = [words[::-1] for words in left]
+    links = Links.of([{(i, len(words) - 1 - i) for i in range(len(words))} for words in left])
+    return LinkedText(Corpus.of_words(left), Corpus.of_words(right), links, "", {})
+
+
+def prepared(base, text: LinkedText, name: str = "x", seed: int = 0, length: int = 40, **settings: object) -> PairData:
+    tokenizer = base.checkpoints[""].tokenizer
+    config = DataConfig.model_validate({"dev": 0, **settings})
+    return prepare_pair(name, text, (tokenizer, tokenizer), config, length, seed)
+
+
+def small_text(links, left=None, right=None) -> LinkedText:
+    left = left or [["le", "chat", "noir"], ["chien"], ["a", "dog"]]
+    right = right or [["the", "black", "cat"], ["dog"], ["un", "dog"]]
+    return LinkedText(Corpus.of_words(left), Corpus.of_words(right), Links.of(links), "", {"before": 7})
+
+
+def test_links_are_left_out_and_counted(base):
+    text = small_text([{(0, 0), (1, 2), (1, 1), (2, 1)}, {(0, 0)}, {(0, 0), (1, 1)}])
+    data = prepared(base, text)
+    assert [data.links.of_pair(i) for i in range(3)] == [[(0, 0)], [(0, 0)], [(0, 0), (1, 1)]]
+    assert data.counts == {
+        "before": 7, "links not one to one": 3, "sentence pairs to train on": 3, "sentence pairs to measure on": 0,
+    }  # fmt: skip
+    data = prepared(base, text, one_to_one=False, exact_matches="drop")
+    assert [data.links.of_pair(i) for i in range(3)] == [[(0, 0), (1, 1), (1, 2), (2, 1)], [(0, 0)], [(0, 0)]]
+    assert data.counts["links between words written alike"] == 1
+
+
+def test_sentence_pairs_are_left_out_and_counted(base):
+    text = small_text([{(0, 0)}, set(), {(0, 0)}])
+    tokens = len(base.checkpoints[""].tokenizer.encode("le chat noir", add_special_tokens=False).ids)
+    data = prepared(base, text, length=tokens + 2)
+    assert data.train.tolist() == [0, 2]
+    assert data.counts["sentence pairs without a usable link"] == 1
+    data = prepared(base, text, length=tokens + 1)
+    assert data.train.tolist() == [2]
+    assert data.counts[f"sentence pairs over {tokens + 1} tokens"] == 1
+
+
+def test_the_last_pairs_are_held_out(base):
+    """By their places in the text, so that what is left out before does not move the border."""
+    text = linked(20)
+    text = LinkedText(text.left, text.right, text.links.select(text.links.sentence != 19), "", {})
+    data = prepared(base, text, test=5, dev=4)
+    assert data.dev.tolist() == [11, 12, 13, 14]
+    assert data.train.tolist() == list(range(11))
+    assert prepared(base, text, test=5, dev=4, sentences=3).train.tolist() == [8, 9, 10]
+    draws = [prepared(base, text, dev=4, sentences=6, draw="random", seed=seed).train.tolist() for seed in (0, 0, 1)]
+    assert draws[0] == draws[1] != draws[2]
+    assert all(len(set(d)) == 6 and d == sorted(d) and max(d) < 16 for d in draws)
+
+
+@pytest.mark.parametrize("settings", [{"dev": 20}, {"dev": 1024}, {"test": 21}])
+def test_nothing_to_train_on_is_said(base, settings):
+    with pytest.raises(InputError, match=r"pairs.x: no sentence pair is left to train on; of 20 the last 20 are held"):
+        prepared(base, linked(20), **settings)
+
+
+def plain_sentence(base, words):
+    """Ids with sentence tokens, and for each word the columns of its subwords."""
+    tokenizer, special = base.checkpoints[""].tokenizer, base.specials
+    ids, columns = [special.bos], []
+    for word in words:
+        piece = tokenizer.encode(word, add_special_tokens=False).ids
+        columns.append((len(ids), len(ids) + len(piece)))
+        ids += piece
+    return [*ids, special.eos], columns
+
+
+@pytest.mark.parametrize(("part", "parts"), [(0, 1), (1, 2)])
+def test_a_batch_is_what_a_plain_reading_gives(base, part, parts):
+    texts = [linked(7, seed=1), linked(11, seed=2)]
+    data = [prepared(base, text, name) for text, name in zip(texts, "ab", strict=True)]
+    batches = PairBatches(data, base.specials, 4, 1, seed=3)
+    batch = batches.batch(1, part, parts)
+    rows = [(text, row) for text, chosen in zip(texts, batches.chosen(1), strict=True) for row in chosen[part::parts]]
+    assert len(batch.left.input_ids) == len(batch.right.input_ids) == len(rows) == 8 // parts
+    links, starts = [], {"left": 0, "right": 0}
+    for r, (text, row) in enumerate(rows):
+        for side in ("left", "right"):
+            words, held = getattr(text, side)[row].words, getattr(batch, side)
+            ids, columns = plain_sentence(base, words)
+            width = held.input_ids.shape[1]
+            assert width % 8 == 0
+            assert held.input_ids[r].tolist() == ids + [base.specials.pad] * (width - len(ids))
+            assert held.mask[r].tolist() == [1] * len(ids) + [0] * (width - len(ids))
+            mine = slice(starts[side], starts[side] + len(words))
+            assert held.start[mine].tolist() == [r * width + a for a, _ in columns]
+            assert held.stop[mine].tolist() == [r * width + b for _, b in columns]
+        links += [[starts["left"] + a, starts["right"] + b] for a, b in text.links.of_pair(int(row))]
+        for side in starts:
+            starts[side] += len(getattr(text, side)[row].words)
+    assert batch.links.tolist() == links
+    assert len(batch.left.start) == starts["left"]
+    assert batch.left.aligned.all()
+
+
+def test_epochs_go_through_every_pair_once(base):
+    data = [prepared(base, linked(n, seed=n), f"p{n}") for n in (5, 12)]
+    batches = PairBatches(data, base.specials, 3, epochs=2, seed=0)
+    assert batches.steps == 8
+    seen = [np.concatenate([batches.chosen(step)[which] for step in range(8)]) for which in (0, 1)]
+    for epoch in (seen[1][:12], seen[1][12:]):
+        assert sorted(epoch.tolist()) == list(range(12))
+    assert seen[1][:12].tolist() != seen[1][12:].tolist()
+    for start in range(0, 20, 5):
+        assert sorted(seen[0][start : start + 5].tolist()) == list(range(5))
+    again = PairBatches(data, base.specials, 3, epochs=2, seed=0)
+    assert [again.chosen(step)[0].tolist() for step in (5, 0)] == [seen[0][15:18].tolist(), seen[0][:3].tolist()]
+    other = PairBatches(data, base.specials, 3, epochs=2, seed=1)
+    assert any(other.chosen(s)[1].tolist() != again.chosen(s)[1].tolist() for s in range(8))
+
+
+def test_parts_make_up_the_whole(base):
+    batches = PairBatches([prepared(base, linked(9))], base.specials, 4, 1, seed=0)
+    whole = batches.batch(0)
+    parts = [batches.batch(0, part, 2) for part in (0, 1)]
+    rows = [tuple(ids[mask.bool()].tolist()) for b in parts for ids, mask in zip(b.left.input_ids, b.left.mask)]  # noqa: B905
+    held = [tuple(ids[mask.bool()].tolist()) for ids, mask in zip(whole.left.input_ids, whole.left.mask, strict=True)]
+    assert Counter(rows) == Counter(held)
+    assert sum(len(b.links) for b in parts) == len(whole.links)
+
+
+def test_distances_are_those_of_single_sentences(base):
+    text = linked(40, seed=4)
+    data = prepared(base, text, dev=12)
+    model = load_model(base)
+    encoder = encoder_of(model)
+    encoder.train()
+    found = distances(model, [data], base.specials, LossConfig(subword="end", layers=(2,)))
+    assert encoder.training
+    encoder.eval()
+
+    def vectors(words):
+        ids, columns = plain_sentence(base, words)
+        with torch.no_grad():
+            states = encoder(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states[2][0]
+        return [states[b - 1] for _, b in columns]
+
+    related, sides = [], []
+    for row in data.dev:
+        left, right = vectors(text.left[row].words), vectors(text.right[row].words)
+        related += [float((left[a] - right[b]).norm()) for a, b in text.links.of_pair(int(row))]
+        sides += [(row, left[a], right[b]) for a, b in text.links.of_pair(int(row))]
+    every = [float((a - b).norm()) for i, a, _ in sides for j, _, b in sides if i != j]
+    assert found["related/x"] == pytest.approx(np.mean(related), rel=1e-5)
+    assert found["unrelated/x"] == pytest.approx(np.mean(every), rel=0.15)  # a sample of all of them
+    assert sum(len(b.left.input_ids) for b in dev_batches(data, base.specials, 5)) == 12
+    assert distances(model, [prepared(base, text)], base.specials, LossConfig()) == {}
+
+
+PAIR = {"kind": "derived", "source": "builtin:mini-english", "left": "inv"}
+BASE = {"model": "m", "pairs": {"p": PAIR}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pairs": {}}, "pairs"),
+        ({"pairs": {"p": None}}, "pairs"),
+        ({"pairs": {"a/b": PAIR}}, "name of a pair"),
+        ({"pairs": {"p": {"kind": "text", "left": "a"}}}, "give left and right, two files, or joint"),
+        ({"pairs": {"p": {"kind": "text", "left": "a", "right": "b", "joint": "c"}}}, "or joint, one file"),
+        (
+            {"pairs": {"p": {"kind": "text", "joint": "c", "words": "rules", "links": {"kind": "file", "path": "l"}}}},
+            "use words: spaces",
+        ),
+        ({"pairs": {"p": {"kind": "text", "joint": "c", "links": {"kind": "file", "path": "l", "first": 2}}}}, "first"),
+        ({"loss": {"layers": []}}, "layers"),
+        ({"loss": {"target": "original"}}, "target"),
+        ({"loss": {"hold": -1}}, "hold"),
+        ({"checkpoints": {"every": 5, "select": "best"}}, "checkpoints.select must be last"),
+        ({"rows": 0}, "rows"),
+    ],
+)
+def test_bad_settings(change, message):
+    with pytest.raises(InputError, match=message):
+        parse(AdjustConfig, {**copy.deepcopy(BASE), **change})
+
+
+def test_the_fingerprint_covers_what_matters():
+    one = parse(AdjustConfig, BASE)
+    same = parse(AdjustConfig, {**BASE, "log_every": 7, "checkpoints": {"every": 3}, "measure": 5, "model": "other"})
+    assert one.fingerprint({}) == same.fingerprint({})
+    changes = ({"seed": 1}, {"loss": {"target": "frozen"}}, {"data": {"dev": 1}}, {"rows": 4}, {"epochs": 2},
+               {"optimizer": {"beta2": 0.9}}, {"dropout": False}, {"precision": "bfloat16"})  # fmt: skip
+    prints = {parse(AdjustConfig, {**BASE, **change}).fingerprint({}) for change in changes}
+    assert len(prints | {one.fingerprint({}), one.fingerprint({"model": "x"})}) == len(changes) + 2

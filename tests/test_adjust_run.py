@@ -1,0 +1,264 @@
+"""Whole adjustments: what they change, what they leave behind, and that a stopped one ends as one that was not."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from pretrain.adjust.__main__ import main
+from pretrain.adjust.command import adjust_command
+from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.run import adjust
+from pretrain.metrics import read_metrics
+from pretrain.processes import process_state
+from pretrain.stopping import EXIT_CODE
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.sources import open_source
+from tests.adjust_models import save_model
+from tests.runs import untimed
+
+SOURCE = "builtin:mini-english?types=500&sentences=90&dev=0&test=0"
+
+
+def text():
+    return [line for batch in open_source(SOURCE).batches("train") for line in batch.texts()]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("model"), "bert", text(), max_position_embeddings=96)
+
+
+def settings(model, **changes):
+    pairs = {name: {"kind": "derived", "source": SOURCE, "left": name} for name in ("inv", "perm")}
+    return {
+        "model": str(model), "pairs": pairs, "data": {"dev": 20}, "rows": 4, "epochs": 2, "log_every": 6,
+        "optimizer": {"learning_rate": 1e-3}, "checkpoints": {"every": 5},
+        **changes,
+    }  # fmt: skip
+
+
+def run_one(data, run):
+    torch.set_num_threads(1)
+    return adjust(parse(AdjustConfig, data), run)
+
+
+@pytest.fixture(scope="module")
+def whole(model, tmp_path_factory):
+    """A finished adjustment that nobody disturbed."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    run_one(settings(model), run)
+    return run
+
+
+def test_linked_words_come_together_and_others_stay_further_apart(whole):
+    done = json.loads((whole / "done.json").read_text())
+    assert done["steps"] == 35
+    for name in ("inv", "perm"):
+        before, after = (
+            {kind: done[when][f"{kind}/{name}"] for kind in ("related", "unrelated")} for when in ("before", "after")
+        )
+        assert after["related"] < 0.8 * before["related"]
+        assert after["related"] / after["unrelated"] < before["related"] / before["unrelated"]
+        assert done["counts"][name]["sentence pairs to measure on"] == 20
+    rows = read_metrics(whole / "metrics.jsonl")
+    assert [row["step"] for row in rows] == [0, 6, 12, 18, 24, 30, 35]
+    assert rows[-1]["pull"] < rows[1]["pull"]
+    assert done["after"].items() <= rows[-1].items()
+    assert set(done["parents"]) == {"model", "tokenizers", "pairs"}
+
+
+def test_the_export_loads_without_us(whole, model):
+    code = """
+import json, sys
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+model, info = AutoModelForMaskedLM.from_pretrained(sys.argv[1], output_loading_info=True)
+out = model(**tokenizer("the cat saw it .", return_tensors="pt")).logits
+ours = [name for name in sys.modules if name.split(".")[0] in ("synthlang", "pretrain")]
+print(json.dumps([float(out.sum()), sorted(info["missing_keys"]), ours]))
+"""
+    command = [sys.executable, "-c", code, str(whole / "export")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+    assert done.returncode == 0, done.stderr
+    total, missing, ours = json.loads(done.stdout)
+    assert (missing, ours) == ([], [])
+    adjusted, before = (AutoModelForMaskedLM.from_pretrained(f).eval() for f in (whole / "export", model))
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    logits = [m(**tokenizer("the cat saw it .", return_tensors="pt")).logits for m in (adjusted, before)]
+    assert float(logits[0].detach().sum()) == pytest.approx(total, rel=1e-5)
+    assert not torch.allclose(logits[0], logits[1], atol=1e-2)
+    changed = {k for k, v in adjusted.state_dict().items() if not torch.equal(v, before.state_dict()[k])}
+    assert any("layer.2" in key for key in changed)
+    # the head of its own stays; its decoder is the word embedding
+    assert {k for k in changed if k.startswith("cls.")} == {"cls.predictions.decoder.weight"}
+
+
+def test_it_stops_and_goes_on_bit_for_bit(model, whole, tmp_path, monkeypatch):
+    from pretrain.adjust.step import AdjustStep
+
+    calls, original = [], AdjustStep.__call__
+
+    def failing(self, step, batches):
+        calls.append(step)
+        if len(calls) in (8, 20, 22):
+            raise KeyboardInterrupt
+        return original(self, step, batches)
+
+    monkeypatch.setattr(AdjustStep, "__call__", failing)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            run_one(settings(model), tmp_path / "run")
+    run_one(settings(model, log_every=6), tmp_path / "run")
+    assert calls.count(5) == 2  # it went on from the checkpoint of step 5
+    assert_same(tmp_path / "run", whole)
+    monkeypatch.undo()
+    files = sorted(p for p in (tmp_path / "run").rglob("*") if p.is_file())
+    times = [p.stat().st_mtime_ns for p in files]
+    run_one(settings(model, log_every=3), tmp_path / "run")  # it is done
+    assert times == [p.stat().st_mtime_ns for p in files]
+
+
+def assert_same(run, other):
+    assert [clean(row) for row in untimed(run)] == [clean(row) for row in untimed(other)]
+    one, two = (load_file(folder / "export" / "model.safetensors") for folder in (run, other))
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    assert json.loads((run / "done.json").read_text()) == json.loads((other / "done.json").read_text())
+
+
+def clean(row):
+    return {k: v for k, v in row.items() if k != "sentence_pairs_per_second"}
+
+
+def forked(target, *arguments):
+    """A process of a server that has the libraries loaded."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pretrain.adjust.run"])
+    process = context.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def command(config, run):
+    sys.exit(adjust_command(None, config, run))
+
+
+def test_killed_it_ends_as_the_whole_one(model, whole, tmp_path):
+    numbers = random.Random(0)
+    for target in (6, 18, None):
+        process = forked(run_one, settings(model, log_every=1), tmp_path / "run")
+        deadline = time.monotonic() + 120
+        while target and time.monotonic() < deadline:
+            rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
+            if rows and rows[-1]["step"] >= target:
+                time.sleep(numbers.random() * 0.01)
+                process.kill()
+                break
+            time.sleep(0.002)
+        process.join()
+        assert process.exitcode == (-signal.SIGKILL if target else 0)
+    one, two = (load_file(folder / "export" / "model.safetensors") for folder in (tmp_path / "run", whole))
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    assert [row["step"] for row in read_metrics(tmp_path / "run" / "metrics.jsonl")] == list(range(36))
+
+
+# with a small epsilon Adam turns rounding errors of a gradient near 0 into whole steps
+SMOOTH = {"learning_rate": 1e-3, "epsilon": 1e-2}
+
+
+def rank_of_two(rank, port, config, run):
+    """One of two processes as accelerate launch starts them."""
+    torch.set_num_threads(1)
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "true"}
+    os.environ |= {**place, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    assert process_state().num_processes == 2
+    sys.exit(main([str(config), "--out", str(run)]))
+
+
+def test_two_processes_and_accumulation_give_the_same(model, tmp_path):
+    data = settings(model, dropout=False, epochs=1, log_every=1, optimizer=SMOOTH)
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(data))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = [forked(rank_of_two, rank, port, tmp_path / "c.yaml", tmp_path / "two") for rank in (0, 1)]
+    for process in processes:
+        process.join(timeout=120)
+    assert [process.exitcode for process in processes] == [0, 0]
+    run_one(data, tmp_path / "one")
+    run_one({**data, "accumulation": 2}, tmp_path / "micro")
+    rows = [[clean(row) for row in untimed(tmp_path / name)] for name in ("one", "two", "micro")]
+    for one, *others in zip(*rows, strict=True):
+        for other in others:
+            assert other == pytest.approx(one, rel=1e-5)
+    files = [load_file(tmp_path / name / "export" / "model.safetensors") for name in ("one", "two", "micro")]
+    for key, tensor in files[0].items():
+        for other in files[1:]:
+            torch.testing.assert_close(other[key], tensor, rtol=1e-3, atol=1e-4)
+
+
+def test_sigterm_saves(model, tmp_path):
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(settings(model, epochs=500, log_every=1)))
+    process = forked(command, tmp_path / "c.yaml", tmp_path / "run")
+    deadline = time.monotonic() + 120
+    while len(read_metrics(tmp_path / "run" / "metrics.jsonl")) < 9 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.terminate()
+    process.join()
+    assert process.exitcode == EXIT_CODE
+    last = read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]["step"]
+    assert 8 <= last < 500 * 17
+    assert (tmp_path / "run" / "checkpoints" / f"step-{last}").is_dir()
+
+
+def test_layers_of_the_original_are_carried_along(model, tmp_path):
+    source = tmp_path / "model"
+    source.mkdir()
+    for path in model.iterdir():
+        (source / path.name).write_bytes(path.read_bytes())
+    pooler = {"bert.pooler.dense.weight": torch.ones(16, 16), "bert.pooler.dense.bias": torch.zeros(16)}
+    save_file(load_file(model / "model.safetensors") | pooler, source / "model.safetensors", metadata={"format": "pt"})
+    run_one(settings(source, epochs=1), tmp_path / "run")
+    held = load_file(tmp_path / "run" / "export" / "model.safetensors")
+    assert all(torch.equal(held[key], value) for key, value in pooler.items())
+
+
+def test_the_command(model, tmp_path, capsys):
+    config = tmp_path / "c.yaml"
+    config.write_text(yaml.safe_dump({**settings("nowhere"), "pairs": {"inv": settings(model)["pairs"]["inv"]}}))
+    assert adjust_command(str(model), config, tmp_path / "run", ["epochs=1", "loss.hold=0.5"]) == 0
+    told = capsys.readouterr().err
+    assert "distance of related words, inv:" in told
+    assert "inv: 70 sentence pairs to train on, 20 sentence pairs to measure on" in told
+    held = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert (held["model"], held["loss"]["hold"]) == (str(model), 0.5)
+    with pytest.raises(InputError, match="holds another adjustment"):
+        adjust_command(str(model), config, tmp_path / "run", ["epochs=2"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": "bfloat16"},
+        {"optimizer": {"learning_rate": 1e-3, "schedule": "linear", "clip": 1.0, "weight_decay": 0.01}},
+        {"loss": {"layers": [1, 2], "subword": "mean", "reduction": "mean", "target": "frozen", "hold": 0.0}},
+        {"loss": {"moves": "right", "held": "both", "sentence_tokens": True, "distance": "norm"}},
+    ],
+)
+def test_other_settings_bring_words_together_too(model, tmp_path, changes):
+    run_one(settings(model, **changes), tmp_path / "run")
+    done = json.loads((tmp_path / "run" / "done.json").read_text())
+    assert done["after"]["related/inv"] < 0.9 * done["before"]["related/inv"]

@@ -1,0 +1,109 @@
+"""External aligners: found or not, what they are given and what comes back; and the real one where it is installed."""
+
+import os
+import stat
+import sys
+
+import pytest
+
+from synthlang.alignments import read_joint, read_pharaoh, symmetrise
+from synthlang.alignments.aligner import FORWARD, REVERSE, align, find_aligner
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from tests.real_data import DATA
+
+LEFT = Corpus.of_words([["un", "chat"], [], ["oui", "|||"], ["non"]])
+RIGHT = Corpus.of_words([["a", "cat"], ["no"], ["yes", "indeed"], []])
+
+FAST_ALIGN = """
+reverse = "-r" in args
+lines = open(args[args.index("-i") + 1], encoding="utf-8").read().splitlines()
+for line in lines:
+    left, right = (part.split() for part in line.split("|||"))
+    n = min(len(left), len(right))
+    print(" ".join(f"{i}-{i}" for i in range(n - reverse)))
+"""
+EFLOMAL = """
+left, right = (open(args[args.index(flag) + 1], encoding="utf-8").read().splitlines() for flag in ("-s", "-t"))
+assert len(left) == len(right) == 2
+for flag, less in (("-f", 0), ("-r", 1)):
+    with open(args[args.index(flag) + 1], "w") as handle:
+        for a, b in zip(left, right):
+            handle.write(" ".join(f"{i}-{i}" for i in range(min(len(a.split()), len(b.split())) - less)) + "\\n")
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Puts a program of a few lines on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    def put(name, code):
+        path = folder / name
+        path.write_text(f"#!{sys.executable}\nimport sys\nargs = sys.argv[1:]\n{code}", encoding="utf-8")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    return put
+
+
+@pytest.mark.parametrize(("program", "name", "code"), [
+    ("fast_align", "fast_align", FAST_ALIGN), ("eflomal", "eflomal-align", EFLOMAL),
+])  # fmt: skip
+def test_programs_get_the_pairs_with_words(install, tmp_path, program, name, code):
+    install(name, code)
+    folder = tmp_path / "links"
+    align(program, LEFT, RIGHT, folder)
+    assert sorted(p.name for p in folder.iterdir()) == [FORWARD, REVERSE]
+    forward, reverse = read_pharaoh(folder / FORWARD), read_pharaoh(folder / REVERSE)
+    assert [forward.of_pair(i) for i in range(4)] == [[(0, 0), (1, 1)], [], [(0, 0), (1, 1)], []]
+    assert [reverse.of_pair(i) for i in range(4)] == [[(0, 0)], [], [(0, 0)], []]
+
+
+def test_a_missing_program_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(InputError, match=r"eflomal is not installed: pip install 'synthlang\[align\]'"):
+        find_aligner("eflomal")
+    with pytest.raises(InputError, match="fast_align is not installed: build it"):
+        find_aligner("fast_align")
+
+
+@pytest.mark.parametrize(("code", "message"), [
+    ("sys.exit('no memory')", "failed with exit code 1: no memory"),
+    ("print('0-0')", "fast_align wrote 1 lines for 2 sentence pairs"),
+    ("print('nonsense\\n')", "'nonsense' is no link"),
+])  # fmt: skip
+def test_a_program_that_fails_leaves_nothing(install, tmp_path, code, message):
+    install("fast_align", code)
+    with pytest.raises(InputError, match=message):
+        align("fast_align", LEFT, RIGHT, tmp_path / "links")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bin"]
+
+
+def test_text_without_words(install, tmp_path):
+    install("fast_align", FAST_ALIGN)
+    with pytest.raises(InputError, match="no sentence pair with words on both sides"):
+        align("fast_align", LEFT.take(LEFT.ids[1:2]), RIGHT.take(RIGHT.ids[1:2]), tmp_path / "links")
+
+
+def _is_installed():
+    try:
+        find_aligner("eflomal")
+    except InputError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real data is not here")
+@pytest.mark.skipif(not _is_installed(), reason="eflomal is not installed: pip install 'synthlang[align]'")
+def test_eflomal_finds_most_gold_links(tmp_path):
+    folder = DATA / "word_alignment" / "awesome_align"
+    text = read_joint(folder / "enfr.src-tgt")
+    align("eflomal", text.left, text.right, tmp_path / "links")
+    forward, reverse = (read_pharaoh(tmp_path / "links" / name) for name in (FORWARD, REVERSE))
+    found = symmetrise(forward, reverse)
+    gold = read_pharaoh(folder / "enfr.gold", first=1)
+    right = sum(len(set(found.of_pair(i)) & set(gold.of_pair(i))) for i in range(len(gold)))
+    assert right / len(found.left) > 0.7  # 447 sentences are few to learn from

@@ -1,0 +1,124 @@
+"""Checkpoints: which ones stay, which ones are refused, and what is said of damaged ones."""
+
+import errno
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from pretrain import checkpoint
+from pretrain.checkpoint import (
+    is_sound,
+    latest_checkpoint,
+    load_checkpoint,
+    load_weights,
+    save_checkpoint,
+    selected_checkpoint,
+    steps_in,
+)
+from pretrain.config import CheckpointConfig
+from synthlang.errors import InputError
+
+
+def model_and_optimizer():
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    return model, optimizer
+
+
+EVERY = CheckpointConfig(every=1)
+
+
+def save(folder, step, policy=EVERY, **state):
+    model, optimizer = model_and_optimizer()
+    save_checkpoint(folder, model, optimizer, {"run": "r", "step": step, **state}, policy)
+
+
+@pytest.mark.parametrize(
+    ("policy", "best", "left"),
+    [
+        ({"keep": 2}, None, [7, 8]),
+        ({"keep": 1, "archive": 3}, None, [3, 6, 8]),
+        ({"keep": 2}, 4, [4, 7, 8]),
+        ({"keep": 9}, None, [1, 2, 3, 4, 5, 6, 7, 8]),
+    ],
+)
+def test_the_policy(policy, best, left, tmp_path):
+    for step in range(1, 9):
+        state = {"best": best} if best is not None and step >= best else {}
+        save(tmp_path, step, CheckpointConfig(every=1, **policy), **state)
+    assert steps_in(tmp_path) == left
+
+
+def test_what_is_saved_comes_back(tmp_path):
+    model, optimizer = model_and_optimizer()
+    save_checkpoint(tmp_path, model, optimizer, {"run": "r", "step": 1}, CheckpointConfig())
+    other, others = model_and_optimizer()
+    assert load_checkpoint(tmp_path / "step-1", other, others, "r") == {"run": "r", "step": 1}
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+    mine, theirs = optimizer.state_dict()["state"], others.state_dict()["state"]
+    assert all(torch.equal(mine[i][k], theirs[i][k]) for i in mine for k in mine[i])
+
+
+def test_a_damaged_checkpoint_is_passed_over_aloud(tmp_path):
+    for step in (1, 2):
+        save(tmp_path, step)
+    path = tmp_path / "step-2" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    told: list[str] = []
+    assert not is_sound(tmp_path / "step-2")
+    assert latest_checkpoint(tmp_path, told.append) == tmp_path / "step-1"
+    assert len(told) == 1 and "step-2 is damaged" in told[0]
+    (tmp_path / "step-1" / "state.json").write_text("{}")
+    with pytest.raises(InputError, match="every checkpoint is damaged"):
+        latest_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["manifest.json", "state.json", "optimizer.safetensors"])
+def test_a_missing_file_is_damage(damage, tmp_path):
+    save(tmp_path, 1)
+    (tmp_path / "step-1" / damage).unlink()
+    assert not is_sound(tmp_path / "step-1")
+
+
+def test_the_best_one_stands_for_the_run(tmp_path):
+    policy = CheckpointConfig(every=1, keep=1, select="best")
+    save(tmp_path, 1, policy, best=1)
+    save(tmp_path, 2, policy, best=1)
+    assert selected_checkpoint(tmp_path) == tmp_path / "step-1"
+    shutil.rmtree(tmp_path / "step-1")
+    with pytest.raises(InputError, match="best checkpoint"):
+        selected_checkpoint(tmp_path)
+
+
+def test_a_checkpoint_of_another_config_is_refused(tmp_path):
+    save(tmp_path, 1)
+    model, optimizer = model_and_optimizer()
+    with pytest.raises(InputError, match=r"checkpoint of another config \(run r, this one is s\)"):
+        load_checkpoint(tmp_path / "step-1", model, optimizer, "s")
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    save(tmp_path, 1)
+    with pytest.raises(InputError, match="does not fit the model: weight"):
+        load_weights(tmp_path / "step-1" / "model.safetensors", nn.Linear(4, 2))
+    with pytest.raises(InputError, match=r"does not fit the model: .*0\."):
+        load_weights(tmp_path / "step-1" / "model.safetensors", nn.Sequential(nn.Linear(3, 2)))
+
+
+def test_a_full_disk_is_said_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    save(tmp_path, 1)
+
+    def full(*args, **kwargs):
+        raise SafetensorError(f"I/O error: No space left on device (os error {errno.ENOSPC})")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(InputError, match="no space left on the disk"):
+        save(tmp_path, 2)
+    assert latest_checkpoint(tmp_path) == tmp_path / "step-1"
+    assert json.loads((tmp_path / "step-1" / "state.json").read_text())["step"] == 1

@@ -1,0 +1,174 @@
+"""Our weights as Hugging Face's and theirs as ours: the same logits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM, XLMRobertaForMaskedLM
+
+from pretrain.config import SharingConfig
+from pretrain.encoder import MaskedLM
+from pretrain.weights import from_hf, to_hf
+from synthlang.errors import InputError
+from synthlang.vocabularies import Extension
+from tests.encoder_cases import IDS, KINDS, SIZE, WIDTH, batch_of, model_of
+
+ALL = np.arange(SIZE)
+SETTINGS: dict[str, Any] = {
+    "vocab_size": SIZE,
+    "hidden_size": 12,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 20,
+    "initializer_range": 0.3,
+    "pad_token_id": 1,
+    "layer_norm_eps": 3e-4,
+}
+LOAD = """
+import json, sys, torch
+from transformers import AutoModelForMaskedLM
+model, info = AutoModelForMaskedLM.from_pretrained(sys.argv[1], output_loading_info=True)
+assert "pretrain" not in sys.modules and not any(info.values()), info
+ids, mask = (torch.tensor(json.loads(a)) for a in sys.argv[2:])
+print(json.dumps([type(model).__name__, model.eval()(input_ids=ids, attention_mask=mask).logits.tolist()]))
+"""
+
+
+def foreign(kind: str, **settings: Any) -> Any:
+    torch.manual_seed(5)
+    if kind == "bert":
+        model = BertForMaskedLM(BertConfig(**SETTINGS | {"max_position_embeddings": WIDTH} | settings))
+    else:
+        config = RobertaConfig(**SETTINGS | {"max_position_embeddings": WIDTH + 2, "type_vocab_size": 1} | settings)
+        model = RobertaForMaskedLM(config) if kind == "roberta" else XLMRobertaForMaskedLM(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim < 2:
+                parameter.add_(torch.randn_like(parameter) / 4)
+    return model.eval()
+
+
+def logits(model: MaskedLM, ids: Tensor, member: int, valid: Tensor | None = None) -> Tensor:
+    weight, bias = model.embeddings.outputs([member], restrict=False)[member]
+    states: Tensor = model.head(model.hidden(ids, member, valid))
+    return states @ weight.T + bias
+
+
+def start(folder: Path, sharing: SharingConfig = KINDS["shared"], **options: Any) -> MaskedLM:
+    settings: dict[str, Any] = {"ids": (ALL, ALL), "size": SIZE, "language_ids": False, "seed": 0} | options
+    return from_hf(str(folder), sharing, **settings).eval()
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlm", "bert"])
+@pytest.mark.parametrize("sharing", ["shared", "sep L1", "sep emb"])
+def test_a_checkpoint_computes_the_same_with_us_and_exported_again(kind, sharing, tmp_path):
+    theirs = foreign(kind)
+    theirs.save_pretrained(tmp_path)
+    ours = start(tmp_path, KINDS[sharing], language_ids=True)
+    ids = torch.randint(5, SIZE, (3, WIDTH), generator=torch.Generator().manual_seed(1))
+    valid = torch.ones_like(ids, dtype=torch.bool)
+    ids[1, 5:], valid[1, 5:] = 1, False
+    expected = theirs(input_ids=ids, attention_mask=valid.long()).logits
+    for member in (0, 1):
+        torch.testing.assert_close(logits(ours, ids, member, valid)[valid], expected[valid], rtol=0, atol=1e-5)
+    config, state = to_hf(ours, 1)
+    assert type(config).__name__ == type(theirs.config).__name__ and config.layer_norm_eps == 3e-4
+    again = type(theirs)(config).eval()
+    missing = again.load_state_dict(state, strict=False)
+    assert not missing.unexpected_keys and all("decoder" in name for name in missing.missing_keys)
+    torch.testing.assert_close(again(input_ids=ids, attention_mask=valid.long()).logits[valid], expected[valid])
+    if kind == "bert":  # the second sentence of a pair
+        types = torch.arange(WIDTH).expand_as(ids) // 4
+        pair = [m(input_ids=ids[:1], token_type_ids=types[:1]).logits for m in (again, theirs)]
+        torch.testing.assert_close(*pair)
+        assert not torch.allclose(pair[0], expected[:1])
+
+
+def test_an_export_is_loaded_without_us_and_computes_the_same(tmp_path):
+    model, batch = model_of(KINDS["sep emb + L1-2"], language_ids=True), batch_of()
+    ids, valid = batch.input_ids[2:4], batch.valid[2:4] if batch.valid is not None else None
+    assert valid is not None
+    config, state = to_hf(model, 1)
+    config.save_pretrained(tmp_path)
+    save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    arguments = [json.dumps(ids.tolist()), json.dumps(valid.long().tolist())]
+    command = [sys.executable, "-c", LOAD, str(tmp_path), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert run.returncode == 0, run.stderr
+    name, values = json.loads(run.stdout)
+    assert name == "RobertaForMaskedLM"
+    mine = logits(model, ids, 1, valid)
+    theirs = torch.tensor(values)[..., IDS[1]]
+    torch.testing.assert_close(theirs[valid], mine[valid], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("member", [0, 1])
+def test_separate_tables_are_exported_side_by_side(member):
+    model = model_of(KINDS["sep emb"])
+    state = to_hf(model, member)[1]
+    words, bias = state["roberta.embeddings.word_embeddings.weight"], state["lm_head.bias"]
+    for token in range(SIZE):
+        holder = member if token in IDS[member] else 1 - member
+        place = (0 if holder == 0 else len(IDS[0])) + list(IDS[holder]).index(token)
+        assert torch.equal(words[token], model.embeddings.words[place]) and bias[token] == model.embeddings.bias[place]
+    rows = model.embeddings.positions[member * model.embeddings.length :][: model.embeddings.length]
+    assert torch.equal(state["roberta.embeddings.position_embeddings.weight"][2:], rows)
+
+
+def test_every_weight_of_ours_is_in_the_export():
+    """A change of any parameter that language 0 has is seen in its export."""
+    model = model_of(KINDS["sep emb + L1-2"], language_ids=True)
+    for name, parameter in model.named_parameters():
+        before = to_hf(model, 0)[1]
+        with torch.no_grad():
+            parameter.add_(1.0)
+        after = to_hf(model, 0)[1]
+        other = name.startswith(("layers.0.1.", "layers.1.1."))
+        assert any(not torch.equal(before[key], after[key]) for key in before) != other, name
+
+
+def test_new_subwords_start_from_what_they_were_cut_into(tmp_path):
+    theirs = foreign("roberta")
+    theirs.save_pretrained(tmp_path)
+    names = ("Ġab", "c", "d")
+    extension = Extension(np.arange(SIZE, SIZE + 3), names, np.array([5, 6, 9]), np.array([0, 2, 3, 3]))
+    options: dict[str, Any] = {"ids": (np.arange(SIZE + 3),) * 2, "size": SIZE + 3, "extension": extension}
+    old = theirs.roberta.embeddings.word_embeddings.weight
+    started = {way: start(tmp_path, initialise=way, **options).embeddings for way in ("pieces", "mean", "random")}
+    mean = old.mean(0)
+    torch.testing.assert_close(started["pieces"].words[SIZE:], torch.stack([(old[5] + old[6]) / 2, old[9], mean]))
+    torch.testing.assert_close(started["pieces"].bias[SIZE], theirs.lm_head.bias[[5, 6]].mean())
+    torch.testing.assert_close(started["mean"].words[SIZE:], mean.expand(3, -1))
+    random = started["random"].words[SIZE:]
+    assert 0.1 < random.std() < 0.6 and not torch.equal(random[0], random[1])
+    assert all(torch.equal(tables.words[:SIZE], old) for tables in started.values())
+    separate = start(tmp_path, KINDS["sep emb"], **options).embeddings
+    torch.testing.assert_close(separate.words, started["pieces"].words.repeat(2, 1))
+
+
+def test_what_cannot_be_started_from(tmp_path):
+    foreign("roberta").save_pretrained(tmp_path)
+    with pytest.raises(InputError, match=r"batch.length \(9\) is over the 8 positions"):
+        start(tmp_path, length=9)
+    with pytest.raises(InputError, match="has 21 word embeddings, its tokenizer needs 30"):
+        start(tmp_path, size=30)
+    foreign("roberta", hidden_act="relu").save_pretrained(tmp_path / "relu")
+    with pytest.raises(InputError, match="hidden_act 'relu'"):
+        start(tmp_path / "relu")
+    weights = load_file(tmp_path / "model.safetensors")
+    weights.pop("roberta.encoder.layer.1.output.dense.bias")
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"output\.dense\.bias"):
+        start(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "distilbert", "vocab_size": 21, "dim": 12, "n_heads": 2}')
+    with pytest.raises(InputError, match="roberta, xlm-roberta, bert"):
+        start(tmp_path)

@@ -1,0 +1,188 @@
+"""The dictionary of a run: drawn among pairs that occur in both texts, from copies or from files; saved and read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synthlang.config import parse
+from synthlang.dictionary import (
+    DictionarySpec,
+    build_id_dictionary,
+    draw,
+    read_id_dictionary,
+    trained_types,
+)
+from synthlang.errors import InputError
+from synthlang.language import PARENT, parse_language
+from synthlang.shards import read_shards, write_shards
+from synthlang.sources import open_source
+from synthlang.store import Store
+from synthlang.vocabularies import OURS, IdSpace, MemberTokenizer, VocabularySpec, build_id_space
+from synthlang.vocabulary import train_tokenizer
+
+SOURCE = "builtin:mini-english?types=500&sentences=300&dev=20&test=20"
+NAMES = ("en", "trans", "half")
+
+
+def members_of(root, source, spec, named):
+    """The ids of languages of one source, and their training shards."""
+    space, languages = build_id_space(spec, [(name, source, language) for name, language in named], Store(root / "s"))
+    train = []
+    for language, tokenizer in zip(languages, space.members, strict=True):
+        write_shards(source, "train", language, tokenizer, root / tokenizer.name)
+        train.append(read_shards(root / tokenizer.name))
+    return space, train
+
+
+@pytest.fixture(scope="module")
+def derived(tmp_path_factory):
+    languages = [("en", PARENT), ("trans", parse_language("trans")), ("half", parse_language("trans:0.5+inv"))]
+    return members_of(tmp_path_factory.mktemp("m"), open_source(SOURCE), VocabularySpec(size=500), languages)
+
+
+def test_copies_of_another_language_or_draw_are_another_dictionary(derived, tmp_path):
+    specs = [DictionarySpec(), DictionarySpec(seed=1), DictionarySpec(coverage=0.5)]
+    cases = [(spec, only(derived, 0, 1)) for spec in specs] + [(specs[0], only(derived, 0, 2)), (specs[0], derived)]
+    names = {build_id_dictionary(spec, m[0], m[1], Store(tmp_path)).fingerprint for spec, m in cases}
+    assert len(names) == len(cases)
+
+
+def test_too_small_a_share(derived, tmp_path):
+    space, train = only(derived, 0, 1)
+    with pytest.raises(InputError, match=r"coverage 0.001 of \d+ types gives an empty dictionary"):
+        build_id_dictionary(DictionarySpec(coverage=0.001), space, train, Store(tmp_path))
+
+
+def only(derived, *which):
+    """The members of these numbers as a run of their own."""
+    space, train = derived
+    chosen = tuple(space.members[i] for i in which)
+    return replace(space, members=chosen, offsets=tuple(space.offsets[i] for i in which)), [train[i] for i in which]
+
+
+def occurring(space, train, member):
+    """The pairs that a dictionary of (0, member) can hold, by a loop."""
+    V = space.offsets[member]
+    left, right = train[0].counts, train[member].counts
+    return {(i, i + V) for i in range(5, space.copies) if left[i] and i + V < len(right) and right[i + V]}
+
+
+def between(dictionary, member):
+    """The pairs (0, member) as a set."""
+    chosen = (dictionary.languages == [0, member]).all(axis=1)
+    return {(a, b) for a, b in dictionary.pairs[chosen].tolist()}
+
+
+def test_of_a_transliterated_language_the_types_are_drawn_that_always_were(derived, tmp_path):
+    space, train = only(derived, 0, 1)
+    spec = DictionarySpec(coverage=0.3, seed=2)
+    found = build_id_dictionary(spec, space, train, Store(tmp_path))
+    assert found.pairs[:, 0].tolist() == draw(spec, train[0].counts).tolist()
+    assert (found.pairs[:, 1] - found.pairs[:, 0] == space.copies).all()
+    assert found.languages.tolist() == [[0, 1]] * len(found)
+    assert found.pairs.dtype == found.languages.dtype == np.int64
+
+
+@pytest.mark.parametrize("settings", [{"coverage": 1.0}, {}, {"coverage": 0.6, "by": "token", "order": "frequent"}])
+def test_the_same_types_are_drawn_for_every_language_and_each_pair_occurs(derived, tmp_path, settings):
+    space, train = derived
+    spec = DictionarySpec(**settings)
+    found = build_id_dictionary(spec, space, train, Store(tmp_path))
+    possible = {member: occurring(space, train, member) for member in (1, 2)}
+    assert len(possible[2]) < len(possible[1]) == len(trained_types(train[0].counts))
+    types = {a for a, _ in between(found, 1)}
+    for member in (1, 2):
+        assert between(found, member) == {(a, b) for a, b in possible[member] if a in types}
+    if spec.by == "type":
+        assert len(types) == round(spec.coverage * len(possible[1]))
+    else:
+        counts = Counter({a: int(train[0].counts[a]) for a, _ in possible[1]})
+        held = sum(counts[a] for a in types)
+        assert held >= spec.coverage * counts.total() > held - max(counts[a] for a in types)
+
+
+def test_a_partial_transliteration_has_no_pair_of_a_copy_that_never_occurs(derived, tmp_path):
+    space, train = only(derived, 0, 2)
+    found = build_id_dictionary(DictionarySpec(coverage=1.0), space, train, Store(tmp_path))
+    assert between(found, 1) == occurring(space, train, 1)
+    # the test can fail: half of the types have no copy in the text
+    assert 0.3 < len(found) / len(trained_types(train[0].counts)) < 0.95
+    assert found.manifest["languages"]["half"]["left_out"]["not in the text of half"] > 20
+
+
+def test_the_manifest_says_how_much_of_each_text_is_covered(derived, tmp_path):
+    space, train = derived
+    found = build_id_dictionary(DictionarySpec(coverage=0.4), space, train, Store(tmp_path))
+    for member, name in enumerate(NAMES):
+        held = (
+            {p[0] for m in (1, 2) for p in between(found, m)} if member == 0 else {b for _, b in between(found, member)}
+        )
+        ids = [i for i in train[member].tokens.tolist() if i >= 5]
+        shares = found.manifest["coverage"][name]
+        assert shares["types"] == pytest.approx(len(held) / len(set(ids)))
+        assert shares["tokens"] == pytest.approx(sum(i in held for i in ids) / len(ids))
+    for member, name in ((1, "trans"), (2, "half")):
+        entry = found.manifest["languages"][name]
+        assert entry["pairs"] == len(between(found, member))
+        assert entry["candidates"] == len(occurring(space, train, member))
+    assert found.manifest["pairs"] == len(found)
+
+
+def test_it_is_built_once_and_read_by_people(derived, tmp_path):
+    space, train = derived
+    found, again = (build_id_dictionary(DictionarySpec(), space, train, Store(tmp_path)) for _ in range(2))
+    assert found.fingerprint == again.fingerprint
+    assert np.array_equal(found.pairs, again.pairs) and np.array_equal(found.languages, again.languages)
+    (folder,) = tmp_path.glob("dictionary-*")
+    assert folder.name == f"dictionary-{found.fingerprint}"
+    lines = [line.split("\t") for line in (folder / "dictionary.tsv").read_text().splitlines()]
+    assert len(lines) == len(found) and {line[2] for line in lines} == {"trans", "half"}
+    words = {(a, b) for a, b, _ in lines}
+    tokens = [space.members[0].tokenizer.decode([a]) for a in found.pairs[:, 0].tolist()]
+    assert [a for a, _, _ in lines] == tokens
+    assert all(a.isascii() and not b.isascii() for a, b in words)
+
+
+def test_tokens_that_a_table_cannot_hold_are_written_out(tmp_path):
+    tokenizer = train_tokenizer(["a"], 261)
+    ids = np.arange(5, 261)
+    member = MemberTokenizer("x", tokenizer, np.arange(261))
+    space = IdSpace("copied", 522, OURS, (member, replace(member, name="y")), (0, 0), 261)
+    train: list[Any] = [SimpleNamespace(counts=np.ones(261, np.int64), fingerprint="f")] * 2
+    pairs = np.stack([ids, ids], axis=1)
+    object.__setattr__(space, "counterparts", lambda which: pairs)
+    build_id_dictionary(DictionarySpec(coverage=1.0), space, train, Store(tmp_path))
+    (file,) = tmp_path.glob("dictionary-*/dictionary.tsv")
+    lines = file.read_bytes().decode().split("\n")[:-1]
+    assert len(lines) == 256 and all(line.count("\t") == 2 and line.split("\t")[0] for line in lines)
+
+
+@pytest.mark.parametrize("name", ["pairs.npy", "languages.npy", "dictionary.tsv"])
+def test_a_changed_or_missing_file_is_refused(derived, tmp_path, name):
+    space, train = derived
+    build_id_dictionary(DictionarySpec(), space, train, Store(tmp_path))
+    (folder,) = tmp_path.glob("dictionary-*")
+    with (folder / name).open("ab") as handle:
+        handle.write(b" ")
+    with pytest.raises(InputError, match=f"{name}: differs from its manifest"):
+        read_id_dictionary(folder)
+    (folder / name).unlink()
+    with pytest.raises(InputError, match=f"{name}: differs from its manifest"):
+        read_id_dictionary(folder)
+
+
+@pytest.mark.parametrize("path", ["", {}, {"fr": ""}, 3, ["a"]])
+def test_a_path_that_is_none(path):
+    with pytest.raises(InputError, match="path"):
+        parse(DictionarySpec, {"path": path})
+
+
+def test_a_path_is_no_part_of_how_a_dictionary_is_drawn():
+    assert DictionarySpec(path="x").drawing == DictionarySpec().drawing
+    assert parse(DictionarySpec, {"path": {"fr": "a", "de": "b"}}).path == {"fr": "a", "de": "b"}

@@ -1,0 +1,177 @@
+"""Parts of the loop by themselves: the learning rate, the window of losses, batches ahead of time, trackers."""
+
+import importlib.util
+import json
+import math
+import os
+import signal
+import threading
+
+import pytest
+import torch
+
+from pretrain.losses import LossWindow, NotFinite
+from pretrain.optim import learning_rate
+from pretrain.prefetch import Prefetch
+from pretrain.run import pretrain
+from pretrain.step import Step
+from pretrain.stopping import Flag, Stopped, on_sigterm
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.store import Store
+from tests.runs import untimed, weights
+from tests.test_pretrain_config import config_of
+
+
+def test_linear_by_hand():
+    assert [learning_rate(1.0, 2, 6, s) for s in range(6)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    assert learning_rate(1.0, 0, 2, 0) == 1.0
+
+
+def test_the_other_schedules_by_hand():
+    def rates(schedule, warmup=2):
+        return [learning_rate(2.0, warmup, 6, s, schedule) for s in range(6)]
+
+    assert rates("constant") == [1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+    assert rates("inverse_sqrt")[2:] == pytest.approx([2 * math.sqrt(2 / n) for n in (3, 4, 5, 6)])
+    assert rates("inverse_sqrt", 0) == pytest.approx([2 / math.sqrt(n) for n in (1, 2, 3, 4, 5, 6)])
+    assert rates("cosine")[2:] == pytest.approx([1 + math.cos(math.pi * x) for x in (0, 0.25, 0.5, 0.75)])
+
+
+def window_of(*steps):
+    window = LossWindow(lambda values: values)
+    for step in steps:
+        window.add({n: (torch.tensor(float(s)), torch.tensor(float(c))) for n, (s, c) in step.items()})
+    return window
+
+
+def test_the_mean_of_a_window_is_over_all_terms():
+    window = window_of({"mlm": (6, 2), "tlm": (0, 0)}, {"mlm": (4, 8), "tlm": (9, 3)})
+    window.read(2)
+    assert window.means() == {"mlm": 1.0, "tlm": 3.0}
+    assert window.rows == []
+
+
+def test_a_window_survives_a_checkpoint():
+    window = window_of({"mlm": (6, 2)})
+    window.read(1)
+    other = window_of()
+    other.restore(json.loads(json.dumps(window.state())))
+    other.add({"mlm": (torch.tensor(4.0), torch.tensor(8.0))})
+    other.read(2)
+    assert other.means() == {"mlm": 1.0}
+
+
+def test_the_first_step_that_is_not_finite_is_named():
+    window = window_of({"mlm": (6, 2)}, {"mlm": (math.inf, 2)}, {"mlm": (math.nan, 2)})
+    with pytest.raises(NotFinite) as caught:
+        window.read(10)
+    assert caught.value.step == 8
+    assert caught.value.losses == {"mlm": math.inf}
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
+    """The weights become NaN in step 4 of 6: no checkpoint and no line is written after that."""
+    train = Step.__call__
+
+    def diverges(self, step, batches):
+        if step == 3:
+            with torch.no_grad():
+                next(iter(self.model.parameters())).fill_(math.nan)
+        return train(self, step, batches)
+
+    monkeypatch.setattr(Step, "__call__", diverges)
+    with pytest.raises(InputError, match=r"not finite at step 4 .*samples 24 to 31.*last good checkpoint: step-2"):
+        pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
+    assert max(row["step"] for row in untimed(tmp_path / "run")) == 3
+
+
+def test_batches_ahead_of_time():
+    made = []
+
+    def make(step):
+        made.append((step, threading.current_thread().name))
+        if step == 3:
+            raise InputError("no such row")
+        return step * 10
+
+    with Prefetch(make, 5) as batches:
+        assert [batches.get(step) for step in (0, 1, 2)] == [0, 10, 20]
+        with pytest.raises(InputError, match="no such row"):
+            batches.get(3)
+        assert batches.get(1) == 10
+    assert {name.split("_")[0] for _, name in made} == {"batches"}
+
+
+def test_a_run_that_is_asked_to_end_goes_on_later(tmp_path, monkeypatch):
+    flag, train = Flag(), Step.__call__
+
+    def asked(self, step, batches):
+        flag.is_set = step == 3
+        return train(self, step, batches)
+
+    monkeypatch.setattr(Step, "__call__", asked)
+    store = Store(tmp_path / "store")
+    with pytest.raises(Stopped) as stopped:
+        pretrain(config_of(checkpoints={"every": 100}), tmp_path / "run", store, stop=flag)
+    assert stopped.value.args == (4,)
+    monkeypatch.undo()
+    told: list[str] = []
+    pretrain(config_of(checkpoints={"every": 100}), tmp_path / "run", store, say=told.append)
+    assert "going on from step 4" in told
+    pretrain(config_of(), tmp_path / "whole", store)
+    a, b = weights(tmp_path / "run"), weights(tmp_path / "whole")
+    assert all(torch.equal(a[k], b[k]) for k in a)
+
+
+def test_sigterm_sets_the_flag_inside_the_block_only():
+    before = signal.getsignal(signal.SIGTERM)
+    with on_sigterm() as flag:
+        seen = [flag.is_set]
+        os.kill(os.getpid(), signal.SIGTERM)
+        seen.append(flag.is_set)
+    assert seen == [False, True]
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_tracker_that_is_not_installed_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match="trackers: wandb is not installed; pip install"):
+        pretrain(config_of(trackers=["wandb"]), tmp_path / "run", Store(tmp_path / "store"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_gets_the_lines(tmp_path):
+    events_of = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator").EventAccumulator
+    pretrain(config_of(trackers=["tensorboard"]), tmp_path / "run", Store(tmp_path / "store"))
+    events = events_of(str(next((tmp_path / "run").rglob("events.out.*")).parent)).Reload()
+    assert [(e.step, e.value) for e in events.Scalars("mlm")] == [
+        (row["step"], pytest.approx(row["mlm"])) for row in untimed(tmp_path / "run")
+    ]
+
+
+def test_the_best_checkpoint_is_exported(tmp_path, monkeypatch):
+    """Perplexities are made to rise after step 3, so that step 3 is the best one."""
+    from pretrain.validation import Validation
+
+    measure, found = Validation.measure, iter([5.0, 9.0])
+    monkeypatch.setattr(
+        Validation, "measure", lambda self, model: measure(self, model) | {"validation/parent": next(found)}
+    )
+    config = config_of(checkpoints={"every": 3, "keep": 1, "select": "best"}, validation__every=3)
+    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
+    from safetensors.torch import load_file
+
+    folders = sorted(p.name for p in (tmp_path / "run" / "checkpoints").iterdir())
+    assert folders == ["step-3", "step-6"]
+    best = load_file(tmp_path / "run" / "checkpoints" / "step-3" / "model.safetensors")
+    exported = load_file(tmp_path / "run" / "export" / "parent" / "model.safetensors")
+    same = [k for k, v in exported.items() if any(v.shape == w.shape and torch.equal(v, w) for w in best.values())]
+    assert len(same) > len(exported) / 2
+
+
+def test_strict_schedule_names():
+    from pretrain.config import OptimizerConfig
+
+    with pytest.raises(InputError, match="schedule"):
+        parse(OptimizerConfig, {"schedule": "triangular"})

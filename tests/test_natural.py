@@ -1,0 +1,195 @@
+"""Natural languages from text files: vocabularies, parallel text, a dictionary of translations, sampling, sharing."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain.config import PretrainConfig
+from pretrain.data import train_batches
+from pretrain.metrics import read_metrics
+from pretrain.prepare import prepare
+from pretrain.run import pretrain
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.store import Store
+
+WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrs"]
+OTHER = {word: word[::-1].replace("a", "u") + "et" for word in WORDS}
+SIZES = {"en": 400, "fr": 100}
+PARALLEL = "HERE"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two languages that translate word by word; more text in one, parallel text, a MUSE dictionary of a half."""
+    place, numbers = tmp_path_factory.mktemp("natural"), random.Random(0)
+    sentences = [[numbers.choice(WORDS) for _ in range(numbers.randint(3, 9))] + ["."] for _ in range(600)]
+    other = [[OTHER.get(word, word) for word in sentence] for sentence in sentences]
+    for name, text in (("en", sentences), ("fr", other)):
+        (place / name).mkdir()
+        train, dev = text[: SIZES[name]], text[400:440]
+        for split, part in (("train", train), ("dev", dev)):
+            (place / name / f"{split}.txt").write_text("\n".join(" ".join(s) for s in part))
+        (place / f"{name}-pairs").mkdir()
+        (place / f"{name}-pairs" / "train.txt").write_text("\n".join(" ".join(s) for s in text[440:]))
+    (place / "dictionary.txt").write_text("".join(f"{w} {OTHER[w]}\n" for w in WORDS[::2]))
+    return place
+
+
+def config_of(folder, **values):
+    languages = [{"name": name, "source": f"lines:{folder / name}"} for name in ("en", "fr")]
+    settings = {
+        "languages": languages,
+        "steps": 4,
+        "vocabulary": {"kind": "joint", "size": 420, "min_frequency": 1},
+        "model": {"layers": 2, "heads": 2, "hidden": 16, "feed_forward": 32},
+        "batch": {"rows": 8, "length": 32},
+        "optimizer": {"learning_rate": 1e-3, "warmup_steps": 1},
+        "validation": {"every": 4, "rows": 8},
+        "log_every": 2,
+        "checkpoints": {"every": 2},
+    }
+    if "parallel" in values:
+        sources = [f"lines:{folder / name}-pairs" for name in ("en", "fr")]
+        values["parallel"] = [{"languages": ["en", "fr"], "sources": sources}]
+    if values.get("dictionary", {}).get("path"):
+        values["dictionary"] = values["dictionary"] | {"path": str(folder / "dictionary.txt")}
+    return parse(PretrainConfig, settings | values)
+
+
+DICTIONARY = {"path": "HERE", "coverage": 1.0}
+CASES: dict[str, dict[str, Any]] = {
+    "joint": {},
+    "default anchors": {"vocabulary": {"kind": "joined", "size": 380, "min_frequency": 1}},
+    "no anchors": {"vocabulary": {"kind": "prefixed", "size": 380, "min_frequency": 1}},
+    "xlm": {"objective": {"kind": "xlm", "tlm_rate": 0.5}, "parallel": PARALLEL},
+    "dict": {"objective": {"kind": "dict_mlm"}, "dictionary": DICTIONARY},
+    "align": {"objective": {"kind": "align_mlm"}, "dictionary": DICTIONARY},
+    "all": {
+        "objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 5.0}},
+        "parallel": PARALLEL,
+        "dictionary": DICTIONARY,
+        "batch": {"rows": 8, "length": 32, "packing": "sentences"},
+    },
+    "sampling": {"sampling": {"exponent": 0.7}},
+    "sep emb": {"sharing": {"embeddings": "separate"}, "vocabulary": {"kind": "joined", "size": 380}},
+    "sep emb + L1, tlm": {
+        "sharing": {"embeddings": "separate", "layers": [1]},
+        "vocabulary": {"kind": "joined", "size": 380},
+        "objective": {"kind": "xlm"},
+        "parallel": PARALLEL,
+    },
+    "language softmax": {"sharing": {"softmax": "language"}, "vocabulary": {"kind": "joined", "size": 380}},
+    "sep emb, align": {
+        "sharing": {"embeddings": "separate"},
+        "objective": {"kind": "align_mlm"},
+        "dictionary": DICTIONARY,
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_trains(name, folder, tmp_path):
+    config = config_of(folder, **CASES[name])
+    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
+    (*_, last) = read_metrics(tmp_path / "run" / "metrics.jsonl")
+    assert {"loss", "validation/en", "validation/fr", *config.objective.terms} <= last.keys()
+    assert ("alignment/fr" in last) == (name in ("dict", "align", "all", "sep emb, align"))
+    assert {p.name for p in (tmp_path / "run" / "export").iterdir()} == {"en", "fr"}
+
+
+def test_languages_are_sampled_by_size(folder, tmp_path):
+    """400 and 100 sentences: 0.8^0.7 / (0.8^0.7 + 0.2^0.7) of the rows are of the larger language."""
+    config = config_of(folder, sampling={"exponent": 0.7})
+    batches = train_batches(config, prepare(config, Store(tmp_path)))
+    language = np.concatenate([batches.batch(step).languages[:, 0] for step in range(50)])
+    assert (language == 0).sum() == pytest.approx(400 * 0.8**0.7 / (0.8**0.7 + 0.2**0.7), abs=1)
+
+
+def test_extra_anchors(folder, tmp_path):
+    """Code-switched text of both languages: words of the other one stand in each."""
+    switch = {"kind": "code_switch", "dictionary": str(folder / "dictionary.txt"), "probability": 0.3, "cap": 0.15}
+    languages = [
+        {"name": "en", "source": f"lines:{folder / 'en'}", "language": {"name": "en", "transforms": [switch]}},
+        {"name": "fr", "source": f"lines:{folder / 'fr'}"},
+    ]
+    config = config_of(folder, languages=languages)
+    artifacts = prepare(config, Store(tmp_path))
+    texts = {
+        m.name: set(artifacts.id_space.members[0].tokenizer.decode_batch(_sentences(m.train)))
+        for m in artifacts.members
+    }
+    english = {word for text in texts["en"] for word in text.split()}
+    assert english & set(OTHER.values()) and english & set(WORDS)
+
+
+def _sentences(shards):
+    return [shards.tokens[a:b].tolist() for a, b in zip(shards.offsets[:-1], shards.offsets[1:], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"vocabulary": {"size": 300}}, "copied"),
+        ({"dictionary": {"coverage": 1.0, "path": "HERE"}, "objective": {"kind": "align_mlm"}}, None),
+        ({"batch": {"rows": 8, "length": 4096}}, "do not fill one row"),
+        ({"objective": {"kind": "xlm"}, "parallel": PARALLEL, "batch": {"rows": 8, "length": 8}}, "pair"),
+    ],
+)
+def test_bad_input(values, message, folder, tmp_path):
+    if message is None:  # a dictionary of unknown words
+        (tmp_path / "d.txt").write_text("xxxxxxxxxx yyyyyyyyyy\n")
+        config = config_of(folder, objective={"kind": "align_mlm"}, dictionary=DICTIONARY)
+        config = config.model_copy(
+            update={"dictionary": config.dictionary.model_copy(update={"path": str(tmp_path / "d.txt")})}
+        )
+        with pytest.raises(InputError, match="no pair of ids to draw"):
+            pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
+        return
+    with pytest.raises(InputError, match=message):
+        pretrain(config_of(folder, **values), tmp_path / "run", Store(tmp_path / "store"))
+
+
+def test_parallel_files_of_different_lengths(folder, tmp_path):
+    (tmp_path / "short.txt").write_text("bal .\n")
+    config = config_of(folder, objective={"kind": "xlm"}, parallel=PARALLEL)
+    pair = config.parallel[0].model_copy(
+        update={"sources": (config.parallel[0].sources[0], f"lines:{tmp_path / 'short.txt'}")}
+    )
+    with pytest.raises(InputError, match=r"ends with line 160, .* with line 1"):
+        prepare(config.model_copy(update={"parallel": (pair,)}), Store(tmp_path / "store"))
+
+
+def test_one_language(folder, tmp_path):
+    config = config_of(folder, languages=[{"name": "en", "source": f"lines:{folder / 'en'}"}])
+    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
+    assert {p.name for p in (tmp_path / "run" / "export").iterdir()} == {"en"}
+
+
+def test_one_parent_and_three_derived(tmp_path):
+    languages = ["parent", "trans", "trans@hangul+inv", {"name": "shuffled", "language": "perm"}]
+    settings = {
+        "source": "builtin:mini-english?types=500&sentences=200&dev=40&test=40",
+        "languages": languages,
+        "objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 1.0}},
+        "sharing": {"layers": [1]},
+        "steps": 3,
+        "vocabulary": {"size": 300},
+        "model": {"layers": 2, "heads": 2, "hidden": 16, "feed_forward": 32},
+        "batch": {"rows": 16, "length": 48},
+        "optimizer": {"warmup_steps": 1},
+        "validation": {"every": 3, "rows": 8},
+    }
+    config = parse(PretrainConfig, settings)
+    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
+    (last,) = read_metrics(tmp_path / "run" / "metrics.jsonl")
+    assert {f"validation/{n}" for n in ("parent", "trans", "trans-hangul+inv", "shuffled")} <= last.keys()
+    assert {"alignment/trans", "alignment/trans-hangul+inv"} <= last.keys()
+    assert "alignment/shuffled" not in last
+    assert len(list((tmp_path / "run" / "export").iterdir())) == 4
+    artifacts = prepare(config, Store(tmp_path / "store"))
+    assert artifacts.id_space.size == 3 * 300
+    assert torch.equal(*[torch.from_numpy(artifacts.members[m].train.counts[5:300].copy()) for m in (0, 3)])

@@ -1,0 +1,190 @@
+"""Each loss against loops over slots and pairs, the weighted sum, and where gradients go."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain.config import ObjectiveConfig, SharingConfig
+from pretrain.data.batch import IGNORE
+from pretrain.objectives import Alignment, Objective, TensorBatch, build_objective
+from tests.masking_cases import SIZE, V, copies, dictionary_of
+from tests.objective_cases import mixed_batch, model_of, parts_of, plain_losses
+
+CPU = torch.device("cpu")
+DICTIONARY = copies(0.25, seed=3)
+
+
+def objective_of(shared=True, dictionary=DICTIONARY, **settings) -> Objective:
+    config: Any = SimpleNamespace(
+        objective=ObjectiveConfig(**settings), sharing=SharingConfig(embeddings="shared" if shared else "separate")
+    )
+    artifacts: Any = SimpleNamespace(dictionary=dictionary)
+    return build_objective(config, artifacts, CPU)
+
+
+CASES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({"kind": "mlm"}, ("mlm",)),
+    ({"kind": "xlm"}, ("mlm", "tlm")),
+    ({"kind": "dict_mlm", "dict_target": "as-paper"}, ("mlm", "dict")),
+    ({"kind": "dict_mlm", "dict_target": "as-code"}, ("mlm", "dict")),
+    ({"kind": "dict_mlm"}, ("mlm", "dict")),
+    ({"kind": "align_mlm"}, ("mlm", "align")),
+    ({"kind": "sum", "weights": {"mlm": 0.5, "tlm": 2.0, "dict": 1.5, "align": 3.0}}, ("mlm", "tlm", "dict", "align")),
+    ({"kind": "sum", "weights": {"dict": 1.0}}, ("mlm", "dict")),
+    ({"kind": "sum", "weights": {"tlm": 1.0, "mlm": 1.0, "align": 0.0}}, ("mlm", "tlm", "align")),
+]
+
+
+@pytest.mark.parametrize(("settings", "names"), CASES)
+def test_losses_are_those_of_a_plain_implementation(settings, names):
+    model, objective = model_of(), objective_of(**settings)
+    batch = mixed_batch(settings.get("dict_target", "corrected"), terms=names)
+    expected = plain_losses(model, batch, DICTIONARY)
+    assert objective.names == names
+    assert objective.counts(batch) == {name: expected[name][1] for name in names}
+    assert all(expected[name][1] > 3 for name in names)
+    losses = objective.losses(model, TensorBatch.of(batch, CPU))
+    assert {name: count for name, (_, count) in losses.items()} == objective.counts(batch)
+    for name, (total, _) in losses.items():
+        assert total.dtype == torch.float32
+        assert total.item() == pytest.approx(expected[name][0], rel=1e-5, abs=1e-5)
+    # the whole: one denominator for all slots, another for the pairs
+    scale = objective.total_scale(objective.counts(batch))
+    weights = {str(term): weight for term, weight in objective_weights(settings).items()}
+    slots = sum(expected[name][1] for name in names if name != "align")
+    whole = sum(weights.get(n, 0.0) * expected[n][0] / slots for n in names if n != "align")
+    if "align" in names:
+        whole += weights["align"] * expected["align"][0] / len(DICTIONARY)
+    got = sum(scale[name] * total.item() for name, (total, _) in losses.items())
+    assert got == pytest.approx(whole, rel=1e-5)
+
+
+def objective_weights(settings):
+    """By hand: what the config says about weights."""
+    if "weights" in settings:
+        return settings["weights"]
+    kinds = {"mlm": {}, "xlm": {"tlm": 1.0}, "dict_mlm": {"dict": 1.0}, "align_mlm": {"align": 10.0}}
+    return {"mlm": 1.0} | kinds[settings["kind"]]
+
+
+def test_a_language_id_changes_the_loss_of_a_translated_slot():
+    """The batch and the model without language ids: the plain implementation must fail where they matter."""
+    batch = mixed_batch(terms=("mlm", "dict"))
+    with_ids, without = plain_losses(model_of(), batch), plain_losses(model_of(language_ids=False), batch)
+    assert abs(with_ids["dict"][0] - without["dict"][0]) > 0.1
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+@pytest.mark.parametrize("settings", [CASES[0][0], CASES[6][0]])
+def test_parts_of_a_step_add_up_to_the_step(parts, settings):
+    names = objective_of(**settings).names
+    batch = mixed_batch(terms=names)
+    pieces = parts_of(batch, parts)
+    results = []
+    for micros in ([batch], pieces):
+        model, objective = model_of(), objective_of(**settings)
+        counts = [objective.counts(micro) for micro in micros]
+        whole = {name: torch.tensor(float(sum(c[name] for c in counts))) for name in names}
+        scale = objective.total_scale(whole)
+        total = 0.0
+        for micro in micros:
+            losses = objective.losses(model, TensorBatch.of(micro, CPU))
+            loss = sum((scale[name] * value for name, (value, _) in losses.items()), torch.zeros(()))
+            loss.backward()
+            total += loss.item()
+        results.append((total, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
+    assert results[0][1].keys() == results[1][1].keys() and len(results[0][1]) > 20
+    for name, gradient in results[0][1].items():
+        assert torch.allclose(gradient, results[1][1][name], atol=1e-5), name
+
+
+def test_alignment_reaches_exactly_the_rows_of_the_dictionary():
+    model = model_of()
+    objective_of(kind="align_mlm").losses(model, TensorBatch.of(mixed_batch(), CPU))["align"][0].backward()
+    gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
+    assert list(gradients) == ["embeddings.words"]
+    words, gradient = model.embeddings.words.detach().double(), gradients["embeddings.words"].double()
+    expected = torch.zeros_like(words)
+    for a, b in DICTIONARY.pairs.tolist():
+        for one, other in ((a, b), (b, a)):
+            x, y = words[one], words[other]
+            expected[one] -= y / (x.norm() * y.norm()) - (x @ y) * x / (x.norm() ** 3 * y.norm())
+    assert torch.allclose(gradient, expected, atol=1e-6)
+    rows = torch.nonzero(gradient.abs().sum(1)).flatten().tolist()
+    assert rows == sorted(DICTIONARY.pairs.ravel().tolist())
+
+
+def test_alignment_of_separate_embeddings_has_the_rows_of_each_language():
+    """The same id is another row in each language; a pair of one id pulls the two together."""
+    model = model_of(embeddings="separate")
+    dictionary = dictionary_of([(7, V + 9), (8, V + 9), (3, 3)])
+    loss = Alignment(dictionary, False, CPU).loss(model)
+    words = model.embeddings.words.detach().double().numpy()
+    first = len(model.embeddings.ids(0))
+    place = [{i: n for n, i in enumerate(model.embeddings.ids(m).tolist())} for m in (0, 1)]
+    rows = [(place[0][a], first + place[1][b]) for a, b in dictionary.pairs.tolist()]
+    cosines = [np.dot(words[a], words[b]) / np.linalg.norm(words[a]) / np.linalg.norm(words[b]) for a, b in rows]
+    assert loss.item() == pytest.approx(-sum(cosines), abs=1e-5)
+    loss.backward()
+    gradient = model.embeddings.words.grad
+    assert gradient is not None
+    assert set(torch.nonzero(gradient.abs().sum(1)).flatten().tolist()) == {row for pair in rows for row in pair}
+
+
+def test_alignment_of_several_languages_is_over_all_pairs():
+    ids = torch.nn.Embedding(60, 8)
+    model: Any = SimpleNamespace(word_rows=lambda i, member: ids(i + 20 * member))
+    dictionary = dictionary_of([(5, 6), (7, 8), (5, 9)], [(0, 1), (0, 2), (0, 2)])
+    loss = Alignment(dictionary, False, CPU)
+    words = ids.weight.detach()
+    cosines = [torch.cosine_similarity(words[a], words[b], dim=0).item() for a, b in ((5, 26), (7, 48), (5, 49))]
+    assert loss.pairs == 3 and loss.loss(model).item() == pytest.approx(-sum(cosines), abs=1e-6)
+
+
+def test_alignment_is_exact_whatever_the_precision_of_the_run():
+    model, align = model_of(), Alignment(DICTIONARY, True, CPU)
+    with torch.autocast("cpu", torch.bfloat16):
+        low = align.loss(model)
+    assert low.dtype == torch.float32 and low.item() == align.loss(model).item()
+
+
+def test_a_term_reaches_its_own_slots():
+    """The gradient of the dict term alone, with the output tied, does not depend on the labels of other terms."""
+    model, objective = model_of(), objective_of(kind="dict_mlm")
+    batch = mixed_batch(terms=("mlm", "dict"))
+    changed = batch.labels.copy()
+    ordinary = (batch.terms == 0) & (changed != IGNORE)
+    changed[ordinary] = 5 + (changed[ordinary] - 5 + 1) % (SIZE - 5)
+    other = type(batch)(**{**vars(batch), "labels": changed})
+    sums = [objective.losses(model, TensorBatch.of(b, CPU)) for b in (batch, other)]
+    assert sums[0]["dict"][0].item() == sums[1]["dict"][0].item()
+    assert sums[0]["mlm"][0].item() != sums[1]["mlm"][0].item()
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_a_step_without_a_labelled_slot_has_the_loss_zero(tensors):
+    objective = objective_of(kind="sum", weights={"mlm": 2.0, "tlm": 1.0, "align": 3.0})
+    counts: dict[str, Any] = {"mlm": 0, "tlm": 0, "align": 50}
+    if tensors:
+        counts = {name: torch.tensor(float(count)) for name, count in counts.items()}
+    scale = objective.total_scale(counts)
+    assert {name: float(factor) for name, factor in scale.items()} == pytest.approx(
+        {"mlm": 2.0, "tlm": 1.0, "align": 0.06}
+    )
+
+
+def test_a_batch_on_a_device_is_the_batch():
+    for terms in (("mlm", "tlm", "dict"), ("mlm",)):
+        batch = mixed_batch(terms=terms)
+        moved = TensorBatch.of(batch, CPU)
+        for name, value in vars(batch).items():
+            held = getattr(moved, name)
+            if value is None or name == "groups":
+                assert held == value
+            else:
+                assert np.array_equal(held.numpy(), value) and held.numpy().dtype == value.dtype
+        assert sum(moved.slot_counts.values()) == batch.targets

@@ -1,0 +1,156 @@
+"""What a config of a run means, and the contradictions that are refused before any work."""
+
+import pytest
+
+from pretrain.config import ObjectiveConfig, PretrainConfig
+from pretrain.loop import effective_batch, parts_of
+from synthlang.config import parse
+from synthlang.errors import InputError
+from tests.tiny import PRETRAIN, changed
+
+NATURAL = {
+    "languages": [{"name": "en", "source": "lines:a.en"}, {"name": "fr", "source": "lines:a.fr"}],
+    "vocabulary": {"kind": "joint", "size": 300},
+    "objective": {"kind": "mlm"},
+}
+
+
+def config_of(**values):
+    return parse(PretrainConfig, changed(PRETRAIN, **values))
+
+
+def natural(**values):
+    data = {k: v for k, v in PRETRAIN.items() if k not in ("source", "language")}
+    return parse(PretrainConfig, changed(data | NATURAL, **values))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"language": "inv"}, "align needs a dictionary: a transliterated language"),
+        ({"objective__kind": "dict_mlm", "language": "inv"}, "dict needs a dictionary"),
+        ({"vocabulary": {"kind": "joint", "size": 300}}, "align needs a dictionary"),
+        ({"steps": 0}, "steps"),
+        ({"steps": "many"}, "steps.*many"),
+        ({"steps": 2}, "warmup_steps .2. must be below steps"),
+        ({"model__heads": 3}, "hidden .16. must be a multiple of heads"),
+        ({"model__positions": 32}, "batch.length .48. is over model.positions .32."),
+        ({"objective__mask_rate": 1.5}, "mask_rate"),
+        ({"objective__maskrate": 0.1}, "maskrate.*mask_rate"),
+        ({"objective": {"kind": "sum"}}, "must have mlm, tlm or dict"),
+        ({"objective": {"kind": "sum", "weights": {"align": 1}}}, "must have mlm, tlm or dict"),
+        ({"objective": {"kind": "mlm", "weights": {"mlm": -1.0}}}, "must not be negative"),
+        ({"objective": {"kind": "align_mlm", "weights": {"align": 1.0}}}, "alpha is the weight"),
+        ({"objective__kind": "xlm", "batch__length": 49}, "batch.length .49. must be even for tlm"),
+        ({"objective__kind": "xlm", "language": "parent"}, "tlm needs sentence pairs"),
+        ({"sharing": {"layers": [2]}}, "there is no layer 2, the model has 1"),
+        ({"sharing": {"layers": [1, 1]}}, "distinct layer numbers"),
+        ({"sharing": {"embeddings": "separate", "softmax": "shared"}}, "softmax is tied"),
+        ({"sharing": {"embeddings": "separate"}, "objective__kind": "dict_mlm"}, "cannot predict translations"),
+        ({"sharing": {"layers": [1]}, "language": "parent", "objective__kind": "mlm"}, "nothing to separate"),
+        ({"dictionary__coverage": -1}, "coverage"),
+        ({"language": "trans:2"}, "strength"),
+        ({"languages": ["trans"]}, "give either language"),
+        ({"language": None}, "give either language"),
+        ({"language": None, "languages": ["trans", "trans"]}, "two languages have the name 'trans'"),
+        ({"language": None, "languages": [{"name": "a/b"}]}, "language name"),
+        ({"checkpoints": {"every": 4, "archive": 6}}, "archive .6. must be a multiple"),
+        ({"checkpoints": {"select": "best"}, "validation__every": 0}, "best needs validation.every"),
+        ({"start": {"model": "x"}}, "leave out vocabulary and model"),
+        ({"trackers": ["excel"]}, "trackers"),
+    ],
+)
+def test_contradictions(values, message):
+    with pytest.raises(InputError, match=message):
+        config_of(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"objective": {"kind": "xlm"}}, "tlm needs sentence pairs"),
+        ({"objective": {"kind": "align_mlm"}}, "align needs a dictionary"),
+        ({"sharing": {"softmax": "language"}}, "changes nothing with a joint vocabulary"),
+        ({"languages": [{"name": "en"}]}, "language en has no source"),
+        (
+            {"parallel": [{"languages": ["en", "de"], "sources": ["lines:a", "lines:b"]}]},
+            "parallel: no language 'de'; there is en, fr",
+        ),
+        (
+            {"parallel": [{"languages": ["en", "fr"], "sources": ["text:a", "lines:b"]}]},
+            "text:a cuts lines into sentences; write lines:a",
+        ),
+    ],
+)
+def test_contradictions_of_natural_languages(values, message):
+    with pytest.raises(InputError, match=message):
+        natural(**values)
+
+
+def test_members():
+    assert [(m.name, m.source) for m in config_of().members] == [
+        ("parent", PRETRAIN["source"]),
+        ("trans+inv", PRETRAIN["source"]),
+    ]
+    assert [m.name for m in config_of(language="parent", objective__kind="mlm").members] == ["parent"]
+    three = config_of(language=None, languages=["parent", "trans", {"name": "x", "language": "inv"}])
+    assert [m.name for m in three.members] == ["parent", "trans", "x"]
+    assert three.derived_pairs == ((0, 1), (0, 2))
+    assert natural().derived_pairs == ()
+
+
+def test_terms():
+    def terms(**values):
+        return parse(ObjectiveConfig, values).terms
+
+    assert terms(kind="mlm") == {"mlm": 1.0}
+    assert terms(kind="xlm", weights={"tlm": 0.5}) == {"mlm": 1.0, "tlm": 0.5}
+    assert terms(kind="align_mlm", alpha=3.0) == {"mlm": 1.0, "align": 3.0}
+    assert terms(kind="xlm", weights={"align": 10.0}) == {"mlm": 1.0, "tlm": 1.0, "align": 10.0}
+    assert terms(kind="sum", weights={"dict": 1.0}) == {"dict": 1.0}
+
+
+def test_language_ids_are_on_with_tlm_and_dict():
+    on = {kind: parse(ObjectiveConfig, {"kind": kind}).uses_language_ids for kind in ("mlm", "xlm", "dict_mlm")}
+    assert on == {"mlm": False, "xlm": True, "dict_mlm": True}
+    assert parse(ObjectiveConfig, {"kind": "mlm", "language_ids": True}).uses_language_ids
+
+
+def test_the_fingerprint_covers_what_matters_and_nothing_else():
+    def name(**values):
+        return config_of(**values).fingerprint({"parent": "x"})
+
+    plain = name()
+    for same in (
+        {"log_every": 1},
+        {"checkpoints": {"every": 3}},
+        {"trackers": ["wandb"]},
+        {"processes": 2},
+        {"objective__tlm_rate": 0.5},
+        {"objective__dict_target": "as-code"},
+        {"compile": "off"},
+    ):
+        assert name(**same) == plain, same
+    changes = (
+        {"seed": 1},
+        {"objective__alpha": 1.0},
+        {"objective__mask_rate": 0.2},
+        {"batch__packing": "sentences"},
+        {"optimizer__schedule": "cosine"},
+        {"sharing": {"layers": [1]}},
+        {"sampling": {"exponent": 0.7}},
+        {"objective__language_ids": True},
+        {"precision": "bfloat16"},
+        {"checkpoints": {"every": 3, "select": "best"}},
+    )
+    assert len({plain, *(name(**change) for change in changes)}) == len(changes) + 1
+
+
+def test_the_launch_must_fit():
+    config = config_of(batch__accumulation=2, processes=2)
+    assert parts_of(config, 2) == 4
+    assert effective_batch(config, 2) == "a step is 8 rows × 48 = 384 tokens: 2 processes × 2 × 2 rows"
+    with pytest.raises(InputError, match=r"processes is 2, the launch has 1; start with accelerate launch"):
+        parts_of(config, 1)
+    with pytest.raises(InputError, match=r"batch.rows 8 must be a multiple of .* = 3"):
+        parts_of(config_of(), 3)

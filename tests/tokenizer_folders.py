@@ -1,0 +1,56 @@
+"""Checkpoint folders with a tokenizer of each kind, made by transformers itself: small, and without weights."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+MODEL_TYPES = {"bert": "bert", "roberta": "roberta", "xlmr": "xlm-roberta"}
+KINDS = tuple(MODEL_TYPES)
+
+
+def make_folder(kind: str, lines: Iterable[str], size: int, folder: Path, rows: int | None = None) -> Path:
+    """A folder as ``save_pretrained`` writes it, with a config.json that has as many rows as there are tokens."""
+    from transformers import BertTokenizer, RobertaTokenizer, XLMRobertaTokenizer
+
+    model = json.loads(_trained(kind, lines, size).to_str())["model"]
+    if kind == "bert":
+        made = BertTokenizer(vocab=model["vocab"], do_lower_case=False)
+    elif kind == "roberta":
+        made = RobertaTokenizer(vocab=model["vocab"], merges=[tuple(pair) for pair in model["merges"]])
+    else:
+        made = XLMRobertaTokenizer(vocab=[tuple(entry) for entry in model["vocab"]])
+    made.save_pretrained(folder)
+    config = {"model_type": MODEL_TYPES[kind], "vocab_size": len(made) if rows is None else rows}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def _trained(kind: str, lines: Iterable[str], size: int) -> Tokenizer:
+    trainer: trainers.Trainer
+    if kind == "bert":
+        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=BERT, show_progress=False)
+    elif kind == "roberta":
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+        trainer = trainers.BpeTrainer(
+            vocab_size=size, special_tokens=ROBERTA, initial_alphabet=alphabet, show_progress=False
+        )
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+        )
+        trainer = trainers.UnigramTrainer(
+            vocab_size=size, special_tokens=ROBERTA, unk_token="<unk>", show_progress=False
+        )
+    tokenizer.train_from_iterator(lines, trainer)
+    return tokenizer
