@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from pretrain.config import ModelConfig
 from pretrain.dropout import Noise, add_dropout, dropout
 
-LayerBits = tuple[Tensor | None, Tensor | None, Tensor | None]  # of attention, its output, the feed-forward's output
-NO_BITS: LayerBits = (None, None, None)
+Kept = tuple[Tensor | None, Tensor | None, Tensor | None]  # of attention, its output, the feed-forward's output
+ALL_KEPT: Kept = (None, None, None)
 
 
 def at_slots(x: Tensor, slots: Tensor) -> Tensor:
@@ -34,14 +34,14 @@ class Layer(nn.Module):
         self.down = nn.Linear(shape.feed_forward, d)
         self.norm = nn.LayerNorm(d, eps=epsilon)
 
-    def forward(self, x: Tensor, valid: Tensor | None, slots: Tensor | None, bits: LayerBits = NO_BITS) -> Tensor:
+    def forward(self, x: Tensor, valid: Tensor | None, slots: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
         """[r, w, d] → [r, w, d], or [r, k, d] at ``slots`` [r, k], which is exact: only keys and values need the rest.
 
         ``valid`` [r, w] is False at padding, which nobody attends to.
         """
         q, k, v = self.project(x, slots)
-        context = self.attend(q, k, v, valid, bits[0])
-        return self.finish(context, x if slots is None else at_slots(x, slots), bits)
+        context = self.attend(q, k, v, valid, keep[0])
+        return self.finish(context, x if slots is None else at_slots(x, slots), keep)
 
     def project(self, x: Tensor, slots: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (at the slots), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
@@ -53,33 +53,33 @@ class Layer(nn.Module):
         k, v = F.linear(x, weight[d:], bias[d:]).chunk(2, dim=-1)
         return F.linear(at_slots(x, slots), weight[:d], bias[:d]), k, v
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, bits: Tensor | None) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, keep: Tensor | None) -> Tensor:
         """softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]."""
         size = q.shape[-1] // self.heads
         q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))
         mask = None if valid is None else valid[:, None, None, :]
         rate = self.rate if self.training else 0.0
-        if bits is None or rate == 0.0:
+        if keep is None or rate == 0.0:
             context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate)
         else:  # the fused kernels of a CPU have no dropout
             scores = (q * size**-0.5) @ k.transpose(-1, -2)
             if mask is not None:
                 scores = scores.masked_fill(~mask, float("-inf"))
-            context = dropout(scores.softmax(-1), rate, bits, self.training).to(v.dtype) @ v
+            context = dropout(scores.softmax(-1), rate, keep, self.training).to(v.dtype) @ v
         return context.transpose(1, 2).flatten(2)
 
-    def finish(self, context: Tensor, x: Tensor, bits: LayerBits) -> Tensor:
+    def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
         """What comes after attention: its output projection and the feed-forward network, [r, ·, d]."""
-        x = self.attention_norm(add_dropout(x, self.out(context), self.rate, bits[1], self.training))
+        x = self.attention_norm(add_dropout(x, self.out(context), self.rate, keep[1], self.training))
         hidden = self.down(F.gelu(self.up(x)))
-        normed: Tensor = self.norm(add_dropout(x, hidden, self.rate, bits[2], self.training))
+        normed: Tensor = self.norm(add_dropout(x, hidden, self.rate, keep[2], self.training))
         return normed
 
-    def draw(self, noise: Noise, rows: int, queries: int, width: int) -> LayerBits:
+    def draw(self, noise: Noise, rows: int, queries: int, width: int) -> Kept:
         """The dropout decisions of a forward pass with ``queries`` positions that attend to ``width``."""
         if not self.training or self.rate == 0.0:
-            return NO_BITS
+            return ALL_KEPT
         d = self.out.out_features
         shapes = ((rows, self.heads, queries, width), (rows, queries, d), (rows, queries, d))
-        a, b, c = (noise.bits(*shape) for shape in shapes)
+        a, b, c = (noise.keep(self.rate, *shape) for shape in shapes)
         return a, b, c

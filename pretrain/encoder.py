@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pretrain.attention import Layer, LayerBits, at_slots
+from pretrain.attention import Kept, Layer, at_slots
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.dropout import Noise, dropout
@@ -173,8 +173,8 @@ class MaskedLM(nn.Module):
     def _embed(self, input_ids: Tensor, languages: Tensor, positions: Tensor | None) -> Tensor:
         x = self.norm(self.embeddings(input_ids, languages, positions))
         rate = self.shape.dropout
-        bits = self.noise.bits(*x.shape) if self.training and rate else None
-        return dropout(x, rate, bits, self.training)
+        keep = self.noise.keep(rate, *x.shape) if self.training and rate else None
+        return dropout(x, rate, keep, self.training)
 
     def _through(
         self, layer: nn.Module, x: Tensor, valid: Tensor | None, slots: Tensor | None, groups: tuple[Group, ...]
@@ -187,9 +187,9 @@ class MaskedLM(nn.Module):
 
     def _run(self, layer: Layer, x: Tensor, valid: Tensor | None, slots: Tensor | None) -> Tensor:
         rows, width, _ = x.shape
-        bits: LayerBits = layer.draw(self.noise, rows, width if slots is None else slots.shape[1], width)
+        keep: Kept = layer.draw(self.noise, rows, width if slots is None else slots.shape[1], width)
         step = self._step_layer if self.training else Layer.__call__
-        return step(layer, x, valid, slots, bits)
+        return step(layer, x, valid, slots, keep)
 
     def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
         """The cross entropy at the slots, of which ``x`` [r, k, d] is the last hidden state."""

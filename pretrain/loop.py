@@ -23,6 +23,7 @@ from pretrain.step import Step
 from pretrain.stopping import Flag, Stopped
 from pretrain.trackers import end_trackers, start_trackers
 from pretrain.validation import Validation
+from pretrain.xla import finish
 from synthlang.errors import InputError
 from synthlang.progress import Report, Say, silent, unheard
 
@@ -69,6 +70,7 @@ class Trainer:
         with Prefetch(self._batches, self.config.steps) as batches:
             while self.step < self.config.steps:
                 self.window.add(self.step_(self.step, batches.get(self.step)))
+                finish(self.accelerator.device)
                 self.step += 1
                 if self._is_due(self.config.log_every) or self.validation.due(self.step):
                     self._write_log((self.step - first) / (time.monotonic() - started))

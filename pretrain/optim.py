@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from pretrain.config import OptimizerConfig
+from pretrain.xla import finish
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.AdamW:
@@ -18,7 +19,17 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
     betas = (config.beta1, config.beta2)
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
+    if parameters[0].device.type != "xla":
+        return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
+    # XLA has no fused kernel; capturable keeps the step's number on the device, so that it is no constant of the graph
+    optimizer = torch.optim.AdamW(
+        groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, foreach=False, capturable=True
+    )
+    for p in parameters:  # moments that the first step makes are constants of its graph: the second would be another
+        state = {"step": torch.zeros((), device=p.device)}
+        optimizer.state[p] = state | {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}
+    finish(parameters[0].device)
+    return optimizer
 
 
 def learning_rate(peak: float, warmup: int, steps: int, step: int, schedule: str = "linear") -> float:

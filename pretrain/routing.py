@@ -51,12 +51,12 @@ class SeparateLayers(nn.ModuleList):
         """Rows of several languages (TLM): each span has its copy's weights, attention sees the whole row."""
         rows, width, _ = x.shape
         first = self.copy(spans[0][2])
-        bits = first.draw(noise, rows, width, width)
+        keep = first.draw(noise, rows, width, width)
         projected = [self.copy(member).project(x[:, start:stop]) for start, stop, member in spans]
         q, k, v = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
-        context = first.attend(q, k, v, valid, bits[0])  # attention itself has no weights
+        context = first.attend(q, k, v, valid, keep[0])  # attention itself has no weights
         finished = []
         for start, stop, member in spans:
-            out, down = (None if b is None else b[:, start:stop] for b in bits[1:])
+            out, down = (None if k is None else k[:, start:stop] for k in keep[1:])
             finished.append(self.copy(member).finish(context[:, start:stop], x[:, start:stop], (None, out, down)))
         return torch.cat(finished, dim=1)

@@ -15,6 +15,7 @@ from pretrain.data import Batch
 from pretrain.encoder import MaskedLM
 from pretrain.objectives import Objective, TensorBatch
 from pretrain.optim import build_optimizer, learning_rate
+from pretrain.xla import sum_gradients
 from synthlang.rng import key_of
 
 
@@ -63,6 +64,7 @@ class Step:
             self.model.seed_dropout(key_of("dropout", self.config.seed, step, self.accelerator.process_index, i))
             for name, loss in self._backward(batch, scales, is_last=i == len(batches) - 1).items():
                 sums[name] = sums[name] + loss if name in sums else loss
+        sum_gradients(self.optimizer, self.accelerator.device)
         if self.config.optimizer.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optimizer.clip)
         self.optimizer.step()

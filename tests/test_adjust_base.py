@@ -9,9 +9,9 @@ import yaml
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, RobertaConfig, RobertaForMaskedLM
 
-from pretrain.hub import load_model, longest_input, open_base
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
+from pretrain.hub import load_model, longest_input, open_base
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS

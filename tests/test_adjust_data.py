@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.hub import load_model, open_base
 from pretrain.adjust.batches import PairBatches, dev_batches
 from pretrain.adjust.config import AdjustConfig, DataConfig, LossConfig
 from pretrain.adjust.measure import distances
 from pretrain.adjust.pairs import LinkedText
 from pretrain.adjust.text import PairData, prepare_pair
 from pretrain.adjust.vectors import encoder_of
+from pretrain.hub import load_model, open_base
 from synthlang.alignments import Links
 from synthlang.config import parse
 from synthlang.corpus import Corpus

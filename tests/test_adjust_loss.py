@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from pretrain.hub import load_model, open_base
 from pretrain.adjust.batches import word_pairs
 from pretrain.adjust.config import DataConfig, LossConfig
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.adjust.pairs import LinkedText
 from pretrain.adjust.text import prepare_pair
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
+from pretrain.hub import load_model, open_base
 from synthlang.alignments import Links
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

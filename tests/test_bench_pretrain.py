@@ -49,7 +49,7 @@ def test_flops_of_all_positions_are_more_and_known_at_the_papers_shape():
     d, t, ids = 512, 512, 80_000
     layer = 2 * (4 * d * d + 2 * t * d + 2 * d * 2048)
     assert flops.per_token(shape, all_positions=True) == 3 * (8 * layer + 2 * d * (d + ids))
-    assert flops.per_token(shape) < 0.35 * flops.per_token(shape, all_positions=True)
+    assert flops.per_token(shape) < 0.5 * flops.per_token(shape, all_positions=True)
     assert flops.peak_of("NVIDIA H200") == 989.4e12 and flops.peak_of("an unknown one") is None
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig
-from pretrain.dropout import Noise, dropout
+from pretrain.dropout import Noise, add_dropout, dropout
 from pretrain.encoder import MaskedLM
 from tests.encoder_cases import IDS, KINDS, PAD, SHAPE, SIZE, WIDTH, batch_of, model_of
 
@@ -29,7 +29,7 @@ def seeded(key: int) -> Noise:
 def test_the_rate_is_exact_and_the_expectation_kept(rate):
     n = 400_000
     x = torch.ones(n)
-    y = dropout(x, rate, seeded(1).bits(n), training=True)
+    y = dropout(x, rate, seeded(1).keep(rate, n), training=True)
     dropped = int((y == 0).sum())
     assert stats.binomtest(dropped, n, rate).pvalue > 1e-3
     kept = y[y != 0].unique()
@@ -38,7 +38,7 @@ def test_the_rate_is_exact_and_the_expectation_kept(rate):
 
 def test_decisions_are_independent_of_each_other_and_of_the_key():
     n = 100_000
-    decisions = [dropout(torch.ones(n), 0.3, seeded(key).bits(n), True) == 0 for key in (1, 2)]
+    decisions = [dropout(torch.ones(n), 0.3, seeded(key).keep(0.3, n), True) == 0 for key in (1, 2)]
     for a, b in (
         (decisions[0], decisions[1]),
         *((decisions[0][:-lag], decisions[0][lag:]) for lag in (1, 2, 3, 4, 64)),
@@ -47,21 +47,24 @@ def test_decisions_are_independent_of_each_other_and_of_the_key():
         assert stats.binomtest(both, len(a), 0.09).pvalue > 1e-4
 
 
-def test_gradient_is_that_of_the_kept_values():
-    x = torch.randn(50, requires_grad=True)
-    bits = seeded(0).bits(50)
-    y = dropout(x, 0.4, bits, True)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_gradient_is_that_of_the_kept_values(dtype):
+    x = torch.randn(50, dtype=dtype, requires_grad=True)
+    keep = seeded(0).keep(0.4, 50)
+    y = dropout(x, 0.4, keep, True)
     (gradient,) = torch.autograd.grad(y.sum(), x)
-    torch.testing.assert_close(gradient, torch.where(y == 0, 0.0, y / x).detach())
+    torch.testing.assert_close(gradient, torch.where(y == 0, 0.0, y / x).detach(), rtol=0.01, atol=0)
+    torch.testing.assert_close(add_dropout(x, x, 0.4, keep, True), x + y, rtol=0.01, atol=0.01)
+    assert 10 < int((y == 0).sum()) < 30
 
 
 def test_without_a_key_it_is_pytorchs_and_without_training_it_is_nothing():
     x = torch.randn(100)
     torch.manual_seed(3)
-    mine = dropout(x, 0.5, Noise().bits(100), True)
+    mine = dropout(x, 0.5, Noise().keep(0.5, 100), True)
     torch.manual_seed(3)
     assert torch.equal(mine, F.dropout(x, 0.5))
-    assert dropout(x, 0.5, seeded(0).bits(100), training=False) is x
+    assert dropout(x, 0.5, seeded(0).keep(0.5, 100), training=False) is x
 
 
 @pytest.mark.parametrize("kind", ["shared", "sep emb + L1-2", "sep L3"])
@@ -87,8 +90,8 @@ def test_dropout_acts_where_roberta_has_it(own):
     seen: list[tuple[int, ...]] = []
     shape = RATE.model_copy(update={"layers": 2})
     model = MaskedLM.build(shape, KINDS["shared"], IDS, SIZE, WIDTH, PAD, False, 0).train()
-    draw = model.noise.bits
-    model.noise.bits = lambda *s: seen.append(s) or (draw(*s) if own else None)  # type: ignore[method-assign, func-returns-value]
+    draw = model.noise.keep
+    model.noise.keep = lambda r, *s: seen.append(s) or (draw(r, *s) if own else None)  # type: ignore[method-assign, func-returns-value]
     model.seed_dropout(0)
     batch = batch_of(padded=False)
     model(batch)

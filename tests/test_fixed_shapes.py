@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from synthlang.store import Store
 from tests.tiny import PRETRAIN, changed
 
 STEPS = (0, 1, 2, 3, 50, 51, 52, 1_000_003)
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "mlm": {},
     "xlm": {"objective__tlm_rate": 1.0},
     "dict_mlm": {"objective__dict_target": "as-paper"},

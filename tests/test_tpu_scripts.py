@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def cloud(tmp_path):
     return Cloud.make(tmp_path / "a cloud")
 
 
-def dry(cloud: Cloud, script: str, *arguments: str, **more: str) -> list[str]:
+def dry(cloud: Cloud, script: str, *arguments: str, **more: Any) -> list[str]:
     done = cloud.run(script, *arguments, "--dry-run", **more)
     assert (done.returncode, done.stderr, cloud.calls) == (0, "", [])
     return done.stdout.splitlines()

@@ -53,14 +53,19 @@ def test_a_step_compiles_once_and_never_again(name, tmp_path):
 
 
 def test_logging_validating_and_saving_compile_at_their_first_time_only(tmp_path):
-    every = {"validation__every": 2, "log_every": 2, "checkpoints__every": 2, "steps": 9}
+    every: dict[str, Any] = {"validation__every": 2, "log_every": 2, "checkpoints__every": 2, "steps": 9}
     counts = run(tmp_path / "run", objective__kind="align_mlm", **every)["counts"]
     after_the_first = [later - earlier for earlier, later in pairwise(counts)][2:]
     assert after_the_first == [0] * len(after_the_first)
 
 
 def test_losses_are_those_of_plain_torch(tmp_path):
-    exact = {"objective__kind": "align_mlm", "model__dropout": 0.0, "log_every": 1, "validation__every": 0}
+    exact: dict[str, Any] = {
+        "objective__kind": "align_mlm",
+        "model__dropout": 0.0,
+        "log_every": 1,
+        "validation__every": 0,
+    }
     ours, plain = (losses(run(tmp_path / str(xla), xla=xla, **exact)) for xla in (True, False))
     assert len(ours) == 6
     for a, b in zip(ours, plain, strict=True):
@@ -68,7 +73,12 @@ def test_losses_are_those_of_plain_torch(tmp_path):
 
 
 def test_a_run_that_was_stopped_goes_on_exactly_dropout_included(tmp_path):
-    settings = {"objective__kind": "mlm", "log_every": 1, "validation__every": 0, "checkpoints__every": 2}
+    settings: dict[str, Any] = {
+        "objective__kind": "mlm",
+        "log_every": 1,
+        "validation__every": 0,
+        "checkpoints__every": 2,
+    }
     whole = run(tmp_path / "whole", **settings)
     run(tmp_path / "stopped", stop=4, **settings)
     assert losses(run(tmp_path / "stopped", **settings)) == losses(whole)

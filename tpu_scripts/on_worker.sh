@@ -143,12 +143,22 @@ job() { # RUN BUCKET CONFIG CKSUM KIND ARGUMENT…
 }
 
 await() {
-  local pid code
+  local code shown=0
   if [[ ! -f "$state/pid" ]]; then fail 2 "$run was not started here"; fi
-  pid="$(<"$state/pid")"
-  tail -n +1 --sleep-interval="${LOOK_SECONDS:-1}" --pid="$pid" -f "$state/log"
+  while goes_on; do
+    show
+    sleep "${LOOK_SECONDS:-1}"
+  done
+  show
   code="$(cat "$state/code" 2>/dev/null || echo 1)" # no code: the job was killed
   if ((code)); then fail "$code" "$run ended with exit code $code; its log is $PWD/$state/log"; fi
+}
+
+show() { # what the log has beyond its first $shown bytes
+  local size
+  size="$(stat -c %s "$state/log")"
+  head -c "$size" "$state/log" | tail -c "+$((shown + 1))" # the other way, a log that grows would break the pipe
+  shown="$size"
 }
 
 stop() {

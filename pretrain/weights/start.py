@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.encoder import MaskedLM
-from pretrain.hub import load_model, open_base
 from pretrain.routing import SeparateLayers
 from pretrain.weights.names import ARCHITECTURES, LAYER, PARTS, QKV
 from synthlang.errors import InputError
@@ -49,6 +48,8 @@ def from_hf(
 
     Language embeddings start at 0, separate parts as equal copies. InputError for another architecture than ours.
     """
+    from pretrain.hub import load_model, open_base  # here, since it loads transformers' models
+
     base = open_base(name)
     config = _config(base.folder, name)
     loaded = load_model(base)
