@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
-from transformers import AutoModelForMaskedLM
-from transformers.utils import logging
 
 from pretrain.checkpoint import disk_errors
 from pretrain.config import PretrainConfig
@@ -21,6 +19,8 @@ from synthlang.files import atomic_folder
 
 def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
     """Write ``run/export/<language>`` for each language; ``name`` is the run's fingerprint."""
+    from transformers.utils import logging  # here, since a run starts sooner without
+
     logging.disable_progress_bar()  # the run shows its own
     for number, member in enumerate(artifacts.members):
         settings, weights = to_hf(model, number)
@@ -35,6 +35,9 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
 
 def _verify(folder: Path, weights: dict[str, Tensor]) -> None:
     """Load the export as a stranger would; every key must be there and no other."""
+    from transformers import AutoModelForMaskedLM
+    from transformers.utils import logging
+
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
     loaded, info = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True)

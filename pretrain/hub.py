@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForMaskedLM, PreTrainedModel
-from transformers.utils import logging
 
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import digest_files, sha256_file
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.space import Specials
+
+if TYPE_CHECKING:  # loading transformers takes seconds, and most runs start from nothing
+    from transformers import PreTrainedModel
 
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
@@ -133,6 +134,9 @@ def _from_hub(name: str) -> Path:
 
 def load_model(base: Base) -> PreTrainedModel:
     """The model with its masked-LM head, in float32; InputError if any weight of it is missing."""
+    from transformers import AutoModelForMaskedLM
+    from transformers.utils import logging
+
     logging.disable_progress_bar()  # a run shows its own
     try:
         model, info = AutoModelForMaskedLM.from_pretrained(

@@ -53,7 +53,8 @@ class LossWindow:
         means = {}
         for i, name in enumerate(self.names):
             total, count = (sum(row[i][side] for row in self.rows) for side in (0, 1))
-            means[name] = total / max(count, 1.0)
+            if count:  # a term may have no slot in a small batch
+                means[name] = total / count
         self.rows = []
         return means
 

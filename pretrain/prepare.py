@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from pretrain.config import PretrainConfig
 from pretrain.hub import open_base
-from synthlang.dictionary import IdDictionary, build_id_dictionary
+from pretrain.weights import check_start
+from synthlang.dictionary import (
+    IdCandidates,
+    IdDictionary,
+    all_candidates,
+    build_id_dictionary,
+    trained_types,
+    word_files,
+)
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, check_source
@@ -20,6 +28,7 @@ from synthlang.progress import Report, silent
 from synthlang.shards import Shards, read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split
+from synthlang.sources.lines import LinesSource
 from synthlang.store import Store
 from synthlang.vocabularies import Extension, IdSpace, MemberTokenizer, build_id_space, hf_id_space
 
@@ -50,11 +59,17 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What a run trains on; the first member is the parent."""
+    """What a run trains on; the first member is the parent.
+
+    candidates   every pair of ids that is known to be translations, of which ``dictionary`` is a part
+    own_rows     whether each language has an embedding of its own
+    """
 
     id_space: IdSpace
     members: tuple[Member, ...]
     dictionary: IdDictionary | None
+    candidates: tuple[IdCandidates, ...]
+    own_rows: bool
     parallel: tuple[Parallel, ...]
     extension: Extension | None
     parents: dict[str, str]
@@ -64,8 +79,10 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     """Open or build every data artifact of a config."""
     sources = _open_sources(config)
     named = [(m.name, sources[m.source], m.language) for m in config.members]
+    words = word_files(config.dictionary.path, [m.name for m in config.members]) if len(named) > 1 else {}
     tick = _Ticker(report, f"prepare {config.label}", 1 + sum(len({"train", "dev"} & {*s.splits}) for _, s, _ in named))
     id_space, languages, extension = tick("vocabulary", lambda: _vocabulary(config, named, store))
+    _check_ids(config, id_space)
     members = tuple(
         Member(
             m.name,
@@ -80,6 +97,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         )
         for m, language, tokenizer in zip(config.members, languages, id_space.members, strict=True)
     )
+    _check_text(members, id_space)
     # by number: what a language is called does not change the weights
     parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(members)}
     parents["vocabulary"] = id_space.fingerprint
@@ -88,13 +106,16 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         parents[f"pairs {pair.left} {pair.right}"] = fingerprint(
             "pairs", left=pair.left_shards.fingerprint, right=pair.right_shards.fingerprint
         )
+    own_rows = config.sharing.embeddings == "separate"
+    train = [member.train for member in members]
     dictionary = None
     if config.objective.needs_dictionary:
-        dictionary = _dictionary(config, members, id_space, store)
+        dictionary = build_id_dictionary(config.dictionary, id_space, train, store, own_rows)
         parents["dictionary"] = dictionary.fingerprint
+    candidates = tuple(all_candidates(id_space, [shards.counts for shards in train], words, own_rows))
     if config.start is not None:
         parents["start"] = open_base(config.start.model).parents()["model"]
-    return Artifacts(id_space, members, dictionary, parallel, extension, parents)
+    return Artifacts(id_space, members, dictionary, candidates, own_rows, parallel, extension, parents)
 
 
 class _Ticker:
@@ -127,6 +148,7 @@ def _vocabulary(
 ) -> tuple[IdSpace, tuple[Language, ...], Extension | None]:
     if config.start is None:
         return (*build_id_space(config.vocabulary, named, store), None)
+    check_start(config.start.model, config.batch.length, config.sharing.layers)
     return hf_id_space(config.start.model, named, store, config.start.extend)
 
 
@@ -147,7 +169,7 @@ def _parallel(
             _shards(sources[spec], "train", members[number[n]].language, members[number[n]].tokenizer, store)
             for n, spec in zip(given.languages, given.sources, strict=True)
         )
-        _check_lines(given.sources, (left, right))
+        _check_lines(given.sources, sources)
         pairs.append((number[given.languages[0]], number[given.languages[1]], left, right))
     found = tuple(Parallel(a, b, left, right, _same_sentences(left, right)) for a, b, left, right in pairs)
     for pair in found:
@@ -157,11 +179,11 @@ def _parallel(
     return found
 
 
-def _check_lines(specs: tuple[str, str], sides: tuple[Shards, Shards]) -> None:
+def _check_lines(specs: tuple[str, str], sources: dict[str, Source]) -> None:
     """Raise InputError for two files of which one is longer: they are hardly translations line by line."""
-    lines = [int(side.sentence_ids[-1]) + 1 for side in sides]
-    if lines[0] != lines[1]:
-        raise InputError(f"parallel: {specs[0]} ends with line {lines[0]}, {specs[1]} with line {lines[1]}")
+    lines = [source.lines("train") if isinstance(source := sources[spec], LinesSource) else None for spec in specs]
+    if None not in lines and lines[0] != lines[1]:
+        raise InputError(f"parallel: {specs[0]} has {lines[0]} lines, {specs[1]} has {lines[1]}")
 
 
 def _same_sentences(left: Shards, right: Shards) -> NDArray[np.int64]:
@@ -170,5 +192,16 @@ def _same_sentences(left: Shards, right: Shards) -> NDArray[np.int64]:
     return np.stack([a, b], axis=1).astype(np.int64)
 
 
-def _dictionary(config: PretrainConfig, members: tuple[Member, ...], id_space: IdSpace, store: Store) -> IdDictionary:
-    return build_id_dictionary(config.dictionary, id_space, [member.train for member in members], store)
+def _check_ids(config: PretrainConfig, id_space: IdSpace) -> None:
+    """Raise InputError for a softmax of each language that would be the same for all."""
+    first, *others = (member.ids for member in id_space.members)
+    alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
+    if alone and all(np.array_equal(first, ids) for ids in others):
+        raise InputError("sharing.softmax language changes nothing here: all languages have the same ids")
+
+
+def _check_text(members: tuple[Member, ...], id_space: IdSpace) -> None:
+    """Raise InputError for a language of which the vocabulary knows no token, so that nothing can be masked."""
+    for member in members:
+        if not len(trained_types(member.train.counts, id_space.specials.all)):
+            raise InputError(f"language {member.name}: the vocabulary knows none of the words of {member.spec}")

@@ -30,7 +30,7 @@ def exponentials(logits: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     wanted = z.gather(1, index)
     total = z.exp_().sum(1, keepdim=True)
     z.scatter_(1, index, wanted.exp() - total)
-    if z is not logits:
+    if logits.dtype != torch.float32:
         logits.copy_(z)
     return total.squeeze(1), (total.log() - wanted).squeeze(1)
 

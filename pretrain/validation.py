@@ -13,6 +13,7 @@ from pretrain.encoder import MaskedLM
 from pretrain.objectives import TensorBatch
 from pretrain.prepare import Artifacts
 from pretrain.word_pairs import alignment_of, word_pairs
+from synthlang.errors import InputError
 
 
 class Validation:
@@ -31,6 +32,9 @@ class Validation:
         self.batches = {
             i: dev_batches(config, artifacts, i) for i, m in enumerate(artifacts.members) if on and m.dev is not None
         }
+        if config.checkpoints.select == "best" and 0 not in self.batches:
+            first = artifacts.members[0]
+            raise InputError(f"checkpoints.select best needs a dev split of {first.name}; {first.spec} has none")
         aligned = range(1, len(self.names)) if on and config.validation.alignment else ()
         found = {i: word_pairs(artifacts, i) for i in aligned}
         self.pairs = {i: pairs for i, pairs in found.items() if pairs is not None}
@@ -50,7 +54,11 @@ class Validation:
         """``validation/<language>`` in perplexity; ``alignment/<language>`` and ``alignment_held_out/…`` in percent."""
         was_training = model.training
         model.eval()
-        result = {f"validation/{self.names[i]}": self._perplexity(model, i) for i in self.batches}
+        result = {}
+        for i in self.batches:
+            perplexity = self._perplexity(model, i)
+            if perplexity is not None:
+                result[f"validation/{self.names[i]}"] = perplexity
         for i, pairs in self.pairs.items():
             scores = alignment_of(model, pairs, i)
             held_out = scores.held_out if self.has_dictionary else None  # else it is the same as all
@@ -60,14 +68,13 @@ class Validation:
         model.train(was_training)
         return result
 
-    def _perplexity(self, model: MaskedLM, member: int) -> float:
+    def _perplexity(self, model: MaskedLM, member: int) -> float | None:
         batches, size = self.batches[member], self.config.batch.rows
         device = next(model.parameters()).device
         rows = min(self.config.validation.rows, batches.epoch_rows)
-        size = min(size, rows)
         total, count = 0.0, 0
-        for first in range(0, rows - size + 1, size):  # batches of one shape
-            batch = batches.samples(np.arange(first, first + size, dtype=np.int64))
+        for first in range(0, rows, size):
+            batch = batches.samples(np.arange(first, min(first + size, rows), dtype=np.int64))
             total += float(model(TensorBatch.of(batch, device)).sum())
             count += batch.targets
-        return math.exp(min(total / max(count, 1), 700.0))
+        return math.exp(min(total / count, 700.0)) if count else None

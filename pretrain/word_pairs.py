@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pretrain.alignment import AlignmentScores, alignment
 from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
-from synthlang.dictionary import IdDictionary, trained_types
+from synthlang.dictionary import IdDictionary
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,17 @@ class WordPairs:
 def word_pairs(artifacts: Artifacts, member: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
     """The pairs of the parent and ``member``; None if it is not known which ids are translations.
 
-    A transliterated language has a counterpart for every id; pairs are those that occur in the training
-    text of both. Other languages have the pairs of the dictionary, the first of each id. ``dictionary``
-    (default: the run's) says which pairs count as trained on.
+    They are all that a dictionary could have: the copies of a transliterated language, or the words of the file of
+    translations, the first of each id; both ids occur in the training text. An id that both languages share has one
+    row, which is nobody's neighbour but its own, and is left out. ``dictionary`` (default: the run's) says which
+    pairs count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary
+    pairs = next((c.pairs for c in artifacts.candidates if c.member == member), np.zeros((0, 2), np.int64))
+    if not artifacts.own_rows:
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    pairs = _one_to_one(pairs)
     trained = _pairs_of(dictionary, member) if dictionary is not None else np.zeros((0, 2), np.int64)
-    pairs = artifacts.id_space.counterparts(member)
-    if pairs is None:
-        pairs = _one_to_one(trained)
-    if not len(pairs):
-        return None
-    specials = artifacts.id_space.specials.all
-    sides = [trained_types(artifacts.members[m].train.counts, specials) for m in (0, member)]
-    occur = np.isin(pairs[:, 0], sides[0]) & np.isin(pairs[:, 1], sides[1]) & (pairs[:, 0] != pairs[:, 1])
-    pairs = pairs[occur]
     return WordPairs(pairs, _among(pairs, trained)) if len(pairs) else None
 
 

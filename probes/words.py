@@ -44,8 +44,7 @@ def probe_alignment(model: MaskedLM, config: PretrainConfig, artifacts: Artifact
 
 def _dictionary(config: PretrainConfig, artifacts: Artifacts, store: Store) -> IdDictionary | None:
     """The config's dictionary, also where no term of the objective reads it; None where no pairs are known."""
-    space, others = artifacts.id_space, range(1, len(artifacts.members))
-    known = config.dictionary.path is not None or any(space.counterparts(m) is not None for m in others)
-    if artifacts.dictionary is not None or not others or not known:
+    if artifacts.dictionary is not None or not any(len(c.pairs) for c in artifacts.candidates):
         return artifacts.dictionary
-    return build_id_dictionary(config.dictionary, space, [member.train for member in artifacts.members], store)
+    train = [member.train for member in artifacts.members]
+    return build_id_dictionary(config.dictionary, artifacts.id_space, train, store, artifacts.own_rows)

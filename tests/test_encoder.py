@@ -135,6 +135,21 @@ def test_hidden_is_what_the_losses_start_from(kind):
     torch.testing.assert_close(model(batch).flatten(), expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["shared", "sep emb + L1-2"])
+def test_bfloat16_is_near_float32(kind):
+    model, batch = model_of(KINDS[kind], language_ids=True).train(), batch_of()
+    plain = model(batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = model(batch)
+    assert losses.dtype == torch.float32 and not torch.equal(losses, plain)
+    torch.testing.assert_close(losses, plain, rtol=0.02, atol=0.1)
+    losses.sum().backward()
+    coarse = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    fine = torch.autograd.grad(plain.sum(), list(model.parameters()))
+    for a, b in zip(coarse, fine, strict=True):
+        assert float((a - b).norm()) < 0.05 * float(b.norm())
+
+
 def test_padding_is_not_seen():
     model, batch = model_of(), batch_of(MONOLINGUAL, padded=True)
     before = model(batch)

@@ -76,6 +76,8 @@ def test_a_step_is_a_function_of_the_key(kind):
         model.seed_dropout(key)
         losses.append(model(batch))
     assert torch.equal(losses[0], losses[1]) and not torch.equal(losses[0], losses[2])
+    gradients = [torch.autograd.grad(loss.sum(), list(model.parameters()), allow_unused=True) for loss in losses[:2]]
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True) if a is not None)  # to the bit
     assert torch.equal(state, torch.random.get_rng_state())  # nothing else is random
     twin = copy.deepcopy(model)
     for each in (model, twin):

@@ -156,7 +156,7 @@ def test_tokens_that_a_table_cannot_hold_are_written_out(tmp_path):
     space = IdSpace("copied", 522, OURS, (member, replace(member, name="y")), (0, 0), 261)
     train: list[Any] = [SimpleNamespace(counts=np.ones(261, np.int64), fingerprint="f")] * 2
     pairs = np.stack([ids, ids], axis=1)
-    object.__setattr__(space, "counterparts", lambda which: pairs)
+    object.__setattr__(space, "counterparts", lambda which, own_rows: pairs)
     build_id_dictionary(DictionarySpec(coverage=1.0), space, train, Store(tmp_path))
     (file,) = tmp_path.glob("dictionary-*/dictionary.tsv")
     lines = file.read_bytes().decode().split("\n")[:-1]

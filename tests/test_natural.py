@@ -8,10 +8,14 @@ import pytest
 import torch
 
 from pretrain.config import PretrainConfig
-from pretrain.data import train_batches
+from pretrain.data import dev_batches, train_batches
 from pretrain.metrics import read_metrics
+from pretrain.model import new_model
+from pretrain.objectives import TensorBatch
 from pretrain.prepare import prepare
 from pretrain.run import pretrain
+from pretrain.validation import Validation
+from pretrain.word_pairs import word_pairs
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store
@@ -44,7 +48,7 @@ def config_of(folder, **values):
     settings = {
         "languages": languages,
         "steps": 4,
-        "vocabulary": {"kind": "joint", "size": 420, "min_frequency": 1},
+        "vocabulary": {"kind": "joint", "size": 900, "min_frequency": 1},
         "model": {"layers": 2, "heads": 2, "hidden": 16, "feed_forward": 32},
         "batch": {"rows": 8, "length": 32},
         "optimizer": {"learning_rate": 1e-3, "warmup_steps": 1},
@@ -99,6 +103,61 @@ def test_it_trains(name, folder, tmp_path):
     assert {"loss", "validation/en", "validation/fr", *config.objective.terms} <= last.keys()
     assert ("alignment/fr" in last) == (name in ("dict", "align", "all", "sep emb, align"))
     assert {p.name for p in (tmp_path / "run" / "export").iterdir()} == {"en", "fr"}
+
+
+def test_alignment_is_measured_where_no_term_reads_the_dictionary(folder, tmp_path):
+    """Under plain MLM the words of the file are known pairs, none of them trained on; all and held out differ."""
+    spec = {"path": "HERE", "coverage": 0.5}
+    pretrain(config_of(folder, dictionary=spec), tmp_path / "mlm", Store(tmp_path / "store"))
+    align = config_of(folder, dictionary=spec, objective={"kind": "align_mlm"})
+    pretrain(align, tmp_path / "align", Store(tmp_path / "store"))
+    keys = [set(read_metrics(tmp_path / name / "metrics.jsonl")[-1]) for name in ("mlm", "align")]
+    assert "alignment/fr" in keys[0] and "alignment_held_out/fr" not in keys[0]
+    assert {"alignment/fr", "alignment_held_out/fr"} <= keys[1]
+    artifacts = prepare(align, Store(tmp_path / "store"))
+    pairs = word_pairs(artifacts, 1)
+    assert pairs is not None and artifacts.dictionary is not None
+    assert 0 < pairs.in_dictionary.sum() < len(pairs.pairs)
+    assert pairs.in_dictionary.sum() <= len(artifacts.dictionary)  # a translation of two words is paired once
+
+
+def test_separate_embeddings_align_an_id_with_itself(tmp_path):
+    """Inverted text has the parent's ids, but rows of its own: they can be aligned, and are measured."""
+    settings = {
+        "source": "builtin:mini-english?types=500&sentences=200&dev=40&test=40",
+        "language": "inv",
+        "objective": {"kind": "align_mlm", "alpha": 50.0},
+        "sharing": {"embeddings": "separate"},
+        "dictionary": {"coverage": 0.5},
+        "steps": 40,
+        "vocabulary": {"size": 300},
+        "model": {"layers": 1, "heads": 2, "hidden": 16, "feed_forward": 32},
+        "batch": {"rows": 8, "length": 48},
+        "optimizer": {"learning_rate": 0.02, "warmup_steps": 1},
+        "validation": {"every": 40, "rows": 8},
+    }
+    pretrain(parse(PretrainConfig, settings), tmp_path / "run", Store(tmp_path / "store"))
+    last = read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]
+    assert last["alignment/inv"] > 40 > last["alignment_held_out/inv"]
+
+
+def test_perplexity_is_over_all_rows(folder, tmp_path):
+    """The rows of validation are no multiple of those of a batch; the same number by one batch of them all."""
+    values = {"validation": {"every": 4, "rows": 11}, "batch": {"rows": 8, "length": 24}}
+    config = config_of(folder, **values)
+    artifacts = prepare(config, Store(tmp_path))
+    model = new_model(config, artifacts).eval()
+    batch = dev_batches(config, artifacts, 1).samples(np.arange(11, dtype=np.int64))
+    losses = model(TensorBatch.of(batch, torch.device("cpu")))
+    expected = float(torch.exp(losses.sum() / batch.targets))
+    assert Validation(config, artifacts).measure(model)["validation/fr"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_best_checkpoint_needs_a_dev_split(folder, tmp_path):
+    languages = [{"name": "en", "source": f"lines:{folder / 'en' / 'train.txt'}"}]
+    config = config_of(folder, languages=languages, checkpoints={"every": 2, "select": "best"})
+    with pytest.raises(InputError, match="select best needs a dev split of en"):
+        pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
 
 
 def test_languages_are_sampled_by_size(folder, tmp_path):
@@ -159,7 +218,7 @@ def test_parallel_files_of_different_lengths(folder, tmp_path):
     pair = config.parallel[0].model_copy(
         update={"sources": (config.parallel[0].sources[0], f"lines:{tmp_path / 'short.txt'}")}
     )
-    with pytest.raises(InputError, match=r"ends with line 160, .* with line 1"):
+    with pytest.raises(InputError, match=r"has 160 lines, .* has 1"):
         prepare(config.model_copy(update={"parallel": (pair,)}), Store(tmp_path / "store"))
 
 

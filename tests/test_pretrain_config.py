@@ -1,5 +1,7 @@
 """What a config of a run means, and the contradictions that are refused before any work."""
 
+from typing import Any
+
 import pytest
 
 from pretrain.config import ObjectiveConfig, PretrainConfig
@@ -8,7 +10,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import PRETRAIN, changed
 
-NATURAL = {
+NATURAL: dict[str, Any] = {
     "languages": [{"name": "en", "source": "lines:a.en"}, {"name": "fr", "source": "lines:a.fr"}],
     "vocabulary": {"kind": "joint", "size": 300},
     "objective": {"kind": "mlm"},
@@ -49,6 +51,7 @@ def natural(**values):
         ({"sharing": {"embeddings": "separate"}, "objective__kind": "dict_mlm"}, "cannot predict translations"),
         ({"sharing": {"layers": [1]}, "language": "parent", "objective__kind": "mlm"}, "nothing to separate"),
         ({"dictionary__coverage": -1}, "coverage"),
+        ({"dictionary__coverage": 0.0}, "coverage 0 is an empty dictionary"),
         ({"language": "trans:2"}, "strength"),
         ({"languages": ["trans"]}, "give either language"),
         ({"language": None}, "give either language"),
@@ -77,6 +80,10 @@ def test_contradictions(values, message):
             "parallel: no language 'de'; there is en, fr",
         ),
         (
+            {"parallel": [{"languages": ["en", "en"], "sources": ["lines:a", "lines:b"]}]},
+            "must be two languages, not 'en' twice",
+        ),
+        (
             {"parallel": [{"languages": ["en", "fr"], "sources": ["text:a", "lines:b"]}]},
             "text:a cuts lines into sentences; write lines:a",
         ),
@@ -97,6 +104,8 @@ def test_members():
     assert [m.name for m in three.members] == ["parent", "trans", "x"]
     assert three.derived_pairs == ((0, 1), (0, 2))
     assert natural().derived_pairs == ()
+    second = [*NATURAL["languages"], {"name": "fr-inv", "source": "lines:a.fr", "language": "inv"}]
+    assert natural(languages=second, objective={"kind": "xlm"}).derived_pairs == ((1, 2),)
 
 
 def test_terms():
@@ -140,10 +149,18 @@ def test_the_fingerprint_covers_what_matters_and_nothing_else():
         {"sharing": {"layers": [1]}},
         {"sampling": {"exponent": 0.7}},
         {"objective__language_ids": True},
+        {"objective__random_words": "same-language"},
         {"precision": "bfloat16"},
         {"checkpoints": {"every": 3, "select": "best"}},
     )
     assert len({plain, *(name(**change) for change in changes)}) == len(changes) + 1
+
+
+def test_a_language_softmax_has_random_words_of_the_same_language():
+    parents = {"parent": "x"}
+    separate = {"sharing": {"embeddings": "separate"}}
+    first, second = (config_of(objective__random_words=w, **separate) for w in ("all", "same-language"))
+    assert first.fingerprint(parents) == second.fingerprint(parents)
 
 
 def test_the_launch_must_fit():

@@ -147,8 +147,8 @@ print(type(model).__name__, ids["input_ids"][0, 0].item())
 
 
 def test_an_empty_dictionary_is_an_error_before_training(finished, tmp_path):
-    with pytest.raises(InputError, match=r"dictionary.coverage 0.0 .* empty dictionary"):
-        pretrain(config_of(dictionary__coverage=0.0), tmp_path / "run", Store(finished / "store"))
+    with pytest.raises(InputError, match=r"dictionary.coverage 0.001 .* empty dictionary"):
+        pretrain(config_of(dictionary__coverage=0.001), tmp_path / "run", Store(finished / "store"))
     assert not (tmp_path / "run").exists()
 
 

@@ -24,9 +24,9 @@ HINDI = [f"यह {a} {b} है ।" for a in ("पुराना", "नया
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A BERT that knows English words and letters of Hindi only, and text in both languages."""
+    """A BERT that knows English words and of Hindi hardly more than letters, and text in both languages."""
     place = tmp_path_factory.mktemp("start")
-    checkpoint = make_folder("bert", ENGLISH * 4, 90, place / "bert")
+    checkpoint = make_folder("bert", ENGLISH * 4 + HINDI[:4], 140, place / "bert")
     rows = len(AutoTokenizer.from_pretrained(checkpoint))
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
@@ -75,7 +75,8 @@ def test_a_run_from_an_extended_checkpoint(folder, tmp_path):
     added = len(new) - len(old)
     assert 0 < added <= 30
     assert all(new.get_vocab()[token] == index for token, index in old.get_vocab().items())
-    assert len(new.tokenize("बिल्ली")) < len(old.tokenize("बिल्ली")) or old.tokenize("बिल्ली") == ["[UNK]"]
+    pieces = [sum(len(tokenizer.tokenize(line)) for line in HINDI) for tokenizer in (old, new)]
+    assert pieces[1] < pieces[0]
     assert new.tokenize("the old cat") == old.tokenize("the old cat")
     exported = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "export" / "hi")
     assert isinstance(exported, BertForMaskedLM)
@@ -147,6 +148,7 @@ assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in s
     [
         ({"batch": {"rows": 8, "length": 32}}, r"batch.length \(32\) is over the 24 positions"),
         ({"start": {"model": "no/such/folder"}}, "no/such/folder"),
+        ({"sharing": {"layers": [3]}}, r"there is no layer 3, .* has 2"),
         ({"start": {"model": "SELF", "extend": {"language": "de", "size": 5}}}, "de"),
     ],
 )
@@ -156,3 +158,17 @@ def test_bad_input(values, message, folder, tmp_path, monkeypatch):
         values = {"start": values["start"] | {"model": str(folder / "bert")}}
     with pytest.raises(InputError, match=message):
         pretrain(config_of(folder, **values), tmp_path / "run", Store(tmp_path / "store"))
+    assert not (tmp_path / "store").exists() or not list((tmp_path / "store").glob("shards-*"))
+
+
+def test_a_language_that_the_checkpoint_cannot_write(folder, tmp_path):
+    source = "builtin:mini-english?types=500&sentences=50&dev=5&test=5"
+    languages = [{"name": "en", "source": source}, {"name": "trans", "source": source, "language": "trans"}]
+    with pytest.raises(InputError, match="language trans: the vocabulary knows none of the words"):
+        pretrain(config_of(folder, languages=languages), tmp_path / "run", Store(tmp_path / "store"))
+
+
+def test_a_run_is_no_checkpoint(folder, tmp_path):
+    pretrain(config_of(folder), tmp_path / "run", Store(tmp_path / "store"))
+    with pytest.raises(InputError, match=r"is a run; name the export of one language, as .*export"):
+        prepare(config_of(folder, start={"model": str(tmp_path / "run")}), Store(tmp_path / "store"))

@@ -45,7 +45,7 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
     dictionary = IdDictionary(pairs, np.tile([0, 1], (len(pairs), 1)), {"fingerprint": "bench"})
     rows = np.tile(np.arange(sentences)[:, None], 2)
     parallel = (Parallel(0, 1, shards[0], shards[1], rows),)
-    return Artifacts(space, tuple(members), dictionary, parallel, None, {})
+    return Artifacts(space, tuple(members), dictionary, (), False, parallel, None, {})
 
 
 def tokenizer_of(shape: Shape) -> Tokenizer:

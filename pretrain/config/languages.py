@@ -55,6 +55,13 @@ class ParallelConfig(StrictModel):
     languages: tuple[str, str]
     sources: tuple[str, str]
 
+    @field_validator("languages")
+    @classmethod
+    def _two(cls, value: tuple[str, str]) -> tuple[str, str]:
+        if value[0] == value[1]:
+            raise ValueError(f"must be two languages, not {value[0]!r} twice")
+        return value
+
     @field_validator("sources")
     @classmethod
     def _keeps_lines(cls, value: tuple[str, str]) -> tuple[str, str]:

@@ -85,7 +85,7 @@ class PretrainConfig(StrictModel):
     @model_validator(mode="after")
     def _sharing_fits(self) -> PretrainConfig:
         sharing = self.sharing
-        if sharing.layers and max(sharing.layers) > self.model.layers:
+        if self.start is None and sharing.layers and max(sharing.layers) > self.model.layers:
             raise ValueError(
                 f"sharing.layers: there is no layer {max(sharing.layers)}, the model has {self.model.layers}"
             )
@@ -109,13 +109,15 @@ class PretrainConfig(StrictModel):
             if self.batch.length % 2:
                 raise ValueError(f"batch.length ({self.batch.length}) must be even for tlm: a half for each language")
         if self.objective.needs_dictionary and self.dictionary.path is None:
-            scripts = any(member.language.script for member in self.members)
+            scripts = any(member.language.script for member in self.members) or self.sharing.embeddings == "separate"
             if self.vocabulary.kind != "copied" or not scripts or self.start is not None:
                 term = "dict" if "dict" in self.objective.terms else "align"
                 raise ValueError(
                     f"objective: {term} needs a dictionary: a transliterated language with vocabulary.kind copied, "
                     "or dictionary.path, a file of translations"
                 )
+        if self.objective.needs_dictionary and not self.dictionary.coverage:
+            raise ValueError("dictionary.coverage 0 is an empty dictionary; the objective needs one")
         return self
 
     @model_validator(mode="after")
@@ -144,9 +146,13 @@ class PretrainConfig(StrictModel):
 
     @property
     def derived_pairs(self) -> tuple[tuple[int, int], ...]:
-        """The members that are parallel to the parent by construction: (0, m) for each from its source."""
-        first = self.members[0].source
-        return tuple((0, m) for m, member in enumerate(self.members) if m and member.source == first)
+        """Members that are parallel by construction: the first one of each source with each other one from it."""
+        pairs = []
+        for m, member in enumerate(self.members):
+            first = next(i for i, other in enumerate(self.members) if other.source == member.source)
+            if first != m:
+                pairs.append((first, m))
+        return tuple(pairs)
 
     @property
     def label(self) -> str:
@@ -158,6 +164,10 @@ class PretrainConfig(StrictModel):
         """Of all that affects the weights: ``parents`` are the data artifacts trained on."""
         keys = {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision"}
         settings = self.model_dump(mode="json", include=keys) | {"objective": self.objective.identity()}
+        if self.sharing.softmax == "language":  # then a random word is always one of the same language
+            settings["objective"]["random_words"] = "same-language"
+        if self.start is not None and self.start.extend is not None:
+            settings["initialise"] = self.start.extend.initialise
         if self.checkpoints.select == "best":
             settings["selected"] = [self.checkpoints.model_dump(mode="json"), self.validation.model_dump(mode="json")]
         return fingerprint("pretrain", format=FORMAT, settings=settings, parents=parents)

@@ -10,6 +10,6 @@ start.py    theirs → ours
 """
 
 from pretrain.weights.export import to_hf
-from pretrain.weights.start import from_hf
+from pretrain.weights.start import check_start, from_hf
 
-__all__ = ["from_hf", "to_hf"]
+__all__ = ["check_start", "from_hf", "to_hf"]

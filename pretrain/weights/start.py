@@ -57,9 +57,8 @@ def from_hf(
     source = {key: tensor.detach() for key, tensor in loaded.state_dict().items()}
     shape = _shape_of(config, dropout)
     before = config.pad_token_id + 1 if names.counts_from_pad else 0
-    positions = config.max_position_embeddings - before
-    if length is not None and length > positions:
-        raise InputError(f"batch.length ({length}) is over the {positions} positions of {name}")
+    positions = _positions(config)
+    _check_length(length, positions, name)
     settings = (shape, sharing, ids, size, positions, config.pad_token_id, language_ids)
     model = MaskedLM.build(*settings, seed, config.model_type, config.layer_norm_eps)
     model.origin = config.to_dict()
@@ -78,6 +77,33 @@ def from_hf(
     if left:
         raise InputError(f"{name} has weights that its architecture does not: {', '.join(sorted(left)[:3])}")
     return model
+
+
+def check_start(name: str, length: int, layers: Sequence[int]) -> None:
+    """InputError if a run with rows of ``length`` tokens and these separate layers cannot start from ``name``.
+
+    Reads the settings of the checkpoint only, so that this is known before any work.
+    """
+    from pretrain.hub import open_base
+
+    base = open_base(name)
+    if base.is_run:
+        raise InputError(f"start.model: {name} is a run; name the export of one language, as {base.folder}")
+    config = _config(base.folder, name)
+    if layers and max(layers) > config.num_hidden_layers:
+        raise InputError(f"sharing.layers: there is no layer {max(layers)}, {name} has {config.num_hidden_layers}")
+    _check_length(length, _positions(config), name)
+
+
+def _positions(config: Any) -> int:
+    """How many tokens a row can have."""
+    before = config.pad_token_id + 1 if ARCHITECTURES[config.model_type].counts_from_pad else 0
+    return int(config.max_position_embeddings) - before
+
+
+def _check_length(length: int | None, positions: int, name: str) -> None:
+    if length is not None and length > positions:
+        raise InputError(f"batch.length ({length}) is over the {positions} positions of {name}")
 
 
 def _config(folder: Path, name: str) -> Any:

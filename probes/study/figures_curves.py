@@ -16,6 +16,7 @@ Records = Sequence[dict[str, float]]
 Floats = NDArray[np.float64]
 
 NOT_A_LOSS = {"step", "lr", "tokens_per_second", "tokens_seen", "alignment", "seconds", "epoch", "grad_norm", "memory"}
+ALIGNMENT = ("alignment", "alignment_held_out")
 POINTS = 300
 """Most points of one curve: more would be wider than the figure and fill the page with bytes."""
 LOG_RATIO = 4.0
@@ -38,7 +39,7 @@ def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
             [k for k in losses if k not in positive],
         ),
         ("perplexity", "Validation perplexity", "perplexity", [k for k in keys if k.startswith("validation/")]),
-        ("alignment", "Alignment", "word-embedding alignment (%)", [k for k in keys if k == "alignment"]),
+        ("alignment", "Alignment", "word-embedding alignment (%)", [k for k in keys if k.split("/")[0] in ALIGNMENT]),
     )
     return [
         _panel(f"{kind}-{slug(name, number)}", f"{name}: {title}", label, records, shown)
@@ -50,14 +51,14 @@ def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
 def _panel(file: str, title: str, label: str, records: Records, keys: Sequence[str]) -> Figure:
     curves = {key: _curve(records, key) for key in keys}
     values = np.concatenate([y for _, y in curves.values()])
-    alignment = keys == ["alignment"]
+    alignment = keys[0].split("/")[0] in ALIGNMENT
     log = not alignment and values.min() > 0 and values.max() > LOG_RATIO * values.min()
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
         for i, (key, curve) in enumerate(curves.items()):
             x, y = map(_thin, curve)
-            name = shorten(key.removeprefix("validation/"), 24)
+            name = shorten(key.removeprefix("validation/").replace("_", " "), 24)
             axes.plot(
                 x, y, color=COLOURS[i % len(COLOURS)], label=name, marker="o" if len(x) < 30 else "", markersize=3
             )
@@ -70,7 +71,7 @@ def _panel(file: str, title: str, label: str, records: Records, keys: Sequence[s
             _log(axes)
         elif alignment:
             axes.set_ylim(0, max(5.0, 1.05 * float(values.max())))
-        if not alignment:
+        if len(curves) > 1 or not alignment:
             axes.legend(fontsize=8.5)
 
     ends = "; ".join(f"{key} from {y[0]:.3g} to {y[-1]:.3g}" for key, (_, y) in curves.items())

@@ -122,7 +122,7 @@ def transfer(
 
 def target_member(pretraining: PretrainConfig, language: str | None) -> int:
     """The number of the language to transfer to; InputError if there is none that shares the parent's sentences."""
-    names = {pretraining.members[m].name: m for _, m in pretraining.derived_pairs}
+    names = {pretraining.members[m].name: m for first, m in pretraining.derived_pairs if first == 0}
     if language is not None and language not in names:
         raise InputError(f"no language {language!r} derived from the parent; there is {', '.join(names) or 'none'}")
     if not names:

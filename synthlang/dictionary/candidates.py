@@ -63,15 +63,16 @@ def _words(path: Path) -> WordDictionary:
 
 
 def all_candidates(
-    id_space: IdSpace, counts: Sequence[Counts], words: Mapping[int, WordDictionary]
+    id_space: IdSpace, counts: Sequence[Counts], words: Mapping[int, WordDictionary], own_rows: bool = False
 ) -> list[IdCandidates]:
     """Of each member but the first that has any: from its file if there are files, else from copies.
 
-    ``counts`` say for each member how often each id occurs in its training text.
+    ``counts`` say for each member how often each id occurs in its training text; with ``own_rows`` (separate
+    embeddings) an id is a copy of itself.
     """
     found = []
     for member in range(1, len(id_space.members)):
-        pairs, left_out = id_space.counterparts(member), dict[str, int]()
+        pairs, left_out = id_space.counterparts(member, own_rows), dict[str, int]()
         if words:
             pairs, left_out = _from_words(id_space, member, words.get(member))
         if pairs is not None:

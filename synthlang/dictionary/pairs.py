@@ -50,34 +50,30 @@ class IdDictionary:
         return str(self.manifest["fingerprint"])
 
 
-def build_id_dictionary(spec: DictionarySpec, id_space: IdSpace, train: Sequence[Shards], store: Store) -> IdDictionary:
+def build_id_dictionary(
+    spec: DictionarySpec, id_space: IdSpace, train: Sequence[Shards], store: Store, own_rows: bool = False
+) -> IdDictionary:
     """The dictionary of the members of ``id_space``, drawn or read from the store.
 
     ``train`` are the shards of the training text of each member. The same types of the first member
-    are drawn for all others; a type keeps all its translations. InputError if there is nothing to draw.
+    are drawn for all others; a type keeps all its translations. With ``own_rows`` (separate embeddings) an id of two
+    languages pairs with itself. InputError if there is nothing to draw.
     """
     names = [member.name for member in id_space.members]
     if len(names) < 2:
         raise InputError("a dictionary pairs two languages; this run has one")
     words = word_files(spec.path, names)
-    name = id_dictionary_fingerprint(spec, id_space, train, words)
+    parents = _parents(id_space, train, words) | ({"own_rows": True} if own_rows else {})
+    name = fingerprint("id-dictionary", format=FORMAT, spec=spec.drawing, parents=parents)
 
     def build(folder: Path) -> None:
         counts = [shards.counts for shards in train]
-        candidates = all_candidates(id_space, counts, words)
+        candidates = all_candidates(id_space, counts, words, own_rows)
         drawn = _draw(spec, candidates, counts[0])
-        parents = _parents(id_space, train, words)
         report = {"fingerprint": name, "format": FORMAT, "spec": spec.drawing, "parents": parents}
         _write(drawn, id_space, report | _report(drawn, candidates, id_space, counts), folder)
 
     return read_id_dictionary(store.obtain("dictionary", name, build))
-
-
-def id_dictionary_fingerprint(
-    spec: DictionarySpec, id_space: IdSpace, train: Sequence[Shards], words: Mapping[int, WordDictionary]
-) -> str:
-    """Of all that a dictionary depends on; files count by their words."""
-    return fingerprint("id-dictionary", format=FORMAT, spec=spec.drawing, parents=_parents(id_space, train, words))
 
 
 def _parents(id_space: IdSpace, train: Sequence[Shards], words: Mapping[int, WordDictionary]) -> dict[str, Any]:

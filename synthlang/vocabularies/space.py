@@ -113,13 +113,14 @@ class IdSpace:
         specials = list(self.specials.all)
         return fingerprint("id-space", format=FORMAT, size=self.size, specials=specials, members=members)
 
-    def counterparts(self, which: int) -> NDArray[np.int64] | None:
+    def counterparts(self, which: int, own_rows: bool = False) -> NDArray[np.int64] | None:
         """[n, 2] an id of member 0 and the one that means the same in member ``which``; never the specials.
 
-        None unless the two are copies of each other. All pairs: a word of a partially transliterated
-        language occurs in one form only, so callers take those that occur.
+        None unless the two are copies of each other; where every language has rows of its own (``own_rows``:
+        separate embeddings) the same id in both is such a pair too. All pairs: a word of a partially
+        transliterated language occurs in one form only, so callers take those that occur.
         """
-        if self.offsets is None or self.offsets[0] == self.offsets[which]:
+        if self.offsets is None or (self.offsets[0] == self.offsets[which] and not own_rows):
             return None
         tokens = np.arange(len(OURS.all), self.copies, dtype=np.int64)
         return np.stack([tokens + self.offsets[0], tokens + self.offsets[which]], axis=1)
