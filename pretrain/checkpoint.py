@@ -28,6 +28,7 @@ from synthlang.fingerprint import sha256_file
 from synthlang.progress import Say, unheard
 
 FORMAT = 2
+FILES = {"model.safetensors", "optimizer.safetensors", "state.json"}
 BEST = "best"
 
 
@@ -106,12 +107,27 @@ def selected_checkpoint(folder: Path) -> Path | None:
     return chosen
 
 
+def check_finite(model: nn.Module, step: int, folder: Path) -> None:
+    """InputError if a weight is NaN or infinite after ``step`` steps: the loss shows it one step later only."""
+    finite = torch.stack([parameter.detach().isfinite().all() for parameter in model.parameters()]).all()
+    if not bool(finite):
+        last = latest_checkpoint(folder)
+        raise InputError(
+            f"the weights are not finite after step {step}; lower optimizer.learning_rate; last good checkpoint: "
+            f"{last.name if last else 'none'}",
+            folder.parent,
+        )
+
+
 def is_sound(path: Path) -> bool:
-    """Whether every file of a checkpoint is there and has its checksum."""
+    """Whether every file of a checkpoint is there and has its checksum; of another format it is not."""
     try:
-        sums = read_json(path / "manifest.json")["sha256"]
-    except (InputError, KeyError, TypeError):
+        manifest = read_json(path / "manifest.json")
+    except (InputError, OSError):
         return False  # truncated by a full disk or a copy: the caller tries an older one
+    sums = manifest.get("sha256") if isinstance(manifest, dict) else None
+    if not isinstance(sums, dict) or sums.keys() != FILES or manifest.get("format") != FORMAT:
+        return False
     return all((path / name).is_file() and sha256_file(path / name) == value for name, value in sums.items())
 
 

@@ -14,7 +14,7 @@ from pretrain.config import PretrainConfig
 from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts, Member
 from pretrain.weights import to_hf
-from synthlang.files import atomic_folder
+from synthlang.files import atomic_folder, remove_leftovers
 
 
 def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
@@ -22,6 +22,7 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
     from transformers.utils import logging  # here, since a run starts sooner without
 
     logging.disable_progress_bar()  # the run shows its own
+    remove_leftovers(run / "export")
     for number, member in enumerate(artifacts.members):
         settings, weights = to_hf(model, number)
         with atomic_folder(run / "export" / member.name, replace=True) as folder:

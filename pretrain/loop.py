@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
-from pretrain.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
+from pretrain.checkpoint import check_finite, latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import PretrainConfig
 from pretrain.data import Batch, train_batches
 from pretrain.losses import LossWindow, NotFinite
@@ -101,6 +101,7 @@ class Trainer:
 
     def _save(self) -> None:
         self._read_window()
+        check_finite(self.model, self.step, self.run / "checkpoints")
         if self.accelerator.is_main_process:
             state: dict[str, Any] = {"run": self.name, "step": self.step, "window": self.window.state()}
             if self.best is not None:
@@ -147,6 +148,7 @@ class Trainer:
             "tokens_seen": self.step * tokens,
         }
         if self.validation.due(self.step):
+            check_finite(self.model, self.step, self.run / "checkpoints")
             row |= self.validation.measure(self.model)
             self._note_best(row)
         self.log.write(row)

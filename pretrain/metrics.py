@@ -6,19 +6,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-from synthlang.files import atomic_file
+from synthlang.files import append_line, atomic_file
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The complete lines; a last line that a kill cut short is left out."""
+    """The lines up to the first that is none: a kill may cut the last one short, a crash of the machine more."""
     if not path.exists():
         return []
     rows = []
-    for line in path.read_text(encoding="utf-8").split("\n"):
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            break  # only the tail can be incomplete: lines are appended whole
+            row = json.loads(line)
+        except ValueError:
+            break
+        if not (isinstance(row, dict) and isinstance(row.get("step"), int)):
+            break
+        rows.append(row)
     return rows
 
 
@@ -39,5 +42,4 @@ class MetricsLog:
     def write(self, row: dict[str, Any]) -> None:
         """Append one line."""
         if self.is_main:
-            with self.path.open("a", encoding="utf-8") as handle:
-                handle.write(json.dumps(row, allow_nan=False) + "\n")
+            append_line(self.path, json.dumps(row, allow_nan=False))

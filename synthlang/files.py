@@ -115,9 +115,18 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete what a killed writer left in ``folder``."""
-    for path in folder.glob(f"{TEMPORARY}*"):
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a text file."""
+    try:
+        with path.open("a", encoding="utf-8", newline="\n") as handle:
+            handle.write(line + "\n")
+    except OSError as error:
+        raise _explain(error, path) from error
+
+
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Delete what a killed writer left in ``folder``; with ``name``, of the one of that name only."""
+    for path in folder.glob(f"{TEMPORARY}{name}*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from synthlang.files import remove_leftovers
+
 
 class Store:
     """``path(kind, fingerprint)`` is a folder that is either complete or not there."""
@@ -29,6 +31,7 @@ class Store:
             return path
         with self.lock(kind, fingerprint):
             if not path.exists():
+                remove_leftovers(self.root, f"{path.name}-")
                 build(path)
         assert path.exists(), f"{path} was not built"
         return path

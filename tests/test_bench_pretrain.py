@@ -94,7 +94,13 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path, capsys):
     assert main([*options, "--against", "hf", "--out", str(tmp_path / "bench.json")]) == 0
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert printed == json.loads((tmp_path / "bench.json").read_text())
-    found = printed["against_hf"]["float32"]
+    assert (printed["theirs"]["precision"], set(printed["same_precision"])) == ("float32", {"float32", "bfloat16"})
+    assert printed["ratio"] == printed["ours"]["tokens_per_second"] / printed["theirs"]["tokens_per_second"]
+    assert printed["ratio"] == max(
+        each["ours"]["tokens_per_second"] / printed["theirs"]["tokens_per_second"]
+        for each in printed["same_precision"].values()
+    )
+    found = printed["same_precision"]["float32"]
     assert found["ratio"] == found["ours"]["tokens_per_second"] / found["theirs"]["tokens_per_second"]
     assert found["memory_ratio"] == found["ours"]["peak_memory_mb"] / found["theirs"]["peak_memory_mb"]
     per_token = printed["settings"]["flops_per_token"]

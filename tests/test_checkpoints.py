@@ -11,6 +11,7 @@ from torch import nn
 
 from pretrain import checkpoint
 from pretrain.checkpoint import (
+    check_finite,
     is_sound,
     latest_checkpoint,
     load_checkpoint,
@@ -84,6 +85,33 @@ def test_a_missing_file_is_damage(damage, tmp_path):
     save(tmp_path, 1)
     (tmp_path / "step-1" / damage).unlink()
     assert not is_sound(tmp_path / "step-1")
+
+
+@pytest.mark.parametrize("manifest", ["[]", '{"sha256": []}', '{"sha256": {}}', '{"format": 1, "sha256": {}}', "\\xff"])
+def test_a_manifest_that_says_nothing_is_damage(manifest, tmp_path):
+    save(tmp_path, 1)
+    save(tmp_path, 2)
+    (tmp_path / "step-2" / "manifest.json").write_text(manifest)
+    assert latest_checkpoint(tmp_path) == tmp_path / "step-1"
+
+
+def test_a_file_in_the_place_of_a_checkpoint_and_another_format_are_damage(tmp_path):
+    save(tmp_path, 1)
+    save(tmp_path, 2)
+    manifest = json.loads((tmp_path / "step-2" / "manifest.json").read_text())
+    (tmp_path / "step-2" / "manifest.json").write_text(json.dumps(manifest | {"format": 1}))
+    (tmp_path / "step-3").write_text("")
+    assert latest_checkpoint(tmp_path) == tmp_path / "step-1"
+
+
+def test_weights_that_are_not_finite_are_named(tmp_path):
+    save(tmp_path / "checkpoints", 1)
+    model = nn.Linear(3, 2)
+    check_finite(model, 2, tmp_path / "checkpoints")
+    with torch.no_grad():
+        model.bias[1] = float("nan")
+    with pytest.raises(InputError, match=r"weights are not finite after step 2; .*last good checkpoint: step-1"):
+        check_finite(model, 2, tmp_path / "checkpoints")
 
 
 def test_the_best_one_stands_for_the_run(tmp_path):

@@ -86,6 +86,22 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
     assert max(row["step"] for row in untimed(tmp_path / "run")) == 3
 
 
+def test_weights_that_diverge_in_the_last_step_before_a_checkpoint_are_not_saved(tmp_path, monkeypatch):
+    """The loss of step 4 is finite, its update is not: only the weights show it."""
+    train = Step.__call__
+
+    def diverges(self, step, batches):
+        losses = train(self, step, batches)
+        if step == 3:
+            with torch.no_grad():
+                next(iter(self.model.parameters())).fill_(math.inf)
+        return losses
+
+    monkeypatch.setattr(Step, "__call__", diverges)
+    with pytest.raises(InputError, match=r"weights are not finite after step 4; .*last good checkpoint: step-2"):
+        pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
+
+
 def test_batches_ahead_of_time():
     made = []
 

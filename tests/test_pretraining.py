@@ -157,3 +157,31 @@ def test_metrics_leave_out_a_line_cut_short(tmp_path):
     path.write_text(json.dumps({"step": 1}) + "\n" + '{"step": 2, "lo')
     assert read_metrics(path) == [{"step": 1}]
     assert read_metrics(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize("line", [b"123", b"\xff\xfe", b'{"loss": 1}', b"null"])
+def test_metrics_end_at_a_line_that_is_none(line, tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 3}\n')
+    assert read_metrics(path) == [{"step": 1}]
+
+
+def test_what_a_killed_export_left_goes(tmp_path, monkeypatch):
+    train, left = Trainer.train, tmp_path / "run" / "export" / ".tmp-parent-00000000"
+
+    def leaves(self):
+        train(self)
+        left.mkdir(parents=True)
+
+    monkeypatch.setattr(Trainer, "train", leaves)
+    pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
+    assert not left.exists() and (tmp_path / "run" / "export" / "parent").exists()
+
+
+def test_what_a_killed_builder_left_goes(tmp_path):
+    """Of the same artifact only: another one may be built by another process at this moment."""
+    mine, other = tmp_path / ".tmp-shards-x-00000000", tmp_path / ".tmp-shards-y-00000000"
+    for folder in (mine, other):
+        folder.mkdir()
+    Store(tmp_path).obtain("shards", "x", lambda path: path.mkdir())
+    assert not mine.exists() and other.exists()

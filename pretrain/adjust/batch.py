@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from pretrain.adjust.config import Side
+from pretrain.adjust.config import LossConfig, Side
 
 
 @dataclass(frozen=True)
@@ -54,22 +54,24 @@ class WordPairs:
         """One of the two sides."""
         return self.left if side == "left" else self.right
 
-    def linked(self, side: Side, sentence_tokens: bool) -> Tensor:
-        """[pairs] the items of a side that are pulled; with ``sentence_tokens`` those of each row come last."""
+    def pulled(self, side: Side, settings: LossConfig) -> Tensor:
+        """[pairs] the items of a side that are pulled: its linked words, then sentence tokens, as settings say."""
         of_side = self.links[:, 0 if side == "left" else 1]
-        return torch.cat([of_side, self._extra(side)]) if sentence_tokens else of_side
+        return torch.cat([of_side if settings.pulls_words else of_side[:0], self._extra(side, settings)])
 
-    def held(self, side: Side, aligned_only: bool, sentence_tokens: bool) -> Tensor:
-        """[items] the items of a side that are held: words (all that have a subword, or those with a link)."""
+    def held(self, side: Side, settings: LossConfig) -> Tensor:
+        """[items] the items of a side that are held: all words that have a subword, or what is pulled only."""
         words = self.side(side)
-        chosen = words.aligned if aligned_only else words.stop > words.start
-        found = chosen.nonzero()[:, 0]
-        return torch.cat([found, self._extra(side)]) if sentence_tokens else found
+        chosen = words.aligned if settings.held_words == "aligned" else words.stop > words.start
+        if settings.held_words == "aligned" and not settings.pulls_words:
+            chosen = torch.zeros_like(chosen)
+        return torch.cat([chosen.nonzero()[:, 0], self._extra(side, settings)])
 
-    def _extra(self, side: Side) -> Tensor:
+    def _extra(self, side: Side, settings: LossConfig) -> Tensor:
         """The numbers of the sentence tokens: after all words, first those before the sentences, then those after."""
         words = self.side(side)
-        return torch.arange(2 * len(words.input_ids), device=self.links.device) + len(words.start)
+        count = settings.sentence_tokens * len(words.input_ids)
+        return torch.arange(count, device=self.links.device) + len(words.start)
 
     def to(self, device: torch.device) -> WordPairs:
         """The same on a device."""

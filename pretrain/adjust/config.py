@@ -14,36 +14,39 @@ from synthlang.fingerprint import fingerprint
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("left", "right")
+Pulled = Literal["words", "cls", "cls_sep", "all"]
 FORMAT = 1  # raise when an adjustment gives other weights for the same config
 
 
 class LossConfig(StrictModel):
     """L + λR: L pulls aligned words together, R holds words where they were in the model before.
 
-    moves            the side that is pulled to the other one
-    target           ``current``: L is between vectors of the current model, and both sides have a gradient (as-paper:
-                     Cao et al. 2020, section 3.3); ``frozen``: the other side's vectors are those of the model
-                     before, and only the moving side has one (as-code: most circulating copies)
-    held             whose words R holds: those of the ``other`` side, of the ``moving`` one, of both, of none
-    held_words       all words of the sentences (Cao et al.) or those with a link only (Kulshreshtha et al., eq. 8)
-    hold             λ
-    layers           1 … N, 0 for the embeddings, −1 for the last one, −2 for the one before; L and R are sums over
-                     them (Kulshreshtha et al. 2020, eq. 9: the last four), or of their mean with ``layers_as: mean``
-    subword          which vector stands for a word: that of its first or last subword, or the mean of all
-    sentence_tokens  the tokens before and after a sentence (CLS, SEP) are pulled and held like linked words
-    distance         ``squared`` L2 (Cao et al.; Impact, eq. 1) or the L2 ``norm`` (Kulshreshtha et al., eq. 7 and 8)
-    reduction        ``sum`` over the pairs and words of a step as printed, or the ``mean`` of each term
+    moves       the side that is pulled to the other one
+    target      ``current``: L is between vectors of the current model, and both sides have a gradient (as-paper: Cao et
+                al. 2020, section 3.3); ``frozen``: the other side's vectors are those of the model before, and only the
+                moving side has one (as-code: most circulating copies)
+    pulled      what is linked: ``words``, the token before a sentence (``cls``), those before and after it
+                (``cls_sep``), or ``all`` of them (Impact, table 7)
+    held        whose words R holds: those of the ``other`` side, of the ``moving`` one, of both, of none
+    held_words  ``all`` words of the sentences and the sentence tokens that are pulled (Cao et al.); ``aligned``: only
+                what is pulled (Kulshreshtha et al., eq. 8)
+    hold        λ
+    layers      1 … N, 0 for the embeddings, −1 for the last one, −2 for the one before; L and R are sums over them
+                (Kulshreshtha et al. 2020, eq. 9: the last four), or of their mean with ``layers_as: mean``
+    subword     which vector stands for a word: that of its first or last subword, or the mean of all
+    distance    ``squared`` L2 (Cao et al.; Impact, eq. 1) or the L2 ``norm`` (Kulshreshtha et al., eq. 7 and 8)
+    reduction   ``sum`` over the pairs and words of a step as printed, or the ``mean`` of each term
     """
 
     moves: Side = "left"
     target: Literal["current", "frozen"] = "current"
+    pulled: Pulled = "words"
     held: Literal["other", "moving", "both", "none"] = "other"
     held_words: Literal["all", "aligned"] = "all"
     hold: float = Field(default=1.0, ge=0.0)
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
     layers_as: Literal["each", "mean"] = "each"
     subword: Literal["start", "end", "mean"] = "end"
-    sentence_tokens: bool = False
     distance: Literal["squared", "norm"] = "squared"
     reduction: Literal["sum", "mean"] = "sum"
 
@@ -51,6 +54,16 @@ class LossConfig(StrictModel):
     def other(self) -> Side:
         """The side that the moving one is pulled to."""
         return "right" if self.moves == "left" else "left"
+
+    @property
+    def pulls_words(self) -> bool:
+        """Whether linked words are pulled."""
+        return self.pulled in ("words", "all")
+
+    @property
+    def sentence_tokens(self) -> int:
+        """How many of the two tokens around a sentence are pulled and held, the first one first."""
+        return {"words": 0, "cls": 1, "cls_sep": 2, "all": 2}[self.pulled]
 
     @property
     def held_sides(self) -> tuple[Side, ...]:

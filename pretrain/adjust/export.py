@@ -68,6 +68,7 @@ def _card(config: AdjustConfig, language: str, name: str, weights: str) -> str:
     loss = config.loss
     is_place = Path(config.model).is_absolute() or config.model.startswith((".", "~"))
     model = Path(config.model).name if is_place else config.model
+    pulled = {"words": "linked words", "cls": "CLS", "cls_sep": "CLS and SEP", "all": "linked words, CLS and SEP"}
     held = {"other": "the other side is", "moving": "the same side is", "both": "both sides are", "none": "no side is"}
     tokenizer = f"The tokenizer in this folder is that of **{language}**.\n" if language else ""
     return f"""---
@@ -77,8 +78,8 @@ pipeline_tag: fill-mask
 
 # {model}, adjusted
 
-`{model}`, adjusted by synthlang: the vectors of linked words of parallel sentences ({", ".join(config.pairs)}) were
-pulled together. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target: {loss.target}; layers:
+`{model}`, adjusted by synthlang: vectors of parallel sentences ({", ".join(config.pairs)}) were pulled together, those
+of {pulled[loss.pulled]}. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target: {loss.target}; layers:
 {", ".join(map(str, loss.layers))}; vector of a word: {loss.subword} of its subwords; {config.epochs} epoch(s), learning
 rate {config.optimizer.learning_rate:g}, seed {config.seed}. The masked-LM head was not trained; where its weights are
 those of the word embedding, they moved with it.

@@ -18,7 +18,7 @@ PULL, HOLD = "pull", "hold"
 class AlignmentLoss(nn.Module):
     """Sums of the two terms for a batch of sentence pairs.
 
-        pull   Σ ‖f(moving word) − f(other word)‖²   over linked words: L
+        pull   Σ ‖f(moving word) − f(other word)‖²   over linked words and sentence tokens: L
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
     f is ``model``'s encoder, f⁰ that of ``frozen``, a copy of it before (Cao et al. 2020, section 3.3; Impact, eq. 1).
@@ -47,18 +47,19 @@ class AlignmentLoss(nn.Module):
         with torch.no_grad():
             before = {side: self._vectors(self._frozen[0], batch, side) for side in settings.frozen_sides}
         target = (now if settings.target == "current" else before)[settings.other]
-        moving, other = (batch.linked(side, settings.sentence_tokens) for side in (settings.moves, settings.other))
+        moving, other = (batch.pulled(side, settings) for side in (settings.moves, settings.other))
         pull = self._distances(now[settings.moves][:, moving], target[:, other])
         hold = pull.new_zeros(())
         for side in settings.held_sides:
-            items = self._held(batch, side)
+            items = batch.held(side, settings)
             hold = hold + self._distances(now[side][:, items], before[side][:, items])
         return {PULL: pull, HOLD: hold}
 
     def counts(self, batch: WordPairs) -> dict[str, int]:
-        """How many linked pairs and held words there are; no forward pass is needed."""
-        pairs = batch.linked(self.settings.moves, self.settings.sentence_tokens)
-        return {PULL: len(pairs), HOLD: sum(len(self._held(batch, side)) for side in self.settings.held_sides)}
+        """How many linked pairs and held items there are; no forward pass is needed."""
+        settings = self.settings
+        held = sum(len(batch.held(side, settings)) for side in settings.held_sides)
+        return {PULL: len(batch.pulled(settings.moves, settings)), HOLD: held}
 
     def scales(self, counts: Mapping[str, int | float]) -> dict[str, float]:
         """What each sum is multiplied with: 1 and λ, each divided by its count for the reduction ``mean``."""
@@ -72,9 +73,6 @@ class AlignmentLoss(nn.Module):
         sums, scales = self(batch), self.scales(self.counts(batch))
         total: Tensor = scales[PULL] * sums[PULL] + scales[HOLD] * sums[HOLD]
         return total
-
-    def _held(self, batch: WordPairs, side: Side) -> Tensor:
-        return batch.held(side, self.settings.held_words == "aligned", self.settings.sentence_tokens)
 
     def _vectors(self, encoder: nn.Module, batch: WordPairs, side: Side) -> Tensor:
         settings = self.settings

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from pretrain.adjust.subwords import in_subwords
 from pretrain.config.languages import named_language
 from synthlang.alignments import Links, Method, gold_batches, read_joint, read_parallel, read_pharaoh, symmetrise
 from synthlang.alignments.aligner import FORMAT, FORWARD, REVERSE, Program, align
@@ -23,6 +24,7 @@ from synthlang.language import PARENT, Language, bind_language
 from synthlang.progress import Say, unheard
 from synthlang.sources import open_source
 from synthlang.store import Store
+from synthlang.vocabularies.checkpoint import Checkpoint
 
 
 class FileLinks(StrictModel):
@@ -52,6 +54,8 @@ class TextPair(StrictModel):
     """Parallel text: two files with a sentence a line, or one of lines ``left ||| right``.
 
     words       ``spaces`` separate words, or our ``rules`` find them (only where an aligner makes the links)
+    unit        what links are between: each ``word``, or each ``subword`` as the model's tokenizer cuts words (Impact,
+                table 6, "subword alignment"); the aligner then reads token ids, and a file of links counts tokens
     tokenizers  of a run of ours: the languages whose tokenizers cut left and right
     """
 
@@ -60,6 +64,7 @@ class TextPair(StrictModel):
     right: str | None = None
     joint: str | None = None
     words: Words = "spaces"
+    unit: Literal["word", "subword"] = "word"
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
     tokenizers: tuple[str, str] | None = None
 
@@ -94,21 +99,28 @@ PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Sentence pairs with links; ``counts`` says what was left out so far, by reason."""
+    """Sentence pairs with links; ``counts`` says what was left out so far, by reason.
+
+    With ``unit`` subword the words of both sides are token ids (pretrain.adjust.subwords).
+    """
 
     left: Corpus
     right: Corpus
     links: Links
     fingerprint: str
     counts: dict[str, int]
+    unit: Literal["word", "subword"] = "word"
 
 
-def read_pair(config: TextPair | DerivedPair, store: Store, say: Say = unheard) -> LinkedText:
+def read_pair(
+    config: TextPair | DerivedPair, tokenizers: tuple[Checkpoint, Checkpoint], store: Store, say: Say = unheard
+) -> LinkedText:
     """The sentence pairs of a pair of languages; what an aligner finds is kept in ``store``, and ``say`` hears of it.
 
-    Raises InputError for files that do not fit each other and for a pair without any link.
+    ``tokenizers`` cut left and right where subwords are linked. Raises InputError for files that do not fit each other
+    and for a pair without any link.
     """
-    linked = _derived(config) if isinstance(config, DerivedPair) else _text(config, store, say)
+    linked = _derived(config) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
         raise InputError("there is no link between the words of any sentence pair")
     return linked
@@ -132,12 +144,14 @@ def _bound(language: Language, spec: str) -> Language:
     return bind_language(language, open_source(spec))
 
 
-def _text(config: TextPair, store: Store, say: Say) -> LinkedText:
+def _text(config: TextPair, tokenizers: tuple[Checkpoint, Checkpoint], store: Store, say: Say) -> LinkedText:
     if config.joint is not None:
         text = read_joint(user_path(config.joint), config.words)
     else:
         assert config.left is not None and config.right is not None, "the config has a text"
         text = read_parallel(user_path(config.left), user_path(config.right), config.words)
+    if config.unit == "subword":
+        text = in_subwords(text, tokenizers)
     if isinstance(config.links, FileLinks):
         links = _from_files(config.links, text)
     else:
@@ -145,7 +159,7 @@ def _text(config: TextPair, store: Store, say: Say) -> LinkedText:
     links, outside = links.within(text.left.lengths, text.right.lengths)
     parts = {"text": text.fingerprint, "links": _digest(links)}
     counts = {"links to words that are not there": outside} if outside else {}
-    return LinkedText(text.left, text.right, links, fingerprint("text-pair", **parts), counts)
+    return LinkedText(text.left, text.right, links, fingerprint("text-pair", **parts), counts, config.unit)
 
 
 def _digest(links: Links) -> str:

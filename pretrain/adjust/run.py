@@ -65,7 +65,7 @@ def _prepare(
     for name, settings in config.texts.items():
         left, right = _languages(settings)
         checkpoints = base.checkpoint(left, name), base.checkpoint(right, name)
-        text = read_pair(settings, store, say)
+        text = read_pair(settings, checkpoints, store, say)
         tokenizers = (checkpoints[0].tokenizer, checkpoints[1].tokenizer)
         pairs.append(prepare_pair(name, text, tokenizers, config.data, length, config.seed))
         parents["pairs"][name] = text.fingerprint

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import LinkedText
+from pretrain.adjust.subwords import token_ids
 from synthlang.alignments import Links
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -47,9 +48,9 @@ class PairData:
     counts: dict[str, int]
 
 
-def encode(tokenizer: Tokenizer, corpus: Corpus) -> Sentences:
-    """Words to ids; the tokenizer is one that cuts a word alone as it does in a text."""
-    encoded = encode_corpus(tokenizer, corpus)
+def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word") -> Sentences:
+    """Words to ids; the tokenizer is one that cuts a word alone as it does in a text. Subwords are ids already."""
+    encoded = token_ids(corpus) if unit == "subword" else encode_corpus(tokenizer, corpus)
     return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets)
 
 
@@ -60,7 +61,7 @@ def prepare_pair(
 
     Raises InputError if no sentence pair is left to train on.
     """
-    left, right = encode(tokenizers[0], text.left), encode(tokenizers[1], text.right)
+    left, right = encode(tokenizers[0], text.left, text.unit), encode(tokenizers[1], text.right, text.unit)
     counts = dict(text.counts)
     links = _usable_links(text, left, right, config, counts)
     usable = _usable_rows(left, right, links, length, counts)

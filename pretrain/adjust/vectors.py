@@ -34,10 +34,11 @@ def layer_numbers(layers: Sequence[int], encoder: nn.Module) -> tuple[int, ...]:
 
 
 def word_vectors(
-    encoder: nn.Module, words: Words, layers: Sequence[int], subword: Subword, sentence_tokens: bool = False
+    encoder: nn.Module, words: Words, layers: Sequence[int], subword: Subword, sentence_tokens: int = 0
 ) -> Tensor:
-    """[layers, items, d] float32: a vector for each word; with ``sentence_tokens`` then those of the sentence tokens.
+    """[layers, items, d] float32: a vector for each word, then those of sentence tokens.
 
+    With ``sentence_tokens`` 1 those of the tokens before the sentences, with 2 then those of the tokens after them.
     ``layers`` are numbers 0 … N as ``layer_numbers`` gives them.
     """
     count = int(encoder.config.num_hidden_layers)  # type: ignore[union-attr, arg-type]
@@ -46,10 +47,8 @@ def word_vectors(
     states = [out.last_hidden_state if layer == count else out.hidden_states[layer] for layer in layers]
     flat = torch.stack(states).float().flatten(1, 2)
     vectors = _pooled(flat, words, subword)
-    if not sentence_tokens:
-        return vectors
-    first, last = words.sentence_tokens
-    return torch.cat([vectors, flat[:, first], flat[:, last]], dim=1)
+    around = words.sentence_tokens[:sentence_tokens]
+    return torch.cat([vectors, *(flat[:, columns] for columns in around)], dim=1)
 
 
 def _pooled(flat: Tensor, words: Words, subword: Subword) -> Tensor:
