@@ -15,6 +15,7 @@ from pretrain.data import Batch
 from pretrain.encoder import MaskedLM
 from pretrain.objectives import Objective, TensorBatch
 from pretrain.optim import build_optimizer, learning_rate
+from pretrain.running import sum_over_ranks
 from pretrain.xla import sum_gradients
 from synthlang.rng import key_of
 
@@ -87,12 +88,5 @@ class Step:
         """The number of terms of each loss over all micro-batches and ranks; on the device, so that nothing waits."""
         mine = [self.objective.counts(batch) for batch in batches]
         totals = torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]], dtype=torch.float32)
-        totals = self.sum_over_ranks(totals.to(self.accelerator.device, non_blocking=True))
+        totals = sum_over_ranks(self.accelerator, totals.to(self.accelerator.device, non_blocking=True))
         return dict(zip(mine[0], totals.unbind(), strict=True))
-
-    def sum_over_ranks(self, values: Tensor) -> Tensor:
-        """The sum over ranks."""
-        if self.accelerator.num_processes == 1:
-            return values
-        moved: Tensor = self.accelerator.reduce(values.to(self.accelerator.device), "sum")
-        return moved
