@@ -107,11 +107,11 @@ class Trainer(Loop):
 
     def _note_best(self, row: dict[str, Any]) -> None:
         """Remember the step whose checkpoint is the best so far."""
-        perplexity = row.get(self.validation.deciding)
-        wanted = self.config.checkpoints.select == "best" and self.is_due(self.config.checkpoints.every)
-        if wanted and perplexity is not None:  # a dev split without a word has none
-            if BEST not in self.extra or perplexity < self.extra["best_perplexity"]:
-                self.extra = {BEST: self.step, "best_perplexity": perplexity}
+        perplexity = row.get(self.validation.deciding)  # a dev split without a word has none
+        if self.config.checkpoints.select != "best" or not self.is_due(self.config.checkpoints.every):
+            return
+        if perplexity is not None and (BEST not in self.extra or perplexity < self.extra["best_perplexity"]):
+            self.extra = {BEST: self.step, "best_perplexity": perplexity}
 
 
 def _accelerator(config: PretrainConfig, run: Path) -> Accelerator:

@@ -46,6 +46,7 @@ def test_presets_say_what_the_papers_say():
     cao = preset("cao2020")
     assert list(cao.texts) == ["bg-en", "de-en", "el-en", "es-en", "fr-en"]
     assert (cao.data.test, cao.data.dev, cao.data.sentences, cao.loss.subword) == (1024, 1024, 250_000, "end")
+    assert (cao.loss.pulled, preset("kulshreshtha2020-de").loss.pulled) == ("words", "words")
     assert (cao.loss.target, preset("cao2020-as-code").loss.target) == ("current", "frozen")
     assert [preset(f"cao2020-{size}").data.sentences for size in ("10k", "50k")] == [10_000, 50_000]
     assert len(preset("cao2020-eight").texts) == 8
@@ -55,10 +56,29 @@ def test_presets_say_what_the_papers_say():
         assert (towards.loss.moves, away.loss.moves) == ("left", "right")
         assert list(towards.texts) == [f"{code}-en"]
         assert towards.data.sentences == 30_000
-    impact = {code: preset(f"impact-{code}") for code in ("es", "ru", "vi", "hi")}
-    assert all(c.loss.subword == "mean" and c.data.draw == "random" and len(c.texts) == 1 for c in impact.values())
-    sizes = {size: preset(f"impact-ru-{size}k").data.sentences for size in (5, 10, 100, 250)}
-    assert sizes == {size: 1000 * size for size in sizes}
+
+
+def test_impact():
+    """Section 5.1 and appendix A.1: words, CLS and SEP, averaged; then one change for each row of tables 5, 6, 7, 9."""
+    for code in ("es", "ru", "vi", "hi"):
+        main = preset(f"impact-{code}")
+        assert list(main.texts) == [f"{code}-en"]
+        assert (main.loss.subword, main.loss.pulled, main.loss.held_words) == ("mean", "all", "all")
+        assert (main.data.draw, main.data.sentences, main.data.test) == ("random", 30_000, 0)
+    for size in (5, 10, 100, 250):
+        assert preset(f"impact-ru-{size}k") == changed("impact-ru", f"data.sentences={1000 * size}")
+    for row in ("start", "end"):
+        assert preset(f"impact-hi-{row}") == changed("impact-hi", f"loss.subword={row}")
+    assert preset("impact-hi-subwords") == changed("impact-hi", "pairs.hi-en.unit=subword")
+    for row in ("words", "cls", "cls_sep"):
+        assert preset(f"impact-hi-{row}") == changed("impact-hi", f"loss.pulled={row}")
+    extended = preset("impact-hi-e_mbert")
+    assert "e_mbert-hi" in extended.model and extended == changed("impact-hi", f"model={extended.model}")
+    assert preset("impact-hi-e_mbert-100k") == changed("impact-hi-e_mbert", "data.sentences=100000")
+
+
+def changed(name, *overrides):
+    return load(AdjustConfig, FOLDER / f"{name}.yaml", list(overrides))
 
 
 def test_the_tiny_preset_runs(tmp_path):

@@ -205,6 +205,8 @@ BASE = {"model": "m", "pairs": {"p": PAIR}}
         ({"loss": {"layers": []}}, "layers"),
         ({"loss": {"target": "original"}}, "target"),
         ({"loss": {"hold": -1}}, "hold"),
+        ({"loss": {"pulled": "sep"}}, "pulled"),
+        ({"pairs": {"p": {**PAIR, "unit": "subword"}}}, "unit"),
         ({"checkpoints": {"every": 5, "select": "best"}}, "checkpoints.select must be last"),
         ({"rows": 0}, "rows"),
     ],

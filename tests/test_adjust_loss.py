@@ -36,8 +36,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "aligned only": {"held_words": "aligned"},
     "start": {"subword": "start"},
     "mean": {"subword": "mean"},
-    "sentence tokens": {"sentence_tokens": True},
-    "sentence tokens, aligned": {"sentence_tokens": True, "held_words": "aligned", "held": "both"},
+    "all": {"pulled": "all"},
+    "all, aligned": {"pulled": "all", "held_words": "aligned", "held": "both"},
+    "CLS": {"pulled": "cls"},
+    "CLS, aligned, frozen": {"pulled": "cls", "held_words": "aligned", "target": "frozen", "layers": (1, 2)},
+    "CLS and SEP": {"pulled": "cls_sep", "moves": "right"},
+    "CLS and SEP, aligned": {"pulled": "cls_sep", "held_words": "aligned", "reduction": "mean"},
     "layers": {"layers": (1, 3)},
     "all layers, mean": {"layers": (0, 1, 2, -1), "layers_as": "mean", "subword": "mean"},
     "first layer": {"layers": (0,)},
@@ -109,9 +113,9 @@ class Plain:
             with torch.no_grad():
                 before = {side: self.vectors(frozen, line) for side, line in lines.items()}
             words = {side: len(line.split()) for side, line in lines.items()}
-            links = [*LINKS[row]]
-            if s.sentence_tokens:
-                links += [(words["left"] + i, words["right"] + i) for i in (0, 1)]
+            around = {"words": [], "cls": [0], "cls_sep": [0, 1], "all": [0, 1]}[s.pulled]
+            links = [*LINKS[row]] if s.pulled in ("words", "all") else []
+            links += [(words["left"] + i, words["right"] + i) for i in around]
             other = {"left": "right", "right": "left"}[s.moves]
             target = now[other] if s.target == "current" else before[other]
             for layer in range(len(target)):
@@ -121,9 +125,9 @@ class Plain:
             pairs += len(links)
             sides = {"other": [other], "moving": [s.moves], "both": ["left", "right"], "none": []}[s.held]
             for side in sides:
-                linked = {link[0 if side == "left" else 1] for link in LINKS[row]}
-                held = sorted(linked) if s.held_words == "aligned" else list(range(words[side]))
-                held += [words[side], words[side] + 1] if s.sentence_tokens else []
+                pulled = {link[0 if side == "left" else 1] for link in links}
+                held = sorted(pulled) if s.held_words == "aligned" else list(range(words[side]))
+                held += [words[side] + i for i in around if words[side] + i not in held]
                 held_words += len(held)
                 for layer in range(len(target)):
                     for word in held:
@@ -226,6 +230,6 @@ def test_words_without_a_subword_are_not_held(folders):
     assert data.counts["links to words without a subword"] == 1
     batch = word_pairs([data], [np.asarray([0])], base.specials)
     assert batch.links.tolist() == [[0, 0], [2, 2]]
-    assert batch.held("left", False, False).tolist() == [0, 2]
+    assert batch.held("left", LossConfig()).tolist() == [0, 2]
     vectors = word_vectors(encoder_of(load_model(base)), batch.left, (3,), "mean")
     assert bool(torch.isfinite(vectors).all())

@@ -255,7 +255,7 @@ def test_the_command(model, tmp_path, capsys):
         {"precision": "bfloat16"},
         {"optimizer": {"learning_rate": 1e-3, "schedule": "linear", "clip": 1.0, "weight_decay": 0.01}},
         {"loss": {"layers": [1, 2], "subword": "mean", "reduction": "mean", "target": "frozen", "hold": 0.0}},
-        {"loss": {"moves": "right", "held": "both", "sentence_tokens": True, "distance": "norm"}},
+        {"loss": {"moves": "right", "held": "both", "pulled": "all", "distance": "norm"}},
     ],
 )
 def test_other_settings_bring_words_together_too(model, tmp_path, changes):

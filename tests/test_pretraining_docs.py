@@ -83,7 +83,7 @@ def test_the_list_of_runs_is_complete():
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_commands_exist_and_their_configs_load(line):
+def test_commands_exist_and_their_configs_load(line, tmp_path, monkeypatch):
     words = shlex.split(line)
     if "synthlang" in words:
         command = words[words.index("synthlang") + 1]
@@ -94,6 +94,10 @@ def test_commands_exist_and_their_configs_load(line):
         assert words[words.index("launch") + 1 :][-1] and "pretrain.train" in words
     [config] = [word for word in words if word.endswith(".yaml")]
     sets = [value for key, value in itertools.pairwise(words) if key == "--set"]
+    for given in sets:  # the dictionaries that a user has
+        if given.endswith(".txt"):
+            (tmp_path / given.split("=")[1]).write_text("house maison\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
     assert load(PretrainConfig, ROOT / config, sets).members
 
 

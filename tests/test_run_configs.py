@@ -215,6 +215,41 @@ def test_what_the_papers_print(configs):
         assert config.vocabulary.size - 261 == (80_000 if config.vocabulary.kind == "joint" else 40_000)
 
 
+# of the columns of table 1: BPE merges and anchor points, shared parameters, softmax ("-" is as Default)
+TABLE_1: dict[str, tuple[str, str, list[int], str]] = {
+    "default": ("joint", "shared", [], "shared"),
+    "wiki_cc": ("joint", "shared", [], "shared"),
+    "default_anchors": ("joined", "shared", [], "shared"),
+    "no_anchors": ("prefixed", "shared", [], "shared"),
+    "extra_anchors": ("joint", "shared", [], "shared"),
+    "sep_emb": ("joined", "separate", [], "language"),
+    "sep_emb+l1-3": ("joined", "separate", [1, 2, 3], "language"),
+    "sep_emb+l1-6": ("joined", "separate", [1, 2, 3, 4, 5, 6], "language"),
+    "sep_l1-3": ("joined", "shared", [1, 2, 3], "shared"),
+    "sep_l1-6": ("joined", "shared", [1, 2, 3, 4, 5, 6], "shared"),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("row", TABLE_1)
+def test_the_columns_of_table_1(size, row, configs):
+    assert set(TABLE_1) == set(ROWS.values())
+    joint = configs[size, "emerging-default-fr"].vocabulary.size
+    for pair in PAIRS:
+        config = configs[size, f"emerging-{row}-{pair}"]
+        sharing, size_ = config.sharing, config.vocabulary.size
+        assert (config.vocabulary.kind, sharing.embeddings, [*sharing.layers], sharing.softmax) == TABLE_1[row]
+        # 80k merges for both, or 40k for each: 261 tokens are no merges
+        assert size_ == (joint if TABLE_1[row][0] == "joint" else joint // 2 + (131 if size == "paper" else 0))
+        assert config.objective.random_words == ("same-language" if row.startswith("sep_") else "all")
+        switched = [any(t.kind == "code_switch" for t in m.language.transforms) for m in config.members]
+        assert switched == [row == "extra_anchors"] * 2
+        assert [
+            m.source != configs[size, f"emerging-default-{pair}"].members[i].source
+            for i, m in enumerate(config.members)
+        ] == [False, row == "wiki_cc"]
+
+
 def training_flops(config: PretrainConfig) -> float:
     """3 × those of the forward pass: layers, attention, output at the slots; a multiplication and an addition are 2."""
     shape, length = config.model, config.batch.length

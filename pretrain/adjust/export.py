@@ -79,10 +79,10 @@ pipeline_tag: fill-mask
 # {model}, adjusted
 
 `{model}`, adjusted by synthlang: vectors of parallel sentences ({", ".join(config.pairs)}) were pulled together, those
-of {pulled[loss.pulled]}. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target: {loss.target}; layers:
-{", ".join(map(str, loss.layers))}; vector of a word: {loss.subword} of its subwords; {config.epochs} epoch(s), learning
-rate {config.optimizer.learning_rate:g}, seed {config.seed}. The masked-LM head was not trained; where its weights are
-those of the word embedding, they moved with it.
+of {pulled[loss.pulled]}. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target:
+{loss.target}; layers: {", ".join(map(str, loss.layers))}; vector of a word: {loss.subword} of its subwords;
+{config.epochs} epoch(s), learning rate {config.optimizer.learning_rate:g}, seed {config.seed}. The masked-LM head was
+not trained; where its weights are those of the word embedding, they moved with it.
 {tokenizer}
 Fingerprints: of this adjustment `{name}`, of the weights before `{weights}`.
 """

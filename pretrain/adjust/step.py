@@ -17,6 +17,7 @@ from pretrain.adjust.loss import AlignmentLoss
 from pretrain.adjust.vectors import encoder_of
 from pretrain.config import OptimizerConfig
 from pretrain.optim import build_optimizer, learning_rate
+from pretrain.running import sum_over_ranks
 from synthlang.rng import key_of
 
 
@@ -72,15 +73,8 @@ class AdjustStep:
     def _global_counts(self, batches: Sequence[WordPairs]) -> dict[str, float]:
         """The number of terms of each sum over all micro-batches and ranks."""
         mine = [self.loss.counts(batch) for batch in batches]
-        totals = self.over_ranks(torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]]))
+        totals = sum_over_ranks(self.accelerator, torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]]))
         return dict(zip(mine[0], totals.tolist(), strict=True))
-
-    def over_ranks(self, values: Tensor) -> Tensor:
-        """The sum over ranks."""
-        if self.accelerator.num_processes == 1:
-            return values
-        moved: Tensor = self.accelerator.reduce(values.to(self.accelerator.device), "sum")
-        return moved
 
 
 def _optimizer(config: AdjustConfig, steps: int) -> OptimizerConfig:
