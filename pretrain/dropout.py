@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional as F
 
+from pretrain.xla import seed
+
 BITS = 15
 LEVELS = 1 << BITS
 LOW_BITS = np.uint64(0x7FFF_7FFF_7FFF_7FFF)
@@ -26,7 +28,7 @@ class Noise:
     """The random decisions of one model; ``seed`` before each forward pass makes them a function of its key.
 
     On a CPU they come from SFC64 (numpy guarantees its stream), elsewhere from the device's
-    own generator inside the kernels, which torch.manual_seed sets.
+    own generator inside the kernels.
     """
 
     def __init__(self) -> None:
@@ -37,7 +39,7 @@ class Noise:
         if device.type == "cpu":
             self._generator = np.random.SFC64(key)
         else:
-            torch.manual_seed(key >> 1)  # torch takes signed 64-bit seeds
+            seed(key >> 1, device)  # torch takes signed 64-bit seeds
 
     def keep(self, rate: float, *shape: int) -> Tensor | None:
         """For each element of ``shape`` whether it is kept: int16, −1 (all ones) if so, or 0.
