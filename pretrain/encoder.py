@@ -46,7 +46,13 @@ class Head(nn.Module):
 
 
 class MaskedLM(nn.Module):
-    """A masked language model of one or more languages; see ``build``."""
+    """A masked language model of one or more languages, with random weights: a function of the arguments.
+
+    ids        for each language its ids, sorted, with the special tokens
+    size       rows of the embedding when it is shared (over all ids)
+    positions  the longest row
+    pad        id of the padding token, for exports
+    """
 
     def __init__(
         self,
@@ -57,6 +63,7 @@ class MaskedLM(nn.Module):
         positions: int,
         pad: int,
         language_ids: bool,
+        seed: int,
         architecture: str = "roberta",
         epsilon: float | None = None,
     ) -> None:
@@ -79,37 +86,18 @@ class MaskedLM(nn.Module):
         self.noise = Noise()
         self._step_layer: Callable[..., Tensor] = Layer.__call__
         self._exponentials: Exponentials = exponentials
+        self._initialise(seed)
 
-    @staticmethod
-    def build(
-        shape: ModelConfig,
-        sharing: SharingConfig,
-        ids: Sequence[NDArray[np.int64]],
-        size: int,
-        positions: int,
-        pad: int,
-        language_ids: bool,
-        seed: int,
-        architecture: str = "roberta",
-        epsilon: float | None = None,
-    ) -> MaskedLM:
-        """A model with random weights, a function of the arguments.
-
-        ids        for each language its ids, sorted, with the special tokens
-        size       rows of the embedding when it is shared (over all ids)
-        positions  the longest row
-        pad        id of the padding token, for exports
-        """
-        model = MaskedLM(shape, sharing, ids, size, positions, pad, language_ids, architecture, epsilon)
+    def _initialise(self, seed: int) -> None:
+        """Random weights, a function of the shape and the seed."""
         generator = torch.Generator().manual_seed(key_of("init", seed) >> 1)  # torch takes signed 64-bit seeds
         with torch.no_grad():
-            for parameter in model.parameters():
+            for parameter in self.parameters():
                 if parameter.ndim >= 2:
-                    parameter.normal_(0.0, shape.init_std, generator=generator)
-            for name, parameter in model.named_parameters():
+                    parameter.normal_(0.0, self.shape.init_std, generator=generator)
+            for name, parameter in self.named_parameters():
                 if parameter.ndim < 2:
                     parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
-        return model
 
     def forward(self, batch: TensorBatch) -> Tensor:
         """−log p(label) at every slot, [rows, k] float32 in nats; 0 where the label is IGNORE."""

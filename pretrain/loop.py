@@ -11,6 +11,7 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 from pretrain.checkpoint import BEST
 from pretrain.config import PretrainConfig
 from pretrain.data import Batch, train_batches
+from pretrain.encoder import MaskedLM
 from pretrain.model import new_model
 from pretrain.objectives import build_objective
 from pretrain.prefetch import Prefetch
@@ -26,7 +27,7 @@ from synthlang.errors import InputError
 from synthlang.progress import Report, Say, silent, unheard
 
 
-class Trainer(Loop):
+class Trainer(Loop[MaskedLM]):
     """One run: its state, its steps, its checkpoints."""
 
     def __init__(
@@ -46,7 +47,6 @@ class Trainer(Loop):
         self.step_ = Step(config, model, build_objective(config, artifacts, accelerator.device), accelerator)
         optimizer = self.step_.optimizer
         super().__init__(run, name, config.steps, accelerator, model, optimizer, config.checkpoints, say, stop)
-        self.trained = model
         self.batches = train_batches(config, artifacts, report)
         self.validation = Validation(config, artifacts)
 
@@ -97,7 +97,7 @@ class Trainer(Loop):
         }
         if self.validation.due(self.step):
             self.check()
-            row |= self.validation.measure(self.trained)
+            row |= self.validation.measure(self.model)
             self._note_best(row)
         self.log.write(row)
         self.accelerator.log({k: v for k, v in row.items() if k != "step"}, step=self.step)

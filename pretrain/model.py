@@ -28,7 +28,7 @@ def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
             initialise=config.start.extend.initialise if config.start.extend else "pieces",
             length=config.batch.length,
         )
-    return MaskedLM.build(
+    return MaskedLM(
         config.model,
         config.sharing,
         ids=ids,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from accelerate import Accelerator
@@ -17,10 +17,11 @@ from pretrain.stopping import Flag, Stopped
 from synthlang.errors import InputError
 from synthlang.progress import Say
 
+M = TypeVar("M", bound=nn.Module)
 STOP_EVERY = 10  # steps between two looks of several processes at whether one was asked to end
 
 
-class Loop:
+class Loop(Generic[M]):
     """The state of a run at ``step`` of ``steps``, in the folder ``run``; a subclass makes the steps.
 
     name   fingerprint of the run, which its checkpoints carry
@@ -32,7 +33,7 @@ class Loop:
         name: str,
         steps: int,
         accelerator: Accelerator,
-        model: nn.Module,
+        model: M,
         optimizer: torch.optim.Optimizer,
         policy: CheckpointConfig,
         say: Say,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from typing import Generic, TypeVar
 
 import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
 from pretrain.compiling import should_compile
-from pretrain.config import PretrainConfig
+from pretrain.config import OptimizerConfig, PretrainConfig
 from pretrain.data import Batch
 from pretrain.encoder import MaskedLM
 from pretrain.objectives import Objective, TensorBatch
@@ -18,6 +20,8 @@ from pretrain.optim import build_optimizer, learning_rate
 from pretrain.running import sum_over_ranks
 from pretrain.xla import sum_gradients
 from synthlang.rng import key_of
+
+B = TypeVar("B")  # a micro-batch
 
 
 class LossModule(nn.Module):
@@ -33,25 +37,49 @@ class LossModule(nn.Module):
         return {name: total for name, (total, _) in self.objective.losses(self.model, batch).items()}
 
 
-class Step:
-    """The model, its optimizer and how they move."""
+class GradientStep(ABC, Generic[B]):
+    """An optimizer and how it moves what ``losses`` (batch → the sum of each loss) computes with.
 
-    def __init__(self, config: PretrainConfig, model: MaskedLM, objective: Objective, accelerator: Accelerator) -> None:
-        self.config, self.model, self.objective, self.accelerator = config, model, objective, accelerator
-        if should_compile(config.compile, accelerator.device, config.steps):
-            model.compile_steps()
-        self.optimizer = build_optimizer(config.optimizer, model)
-        module = LossModule(model, objective)
-        self.module = accelerator.prepare_model(module)
+    steps   of the whole run, for the schedule
+    moved   what the optimizer moves, of the parameters of ``losses``
+    """
+
+    def __init__(
+        self,
+        losses: nn.Module,
+        moved: nn.Module,
+        settings: OptimizerConfig,
+        steps: int,
+        precision: str,
+        accelerator: Accelerator,
+    ) -> None:
+        self.settings, self.steps, self.precision, self.accelerator = settings, steps, precision, accelerator
+        self.optimizer = build_optimizer(settings, moved)
+        self.losses = losses
+        self.module = accelerator.prepare_model(losses)
+
+    @abstractmethod
+    def seed(self, step: int, micro: int) -> None:
+        """Make the dropout of a micro-batch of this rank a function of the step."""
+
+    @abstractmethod
+    def counts(self, batch: B) -> dict[str, int]:
+        """How many terms each loss of a micro-batch sums."""
+
+    @abstractmethod
+    def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor | float]:
+        """What each sum is multiplied with; ``counts`` are those of the whole step."""
+
+    @abstractmethod
+    def on_device(self, batch: B) -> object:
+        """What ``losses`` is called with."""
 
     def learning_rate(self, step: int) -> float:
         """The rate of a step, counted from 0."""
-        settings = self.config.optimizer
-        return learning_rate(
-            settings.learning_rate, settings.warmup_steps, self.config.steps, step, schedule=settings.schedule
-        )
+        s = self.settings
+        return learning_rate(s.learning_rate, s.warmup_steps, self.steps, step, schedule=s.schedule)
 
-    def __call__(self, step: int, batches: Sequence[Batch]) -> dict[str, tuple[Tensor, Tensor]]:
+    def __call__(self, step: int, batches: Sequence[B]) -> dict[str, tuple[Tensor, Tensor]]:
         """Train on the micro-batches of this rank; (sum, count) of each loss, counts over all ranks.
 
         ``loss`` is the weighted sum that was minimised.
@@ -59,34 +87,61 @@ class Step:
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate(step)
         counts = self._global_counts(batches)
-        scales = self.objective.total_scale(counts)
+        scales = self.scales(counts)
         sums: dict[str, Tensor] = {}
         for i, batch in enumerate(batches):
-            self.model.seed_dropout(key_of("dropout", self.config.seed, step, self.accelerator.process_index, i))
+            self.seed(step, i)
             for name, loss in self._backward(batch, scales, is_last=i == len(batches) - 1).items():
                 sums[name] = sums[name] + loss if name in sums else loss
         sum_gradients(self.optimizer, self.accelerator.device)
-        if self.config.optimizer.clip is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optimizer.clip)
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.losses.parameters(), self.settings.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         whole = torch.stack([scales[name] * loss for name, loss in sums.items()]).sum()
         return {"loss": (whole, torch.ones_like(whole))} | {name: (loss, counts[name]) for name, loss in sums.items()}
 
-    def _backward(self, batch: Batch, scales: dict[str, Tensor], is_last: bool) -> dict[str, Tensor]:
+    def _backward(self, batch: B, scales: Mapping[str, Tensor | float], is_last: bool) -> dict[str, Tensor]:
         """Gradients of one micro-batch; ranks exchange them at the last one only."""
-        accelerator, bf16 = self.accelerator, self.config.precision == "bfloat16"
+        accelerator, bf16 = self.accelerator, self.precision == "bfloat16"
         with nullcontext() if is_last else accelerator.no_sync(self.module):
             with torch.autocast(accelerator.device.type, torch.bfloat16, enabled=bf16):
-                losses: dict[str, Tensor] = self.module(TensorBatch.of(batch, accelerator.device))
+                losses: dict[str, Tensor] = self.module(self.on_device(batch))
             # DDP averages gradients over ranks, and the counts are those of all ranks
             whole = torch.stack([scales[name] * loss for name, loss in losses.items()]).sum()
             accelerator.backward(whole * accelerator.num_processes)
         return {name: loss.detach() for name, loss in losses.items()}
 
-    def _global_counts(self, batches: Sequence[Batch]) -> dict[str, Tensor]:
+    def _global_counts(self, batches: Sequence[B]) -> dict[str, Tensor]:
         """The number of terms of each loss over all micro-batches and ranks; on the device, so that nothing waits."""
-        mine = [self.objective.counts(batch) for batch in batches]
+        mine = [self.counts(batch) for batch in batches]
         totals = torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]], dtype=torch.float32)
         totals = sum_over_ranks(self.accelerator, totals.to(self.accelerator.device, non_blocking=True))
         return dict(zip(mine[0], totals.unbind(), strict=True))
+
+
+class Step(GradientStep[Batch]):
+    """A step of pretraining."""
+
+    def __init__(self, config: PretrainConfig, model: MaskedLM, objective: Objective, accelerator: Accelerator) -> None:
+        self.config, self.model, self.objective = config, model, objective
+        if should_compile(config.compile, accelerator.device, config.steps):
+            model.compile_steps()
+        losses = LossModule(model, objective)
+        super().__init__(losses, model, config.optimizer, config.steps, config.precision, accelerator)
+
+    def seed(self, step: int, micro: int) -> None:
+        """Each micro-batch has a key of its own."""
+        self.model.seed_dropout(key_of("dropout", self.config.seed, step, self.accelerator.process_index, micro))
+
+    def counts(self, batch: Batch) -> dict[str, int]:
+        """Those of the objective."""
+        return self.objective.counts(batch)
+
+    def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Those of the objective."""
+        return self.objective.total_scale(counts)
+
+    def on_device(self, batch: Batch) -> TensorBatch:
+        """The batch as tensors."""
+        return TensorBatch.of(batch, self.accelerator.device)

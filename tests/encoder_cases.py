@@ -36,7 +36,7 @@ MIXED = (*MONOLINGUAL, Group(4, 6, HALVES))
 def model_of(
     sharing: SharingConfig = SHARED, language_ids: bool = False, shape: ModelConfig = SHAPE, seed: int = 0
 ) -> MaskedLM:
-    model = MaskedLM.build(shape, sharing, IDS, SIZE, WIDTH + 2, PAD, language_ids, seed)
+    model = MaskedLM(shape, sharing, IDS, SIZE, WIDTH + 2, PAD, language_ids, seed)
     with torch.no_grad():
         for parameter in model.parameters():  # biases and norms too, so that each is seen to matter
             if parameter.ndim < 2:

@@ -24,7 +24,7 @@ IDS = tuple(np.union1d(SPECIALS, words) for words in WORDS)
 
 def model_of(language_ids=True, seed=0, **sharing) -> MaskedLM:
     """A small model of two languages with copied ids; ``init_std`` is large, so that losses differ between slots."""
-    return MaskedLM.build(SHAPE, SharingConfig(**sharing), IDS, SIZE, LENGTH, OURS.pad, language_ids, seed)
+    return MaskedLM(SHAPE, SharingConfig(**sharing), IDS, SIZE, LENGTH, OURS.pad, language_ids, seed)
 
 
 def batch_of(pieces: list[tuple[Rows, str]], masker, first=0, halves=True) -> Batch:

@@ -163,7 +163,7 @@ def test_weights_are_a_function_of_shape_and_seed():
     one, same, other = (model_of(seed=seed).state_dict() for seed in (3, 3, 4))
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert not any(torch.equal(one[n], other[n]) for n in one if one[n].ndim == 2)
-    wide = MaskedLM.build(
+    wide = MaskedLM(
         ModelConfig(hidden=64, heads=4, layers=2, feed_forward=128), KINDS["shared"], IDS, SIZE, 9, PAD, True, 0
     )
     stds = {name: float(p.std()) for name, p in wide.named_parameters() if p.ndim == 2}

@@ -91,7 +91,7 @@ def test_dropout_acts_where_roberta_has_it(own):
     """The embeddings, the attention weights, and both outputs of a layer: 1 + 3 · layers places."""
     seen: list[tuple[int, ...]] = []
     shape = RATE.model_copy(update={"layers": 2})
-    model = MaskedLM.build(shape, KINDS["shared"], IDS, SIZE, WIDTH, PAD, False, 0).train()
+    model = MaskedLM(shape, KINDS["shared"], IDS, SIZE, WIDTH, PAD, False, 0).train()
     draw = model.noise.keep
     model.noise.keep = lambda r, *s: seen.append(s) or (draw(r, *s) if own else None)  # type: ignore[method-assign, func-returns-value]
     model.seed_dropout(0)

@@ -157,7 +157,7 @@ def planted(seed: int, sentences: int = 60, words: int = 6) -> Examples:
 def body():
     shape = ModelConfig(layers=1, heads=2, hidden=32, feed_forward=32, dropout=0.0, init_std=0.2)
     ids = np.arange(40, dtype=np.int64)
-    return MaskedLM.build(shape, SharingConfig(), [ids], 40, 16, PAD, language_ids=False, seed=0)
+    return MaskedLM(shape, SharingConfig(), [ids], 40, 16, PAD, language_ids=False, seed=0)
 
 
 SETTINGS = TransferConfig(epochs=8, rows=8, learning_rate=0.01, length=16, dropout=0.0)

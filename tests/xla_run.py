@@ -42,7 +42,7 @@ def main(folder: Path, overrides: dict[str, Any], stop: int | None) -> None:
             counts.append(compilations())
         return plain(self, step, batches)
 
-    Step.__call__ = counted  # type: ignore[method-assign]
+    Step.__call__ = counted  # type: ignore[method-assign, assignment]
     pretrain(PretrainConfig.model_validate(changed(PRETRAIN, **overrides)), folder)
     print(json.dumps({"counts": counts, "log": read_metrics(folder / "metrics.jsonl")}))
 

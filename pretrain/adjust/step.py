@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping
 
 import torch
 from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from pretrain.adjust.batch import WordPairs
@@ -16,65 +15,37 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.adjust.vectors import encoder_of
 from pretrain.config import OptimizerConfig
-from pretrain.optim import build_optimizer, learning_rate
-from pretrain.running import sum_over_ranks
+from pretrain.step import GradientStep
 from synthlang.rng import key_of
 
 
-class AdjustStep:
-    """The model (changed in place), its frozen copy, the optimizer and how they move. The head gets no gradient."""
+class AdjustStep(GradientStep[WordPairs]):
+    """A step of the model (changed in place) beside its frozen copy. The head gets no gradient."""
 
     def __init__(self, config: AdjustConfig, model: PreTrainedModel, steps: int, accelerator: Accelerator) -> None:
-        self.config, self.steps, self.accelerator = config, steps, accelerator
+        self.config = config
         frozen = copy.deepcopy(encoder_of(model)).to(accelerator.device)
         model.to(accelerator.device)
         self.loss = AlignmentLoss(model, frozen, config.loss)
-        self.settings = _optimizer(config, steps)
-        self.optimizer = build_optimizer(self.settings, encoder_of(model))
-        self.module = accelerator.prepare_model(self.loss)
+        settings = _optimizer(config, steps)
+        super().__init__(self.loss, encoder_of(model), settings, steps, config.precision, accelerator)
 
-    def rate(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
-        s = self.settings
-        return learning_rate(s.learning_rate, s.warmup_steps, self.steps, step, schedule=s.schedule)
+    def seed(self, step: int, micro: int) -> None:
+        """One key for all micro-batches of the step."""
+        if micro == 0:
+            torch.manual_seed(key_of("adjust-dropout", self.config.seed, step, self.accelerator.process_index) >> 1)
 
-    def __call__(self, step: int, batches: Sequence[WordPairs]) -> dict[str, tuple[Tensor, Tensor]]:
-        """Train on the micro-batches of this rank; (sum, count) of each term, counts over all ranks.
+    def counts(self, batch: WordPairs) -> dict[str, int]:
+        """Linked pairs and held items."""
+        return self.loss.counts(batch)
 
-        ``loss`` is what was minimised.
-        """
-        torch.manual_seed(key_of("adjust-dropout", self.config.seed, step, self.accelerator.process_index) >> 1)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate(step)
-        counts = self._global_counts(batches)
-        scales = self.loss.scales(counts)
-        sums: dict[str, Tensor] = {}
-        for i, batch in enumerate(batches):
-            for name, loss in self._backward(batch, scales, is_last=i == len(batches) - 1).items():
-                sums[name] = sums[name] + loss if name in sums else loss
-        if self.settings.clip is not None:
-            nn.utils.clip_grad_norm_(self.loss.parameters(), self.settings.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        whole = torch.stack([scales[name] * loss for name, loss in sums.items()]).sum()
-        one = torch.ones_like(whole)
-        return {"loss": (whole, one)} | {name: (loss, one * counts[name]) for name, loss in sums.items()}
+    def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor | float]:
+        """1 and λ, or each divided by its count."""
+        return self.loss.scales({name: count.item() for name, count in counts.items()})
 
-    def _backward(self, batch: WordPairs, scales: dict[str, float], is_last: bool) -> dict[str, Tensor]:
-        """Gradients of one micro-batch; ranks exchange them at the last one only."""
-        accelerator, bf16 = self.accelerator, self.config.precision == "bfloat16"
-        with nullcontext() if is_last else accelerator.no_sync(self.module):
-            with torch.autocast(accelerator.device.type, torch.bfloat16, enabled=bf16):
-                losses: dict[str, Tensor] = self.module(batch.to(accelerator.device))
-            whole = torch.stack([scales[name] * loss for name, loss in losses.items()]).sum()
-            accelerator.backward(whole * accelerator.num_processes)  # DDP averages over ranks
-        return {name: loss.detach() for name, loss in losses.items()}
-
-    def _global_counts(self, batches: Sequence[WordPairs]) -> dict[str, float]:
-        """The number of terms of each sum over all micro-batches and ranks."""
-        mine = [self.loss.counts(batch) for batch in batches]
-        totals = sum_over_ranks(self.accelerator, torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]]))
-        return dict(zip(mine[0], totals.tolist(), strict=True))
+    def on_device(self, batch: WordPairs) -> WordPairs:
+        """The pairs on the device."""
+        return batch.to(self.accelerator.device)
 
 
 def _optimizer(config: AdjustConfig, steps: int) -> OptimizerConfig:

@@ -23,7 +23,7 @@ from synthlang.progress import Report, Say, silent, unheard
 from synthlang.vocabularies.space import Specials
 
 
-class Adjuster(Loop):
+class Adjuster(Loop[PreTrainedModel]):
     """One adjustment: its state, its steps, its checkpoints. ``model`` is changed in place."""
 
     def __init__(
@@ -46,7 +46,6 @@ class Adjuster(Loop):
             raise InputError(f"rows {config.rows} must be a multiple of processes × accumulation = {self.parts}")
         steps = self.batches.steps
         self.step_ = AdjustStep(config, model, steps, accelerator)
-        self.adjusted = model
         optimizer = self.step_.optimizer
         super().__init__(run, name, steps, accelerator, model, optimizer, config.checkpoints, say, stop)
 
@@ -69,12 +68,12 @@ class Adjuster(Loop):
             self.stop_if_asked()
 
     def _distances(self) -> dict[str, float]:
-        return distances(self.adjusted, self.pairs, self.special, self.config.loss)
+        return distances(self.model, self.pairs, self.special, self.config.loss)
 
     def _write_log(self, steps_per_second: float) -> None:
         self.read_losses()
         rate = round(steps_per_second * self.config.rows * len(self.pairs), 1)
-        row: dict[str, Any] = {"step": self.step, **self.window.means(), "lr": self.step_.rate(self.step - 1)}
+        row: dict[str, Any] = {"step": self.step, **self.window.means(), "lr": self.step_.learning_rate(self.step - 1)}
         row["sentence_pairs_per_second"] = rate
         if self.is_due(self.config.measure):
             row |= self._distances()

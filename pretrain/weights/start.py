@@ -41,7 +41,7 @@ def from_hf(
 ) -> MaskedLM:
     """The checkpoint ``name`` (a folder, or a name on the hub) as a model that computes the same for every language.
 
-    ids, size   as in MaskedLM.build; ``size`` are the checkpoint's rows and those of the ``extension``
+    ids, size   as in MaskedLM; ``size`` are the checkpoint's rows and those of the ``extension``
     initialise  what the rows of the extension start from (see ExtendSpec)
     length      the longest row there will be: InputError if the checkpoint has fewer positions
     dropout     default: the checkpoint's, of its hidden states
@@ -60,7 +60,7 @@ def from_hf(
     positions = _positions(config)
     _check_length(length, positions, name)
     settings = (shape, sharing, ids, size, positions, config.pad_token_id, language_ids)
-    model = MaskedLM.build(*settings, seed, config.model_type, config.layer_norm_eps)
+    model = MaskedLM(*settings, seed, config.model_type, config.layer_norm_eps)
     model.origin = config.to_dict()
     words, bias = source.pop(f"{names.body}.embeddings.word_embeddings.weight"), source.pop(names.bias)
     if extension is not None:
