@@ -59,10 +59,12 @@ class Embeddings(nn.Module):
         own: Tensor = self.get_buffer(f"ids_{member}")
         return own
 
-    def forward(self, input_ids: Tensor, languages: Tensor, positions: Tensor | None) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
+    ) -> Tensor:
         """The sum of the embeddings of tokens [r, w] of the given languages [r, w]: [r, w, d].
 
-        ``positions`` [r, w] are 0-based; None: 0 … w − 1 in each row.
+        ``positions`` [r, w] are 0-based; None: 0 … w − 1 in each row. ``segments`` [r, w] are token types; None: all 0.
         """
         if positions is None:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -70,6 +72,9 @@ class Embeddings(nn.Module):
             positions = positions + languages * self.length
         x = nn.functional.embedding(self.rows(input_ids, languages), self.words)
         x = x + nn.functional.embedding(positions, self.positions)
+        if segments is not None and len(self.segments):
+            types = torch.cat([torch.zeros_like(self.segments[:1]), self.segments])  # type 0 is in the positions
+            x = x + nn.functional.embedding(segments, types)
         return x if self.languages is None else x + nn.functional.embedding(languages, self.languages)
 
     def rows(self, ids: Tensor, languages: Tensor | int) -> Tensor:

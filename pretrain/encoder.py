@@ -8,7 +8,7 @@ so has the projection to the vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.dropout import Noise, dropout
 from pretrain.embeddings import Embeddings
+from pretrain.reading import Text
 from pretrain.routing import SeparateLayers
 from pretrain.slot_loss import Exponentials, exponentials, slot_loss
 from synthlang.rng import key_of
@@ -107,36 +108,27 @@ class MaskedLM(nn.Module):
             x = self._through(layer, x, batch.valid, slots, batch.groups)
         return self._losses(self.head(x), batch)
 
-    @overload
-    def hidden(
-        self, input_ids: Tensor, member: int, valid: Tensor | None = ..., layers: Literal[False] = ...
-    ) -> Tensor:
-        pass
+    def hidden(self, input_ids: Tensor, member: int, valid: Tensor | None = None) -> Tensor:
+        """The last layer's output [r, w, d] for text [r, w] of one language; ``valid`` [r, w] is False at padding."""
+        return self.read(Text.of(input_ids, member, valid))[0]
 
-    @overload
-    def hidden(self, input_ids: Tensor, member: int, valid: Tensor | None, layers: Literal[True]) -> list[Tensor]:
-        pass
+    def read(self, text: Text, slots: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
+        """[r, w, d] the output of each of ``layers``: 1 … N, 0 for the embeddings (default: the last one).
 
-    @overload
-    def hidden(
-        self, input_ids: Tensor, member: int, valid: Tensor | None = ..., *, layers: Literal[True]
-    ) -> list[Tensor]:
-        pass
-
-    def hidden(
-        self, input_ids: Tensor, member: int, valid: Tensor | None = None, layers: bool = False
-    ) -> Tensor | list[Tensor]:
-        """The last layer's output [r, w, d] for text [r, w] of one language, or that of the embeddings and each layer.
-
-        ``valid`` [r, w] bool is False at padding.
+        slots   [r, k] columns: only the outputs there are returned, [r, k, d], and of the last layer computed
         """
-        rows, width = input_ids.shape
-        assert width <= self.embeddings.length, f"{width} tokens in a row, the model has {self.embeddings.length}"
-        groups = (Group(0, rows, ((0, width, member),)),)
-        outputs = [self._embed(input_ids, torch.full_like(input_ids, member), None)]
-        for layer in self.layers:
-            outputs.append(self._through(layer, outputs[-1], valid, None, groups))
-        return outputs if layers else outputs[-1]
+        width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
+        most = self.embeddings.length
+        # rows of two blocks, each padded, may be wider than the model as long as their positions are not
+        assert text.positions is not None or width <= most, f"{width} tokens in a row, the model has {most}"
+        groups = (Group(0, len(text.input_ids), text.spans),)
+        x = self._embed(text.input_ids, text.languages, text.positions, text.segments)
+        outputs = {0: x if slots is None else at_slots(x, slots)}
+        for number, layer in enumerate(self.layers[: max(wanted)], 1):
+            x = self._through(layer, x, text.valid, slots if number == max(wanted) else None, groups)
+            if number in wanted:
+                outputs[number] = x if slots is None or number == max(wanted) else at_slots(x, slots)
+        return [outputs[number] for number in wanted]
 
     def word_rows(self, ids: Tensor, member: int) -> Tensor:
         """The rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
@@ -158,8 +150,10 @@ class MaskedLM(nn.Module):
         self._step_layer = torch.compile(Layer.forward, dynamic=False, backend=backend)
         self._exponentials = torch.compile(exponentials, dynamic=False, backend=backend)
 
-    def _embed(self, input_ids: Tensor, languages: Tensor, positions: Tensor | None) -> Tensor:
-        x = self.norm(self.embeddings(input_ids, languages, positions))
+    def _embed(
+        self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
+    ) -> Tensor:
+        x = self.norm(self.embeddings(input_ids, languages, positions, segments))
         rate = self.shape.dropout
         keep = self.noise.keep(rate, *x.shape) if self.training and rate else None
         return dropout(x, rate, keep, self.training)

@@ -12,6 +12,7 @@ import typer
 from pretrain.adjust.command import HELP as ADJUST_HELP
 from probes import cli_language
 from probes.cli_order import order
+from probes.cli_transfer import compare, transfer
 from synthlang.errors import InputError
 
 app = typer.Typer(
@@ -32,6 +33,8 @@ app.command()(cli_language.parse)
 app.add_typer(order, name="order")
 app.command()(cli_language.dictionary)
 app.command()(cli_language.push)
+app.command()(transfer)
+app.command()(compare)
 
 
 @app.command()
@@ -59,21 +62,6 @@ def adjust(
 
     if code := adjust_command(model, config, out, overrides):
         raise typer.Exit(code)
-
-
-@app.command()
-def transfer(
-    model: RunArgument,
-    task: Annotated[str, typer.Option(help="The task: pos.")] = "pos",
-    seeds: Annotated[int, typer.Option(min=1, help="Fine-tune with seeds 0 … N − 1.")] = 3,
-    language: Annotated[str | None, typer.Option(help="The language (default: the first derived one).")] = None,
-    out: Annotated[Path | None, typer.Option(help="JSON file to write (default: transfer.json in the run).")] = None,
-    overrides: Set = [],  # noqa: B006
-) -> None:
-    """Fine-tune on the parent and on the derived language; report SUP, ZS and Δ = SUP − ZS."""
-    from probes.commands import transfer_run
-
-    transfer_run(model, task, seeds, language, out, overrides)
 
 
 @app.command()

@@ -55,7 +55,10 @@ class Tokens(StrEnum):
 def derive(
     source: Annotated[
         str,
-        typer.Argument(help="A source (as for parse), or a labelled task: nli:PATH, ner:PATH, slots:PATH, qa:PATH."),
+        typer.Argument(
+            help="A source (as for parse), or a labelled task: nli:, ner:, pos:, parsing:, slots: or qa: with a PATH, "
+            "hf:NAME or builtin:mini-english."
+        ),
     ],
     language: Annotated[str, typer.Option(help="A name such as trans+inv or trans:0.5+perm, or a YAML file.")],
     out: Annotated[Path, typer.Option(help="The data set folder to write; must not exist.")],

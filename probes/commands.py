@@ -10,47 +10,17 @@ from rich.table import Table
 
 from pretrain.model import trained_model
 from pretrain.run import open_run, store_of
-from probes.statistics import mean_interval
-from probes.study.config import load_study
+from probes.study.config import Cell, load_study, positions_of
 from probes.study.report import ReportPaths, terminal_table, write_report
 from probes.study.runner import StudyRun
-from probes.transfer.config import TransferConfig
-from probes.transfer.run import check_task, target_member, transfer, transfer_fingerprint
+from probes.transfer.model import derived_members, first_derived
+from probes.transfer.places import check_columns, open_places
 from probes.words import probe_alignment, probe_fingerprint
-from synthlang.config import override, parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.language import check_source
 from synthlang.progress import Display
-
-
-def transfer_run(
-    run: Path, task: str, seeds: int, language: str | None, out: Path | None, overrides: list[str]
-) -> None:
-    """Transfer of a run for some seeds; merges the results into a JSON file by fingerprint."""
-    settings = parse(TransferConfig, override({"task": task}, overrides), "transfer")
-    config, artifacts = open_run(run)
-    model = trained_model(run, config, artifacts)
-    pretrained = read_json(run / "run.json")["fingerprint"]
-    target = artifacts.members[target_member(config, language)]
-    parents = (pretrained, artifacts.members[0].source.fingerprint, target.language.fingerprint)
-    path = out or run / "transfer.json"
-    results: list[dict[str, Any]] = []
-    with Display() as display:
-        for seed in range(seeds):
-            result = transfer(model, config, artifacts, settings, seed, display.report, language)
-            _merge(path, transfer_fingerprint(*parents, settings, seed), result)
-            results.append(result)
-    table = Table(title=f"{task} on {target.name} ({results[0]['metric']}, %; mean and 95 % interval over seeds)")
-    for column in ("", "mean", "interval", *(f"seed {s}" for s in range(seeds))):
-        table.add_column(column, justify="right")
-    for key, label in (("parent", "parent"), ("sup", "SUP"), ("zs", "ZS"), ("delta", "Δ = SUP − ZS")):
-        values = [result[key] for result in results]
-        interval = mean_interval(values)
-        bounds = "–" if interval.low is None else f"{interval.low:.1f} … {interval.high:.1f}"
-        table.add_row(label, f"{interval.mean:.1f}", bounds, *(f"{v:.1f}" for v in values))
-    Console().print(table)
-    Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
+from synthlang.sources import open_source
 
 
 def probe_run(run: Path, probe: str, out: Path | None) -> None:
@@ -97,12 +67,7 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
     study = StudyRun(settings, cells, out)
     study.check_folder()
     for cell in cells:
-        target_member(cell.pretrain, None)
-    specs = {(member.source, cell.transfer.task) for cell in cells for member in cell.pretrain.members}
-    sources = {spec: check_task(*spec) for spec in specs}
-    for cell in cells:
-        for member in cell.pretrain.members:
-            check_source(member.language, sources[member.source, cell.transfer.task], member.source)
+        check_cell(cell)
     with Display() as display:
         display.message(f"study {settings.name}: {len(cells)} cells × {len(settings.seeds)} transfer seeds → {out}")
         paths = study.run("local" if executor == "local" else "in-process", workers, display.report)
@@ -116,6 +81,22 @@ def run_study(config: Path, out: Path, executor: str, workers: int | None, overr
         )
     _say_where(console, out, paths)
     return not failed
+
+
+def check_cell(cell: Cell) -> None:
+    """Raise InputError for what cannot be pretrained, or transferred to, before anything runs."""
+    pretrain, settings = cell.pretrain, cell.transfer
+    for member in pretrain.members:
+        check_source(member.language, open_source(member.source), member.source)
+    try:
+        _, places, _ = open_places(settings, pretrain.members[0].source, positions_of(pretrain))
+        if settings.target is None:
+            known = derived_members(pretrain)
+            number = known.get(settings.language or "", None) or first_derived(pretrain)
+            if settings.parser is None:
+                check_columns(pretrain.members[number].language, places)
+    except InputError as error:
+        raise InputError(f"transfer: {error}", cell.name) from error
 
 
 def write_reports(folders: list[Path]) -> None:

@@ -106,7 +106,8 @@ OPTIONS = {
     "push": ["--public"],
     "pretrain": ["--out", "--set"],
     "adjust": ["--out", "--set"],
-    "transfer": ["--task", "--seeds", "--language", "--out", "--set"],
+    "transfer": ["--task", "--train", "--dev", "--test", "--seeds", "--language", "--out", "--config", "--set"],
+    "compare": ["--correction", "--rounds", "--out"],
     "probe": ["--probe", "--out"],
     "study": ["--out", "--executor", "--workers", "--set"],
     "report": [],
@@ -188,8 +189,8 @@ def test_wrong_settings_name_their_key(assignment, message, work, monkeypatch, c
         ("pretrain c.yaml --out out", "out: is not empty and holds no run"),
         ("probe out", "out: is no run folder"),
         ("report out store", "store: is no study folder"),
-        ("transfer run --set epoch=1", "transfer: epoch: unknown key; did you mean epochs?"),
-        ("transfer run --set length=64", "transfer length 64 is longer than the model's 48 tokens"),
+        ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
+        ("transfer run --set length=64", "length 64 is longer than the 48 tokens that the model reads"),
         ("derive builtin:mini-english --language none.yaml --out new", "none.yaml: no such file"),
         ("derive builtin:mini-english --language trans+trans --out new", "transliterated at most once"),
     ],
@@ -333,13 +334,16 @@ def test_brackets_in_a_path_are_no_markup(name, work, monkeypatch, capsys, tmp_p
     assert f"{folder / 'derived'}: train 20 sentences" in err
 
 
-def test_results_of_a_run_are_merged_by_fingerprint(work, monkeypatch, capsys, tmp_path):
-    """The same seed is replaced, another one is added."""
+def test_seeds_are_added_to_a_result(work, monkeypatch, capsys, tmp_path):
+    """A seed that is there is not run again, another one is added, and another transfer is refused."""
     out = tmp_path / "t.json"
-    options = ["--out", out, "--set", "epochs=1", "--set", "length=48", "--set", "train_sentences=20"]
+    options = ["--out", out, "--set", "fine_tune.epochs=1", "--set", "length=48", "--set", "train_items=20"]
     assert call(monkeypatch, capsys, "transfer", "run", "--seeds", 1, *options)[0] == 0
     first = json.loads(out.read_text())
     assert call(monkeypatch, capsys, "transfer", "run", "--seeds", 2, *options)[0] == 0
     second = json.loads(out.read_text())
-    assert len(first) == 1 and len(second) == 2
-    assert first.items() <= second.items()
+    assert [record["seed"] for record in second["seeds"]] == [0, 1]
+    assert first["seeds"] == second["seeds"][:1]
+    assert first["fingerprint"] == second["fingerprint"] and first["all"] != second["all"]
+    code, _, err = call(monkeypatch, capsys, "transfer", "run", "--seeds", 1, *options[:-1], "train_items=21")
+    assert code == 2 and "holds something else than this transfer" in err

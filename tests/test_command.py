@@ -55,12 +55,12 @@ def test_probe_and_transfer_write_their_results(run, monkeypatch, capsys):
     assert "in dictionary" in out
     (probe,) = read_json(run / "probes.json").values()
     assert probe["scores"]["in_dictionary"]["n"] + probe["scores"]["held_out"]["n"] == probe["types"]
-    options = ["--set", "epochs=1", "--set", "length=48", "--set", "train_sentences=40"]
+    options = ["--set", "fine_tune.epochs=1", "--set", "length=48", "--set", "train_items=40"]
     code, out, _ = call(monkeypatch, capsys, "transfer", run, "--seeds", 2, "--out", run / "t.json", *options)
     assert code == 0
     assert "SUP − ZS" in out
-    results = read_json(run / "t.json").values()
-    assert sorted(r["seed"] for r in results) == [0, 1]
+    results = read_json(run / "t.json")["seeds"]
+    assert [r["seed"] for r in results] == [0, 1]
     for result in results:
         assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
         assert 0 < result["parent"] < 100
@@ -102,7 +102,7 @@ def test_doctor(monkeypatch, capsys):
     assert "pip install 'transformers" in out
 
 
-COMMANDS = ["derive", "pretrain", "transfer", "probe", "study", "report", "doctor"]
+COMMANDS = ["derive", "pretrain", "transfer", "compare", "probe", "study", "report", "doctor"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -160,7 +160,7 @@ WRONG = {
     "scheme": ("derive txt:t.txt --language inv --out o", "must be one of: builtin:mini-english"),
     "existing folder": ("derive text:t.txt --language inv --out full", "full: exists already"),
     "not a run": ("probe full", "full: is no run folder"),
-    "transfer of no run": ("transfer full", "full: is no run folder"),
+    "transfer of no run": ("transfer full", "full is no pretraining run, so its languages are not known"),
     "not a study": ("report full", "full: is no study folder"),
     "study in a full folder": ("study s.yaml --out full", "full: is not empty and holds no study"),
     "executor": ("study s.yaml --out o --executor cloud", "executor must be local or in-process, not 'cloud'"),
@@ -214,8 +214,8 @@ def test_an_error_in_the_middle_leaves_no_folder(inputs, monkeypatch, capsys):
 def test_unknown_probe_and_task(run, monkeypatch, capsys):
     code, _, err = call(monkeypatch, capsys, "probe", run, "--probe", "cca")
     assert_one_line(code, err, "unknown probe 'cca'; there is: alignment")
-    code, _, err = call(monkeypatch, capsys, "transfer", run, "--task", "ner")
-    assert_one_line(code, err, "task: 'ner'")
+    code, _, err = call(monkeypatch, capsys, "transfer", run, "--task", "chunking")
+    assert_one_line(code, err, "task: 'chunking'")
 
 
 LIMITED = """

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from pretrain.config import ModelConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.encoder import MaskedLM
+from pretrain.reading import Text
 from pretrain.slot_loss import slot_loss
 from tests.encoder_cases import (
     IDS,
@@ -122,7 +123,7 @@ def test_an_id_that_a_language_lacks_is_an_error_and_not_another_word():
 @pytest.mark.parametrize("kind", ["shared", "sep emb + L1-2"])
 def test_hidden_is_what_the_losses_start_from(kind):
     model, batch = model_of(KINDS[kind], language_ids=True), batch_of((Group(0, 3, ((0, WIDTH, 1),)),))
-    states = model.hidden(batch.input_ids, 1, batch.valid, layers=True)
+    states = model.read(Text.of(batch.input_ids, 1, batch.valid), layers=range(model.shape.layers + 1))
     assert len(states) == SHAPE.layers + 1
     last = model.hidden(batch.input_ids, 1, batch.valid)
     assert torch.equal(states[-1], last)

@@ -8,7 +8,10 @@ from pretrain.config import PretrainConfig
 from pretrain.model import trained_model
 from pretrain.run import open_run, pretrain
 from probes.transfer.config import TransferConfig
-from probes.transfer.run import transfer
+from probes.transfer.data import load_data
+from probes.transfer.model import of_run
+from probes.transfer.result import seed_record
+from probes.transfer.run import Transfer
 from synthlang.config import parse
 from tests.tiny import PRETRAIN, TRANSFER, changed
 
@@ -44,5 +47,8 @@ def test_a_run_on_every_kind_of_language(name, tmp_path):
     moved = derived.counts[size:].sum() / derived.counts.sum()
     assert (0.05 < moved < 0.95) if name == "tokens" else moved == 1.0
     model = trained_model(tmp_path / "run", opened, artifacts)
-    result = transfer(model, opened, artifacts, parse(TransferConfig, {"task": "pos", **TRANSFER}), 0)
-    assert 0 <= result["zs"] <= 100 and json.dumps(result)
+    settings = parse(TransferConfig, {"task": "pos", **TRANSFER})
+    pretrained = of_run(opened, artifacts, model, "a run")
+    transfer = Transfer(pretrained, load_data(settings, pretrained), settings)
+    record = seed_record(transfer.run(0), "accuracy")
+    assert 0 <= record["zs"] <= 100 and json.dumps(record)

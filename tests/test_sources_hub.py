@@ -1,20 +1,16 @@
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
-
-os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is first imported
 
 import pytest
 
 from synthlang.errors import InputError
 from synthlang.sources import open_source
 from synthlang.sources.base import Source
-
-datasets = pytest.importorskip("datasets")
+from tests import hub_folders
+from tests.hub_folders import datasets, jsonl, offline  # noqa: F401  a fixture
 
 TAGS = datasets.ClassLabel(names=["O", "B-PER"])
 TOKENS: dict[str, list[Any]] = {
@@ -29,27 +25,8 @@ FEATURES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _offline(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(sys.modules["huggingface_hub"].constants, "HF_HUB_OFFLINE", True)
-
-
-def jsonl(folder: Path, **splits: dict[str, list[Any]]) -> Path:
-    folder.mkdir(exist_ok=True)
-    for split, columns in splits.items():
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder
-
-
 def parquet(folder: Path, features: dict[str, Any] = FEATURES, **splits: dict[str, list[Any]]) -> Path:
-    folder.mkdir(exist_ok=True)
-    for split, columns in splits.items():
-        data = datasets.Dataset.from_dict(columns, datasets.Features(features))
-        data.to_parquet(folder / f"{split}-00000-of-00001.parquet")
-    return folder
+    return hub_folders.parquet(folder, features, **splits)
 
 
 def rows(source: Source, split: str = "train") -> list[dict[str, Any]]:
@@ -205,12 +182,12 @@ def test_a_file_is_no_data_set(tmp_path):
 
 def test_splits_of_other_names(tmp_path):
     data = datasets.DatasetDict({"unsupervised": datasets.Dataset.from_dict({"text": ["a"]})})
-    from synthlang.sources.hub import _by_split
+    from synthlang.sources.hub_load import by_split
 
     with pytest.raises(InputError, match=r"hf:x: no split is named train, validation or test; it has unsupervised"):
-        _by_split(data, "hf:x")
+        by_split(data, "hf:x")
     with pytest.raises(InputError, match=r"hf:x: several splits stand for dev: validation, dev"):
-        _by_split({"validation": data, "dev": data}, "hf:x")
+        by_split({"validation": data, "dev": data}, "hf:x")
 
 
 def test_code_in_a_folder_is_not_run(tmp_path):
@@ -226,3 +203,33 @@ def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(InputError, match=r"need the library datasets: pip install 'datasets>=4'"):
         open_source("hf:x")
+
+
+def test_words_of_a_treebank_that_are_no_syntactic_ones(tmp_path):
+    """Ranges and empty nodes have no head; heads count without them."""
+    columns = {
+        "tokens": [["du", "de", "le", "chat", "e", "!"], ["du"]],
+        "upos": [["_", "ADP", "DET", "NOUN", "_", "_"], ["_"]],
+        "head": [["None", "3", "3", "0", "None", "3"], ["None"]],
+        "deprel": [["_", "case", "det", "root", "_", "punct"], ["_"]],
+    }
+    assert rows(open_source(f"hf:{jsonl(tmp_path / 'd', train=columns)}")) == [
+        {
+            "form": ["de", "le", "chat", "!"],
+            "upos": ["ADP", "DET", "NOUN", "_"],
+            "head": [3, 3, 0, 3],
+            "deprel": ["case", "det", "root", "punct"],
+        }
+    ]
+
+
+@pytest.mark.parametrize("head", [[2, 0, -1], [-1, 1, 1], [-1, -1, 1], [3, -1, 0]])
+def test_inserted_words_hang_nowhere(tmp_path, head):
+    source = open_source(f"hf:{jsonl(tmp_path / 'd', train={'tokens': [['a', 'b', 'c']], 'head': [head]})}")
+    assert rows(source) == [{"form": ["a", "b", "c"], "head": head}]
+
+
+@pytest.mark.parametrize("head", [[-1, 3, 2], [0, 0, -1], [-2, 0, 2], [-1, 4, 0]])
+def test_inserted_words_excuse_no_other_tree(tmp_path, head):
+    with pytest.raises(InputError, match="row 1 of the split train: "):
+        open_source(f"hf:{jsonl(tmp_path / 'd', train={'tokens': [['a', 'b', 'c']], 'head': [head]})}")

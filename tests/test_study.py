@@ -26,7 +26,7 @@ from synthlang.errors import InputError
 from synthlang.progress import Display
 from tests.tiny import STUDY, changed
 
-A, B, C = "pretrain.seed", "pretrain.steps", "transfer.epochs"
+A, B, C = "pretrain.seed", "pretrain.steps", "transfer.fine_tune.epochs"
 
 
 def grid(**values) -> GridConfig:
@@ -105,7 +105,10 @@ LANGUAGES = {"pretrain.language": ["trans"]}
         ({"product": LANGUAGES | {A: [3, 3]}}, "two cells of the grid are the same"),
         ({"product": LANGUAGES | {A: [0]}, "exclude": [{A: 0}]}, "the grid has no cell"),
         ({"product": LANGUAGES | {"pretrain.stepz": [5]}}, "cell trans, stepz=5: stepz: unknown key; .*steps"),
-        ({"product": LANGUAGES | {"transfer.epoch": [5]}}, "cell trans, epoch=5: epoch: unknown key; .*epochs"),
+        (
+            {"product": LANGUAGES | {"transfer.fine_tune.epoch": [5]}},
+            "cell trans, epoch=5: fine_tune.epoch: unknown key; .*epochs",
+        ),
         (
             {"product": LANGUAGES | {"pretrain.objective.mask": [0.1]}},
             "cell trans, mask=0.1: objective.mask: unknown key; .*mask_rate",
@@ -116,7 +119,7 @@ LANGUAGES = {"pretrain.language": ["trans"]}
         ({"product": LANGUAGES | {"pretrain.source": ["x"]}}, "source of a study stands at its top"),
         (
             {"product": LANGUAGES | {"transfer.length": [48, 64]}},
-            "cell trans, length=64: transfer.length 64 exceeds pretrain.batch.length 48",
+            "cell trans, length=64: transfer.length 64 exceeds the 48 tokens that the model reads",
         ),
         (
             {"product": {"pretrain.language": ["inv"], "pretrain.objective.kind": ["align_mlm"]}},
@@ -132,14 +135,14 @@ def test_wrong_cells_are_named(values, message):
 def test_overrides_reach_the_settings_and_leave_the_rest():
     first, second = cells_of(
         product={"pretrain.language": ["trans"], "pretrain.objective.kind": ["mlm"]},
-        zip={"pretrain.optimizer.learning_rate": [0.5, 0.25], "transfer.epochs": [3, 4]},
+        zip={"pretrain.optimizer.learning_rate": [0.5, 0.25], "transfer.fine_tune.epochs": [3, 4]},
     )
     assert [c.pretrain.optimizer.learning_rate for c in (first, second)] == [0.5, 0.25]
-    assert [c.transfer.epochs for c in (first, second)] == [3, 4]
+    assert [c.transfer.fine_tune.epochs for c in (first, second)] == [3, 4]
     for cell in (first, second):
         assert cell.pretrain.objective.mask_rate == 0.3
         assert cell.pretrain.optimizer.warmup_steps == 2
-        assert cell.transfer.train_sentences == 60
+        assert cell.transfer.train_items == 60
 
 
 def test_cell_names():
@@ -553,7 +556,7 @@ def test_cells_share_their_stages(tmp_path, monkeypatch):
         return run_pretraining(config, run, *rest)
 
     monkeypatch.setattr(stages, "pretrain", counted)
-    product = {"pretrain.language": ["trans", "trans:1.0"], "transfer.epochs": [1, 2]}
+    product = {"pretrain.language": ["trans", "trans:1.0"], "transfer.fine_tune.epochs": [1, 2]}
     out = tmp_path / "out"
     run_here(out, changed(STUDY, seeds=[0], grid={"product": product}))
     rows = rows_of(out)

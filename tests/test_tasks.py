@@ -242,7 +242,8 @@ def test_taking_items_keeps_what_is_theirs(tmp_path):
     ("spec", "message"),
     [
         ("nli:", "must be one of: nli:PATH"),
-        ("pos:x", "must be one of"),
+        ("pos:", "must be one of"),
+        ("tags:x", "must be one of"),
         ("nli:/no/such.tsv", "no such file or folder"),
         ("nli:builtin:other", "the only built-in one is mini-english"),
         ("ner:builtin:mini-english?types=1", "types must be between"),

@@ -16,7 +16,7 @@ PRETRAIN: dict[str, Any] = {
     "log_every": 2,
     "checkpoints": {"every": 2},
 }
-TRANSFER: dict[str, Any] = {"epochs": 1, "learning_rate": 0.01, "length": 48, "train_sentences": 60}
+TRANSFER: dict[str, Any] = {"fine_tune": {"epochs": 1, "learning_rate": 0.01}, "length": 48, "train_items": 60}
 STUDY: dict[str, Any] = {
     "name": "tiny",
     "source": PRETRAIN["source"],

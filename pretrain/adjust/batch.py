@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ class Words:
     start, stop  [words] int64: the columns of each word's subwords, counted through all rows (row · width + column);
                  equal for a word that the tokenizer leaves nothing of
     aligned      [words] bool: whether the word has a link
+    member       the language of the sentences, for a model with parts of its own for each language
     """
 
     input_ids: Tensor
@@ -26,6 +28,7 @@ class Words:
     start: Tensor
     stop: Tensor
     aligned: Tensor
+    member: int = 0
 
     @property
     def sentence_tokens(self) -> tuple[Tensor, Tensor]:
@@ -36,7 +39,8 @@ class Words:
 
     def to(self, device: torch.device) -> Words:
         """The same on a device."""
-        return replace(self, **{f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)})
+        held: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "member"}
+        return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in held.items()})
 
 
 @dataclass(frozen=True)

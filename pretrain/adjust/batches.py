@@ -55,8 +55,16 @@ def dev_batches(pair: PairData, special: Specials, rows: int) -> Iterator[WordPa
         yield word_pairs([pair], [order[first : first + rows]], special)
 
 
-def word_pairs(pairs: Sequence[PairData], chosen: Sequence[NDArray[np.int64]], special: Specials) -> WordPairs:
-    """The sentence pairs at ``chosen`` of each pair of languages, one pair after another."""
+def word_pairs(
+    pairs: Sequence[PairData],
+    chosen: Sequence[NDArray[np.int64]],
+    special: Specials,
+    of_right: Specials | None = None,
+) -> WordPairs:
+    """The sentence pairs at ``chosen`` of each pair of languages, one pair after another.
+
+    ``of_right``: special ids of the right side, where another model reads it.
+    """
     links = [pair.links.take(rows) for pair, rows in zip(pairs, chosen, strict=True)]
     numbers, sides = [], []
     for name, columns in (("left", [part.left for part in links]), ("right", [part.right for part in links])):
@@ -70,13 +78,14 @@ def word_pairs(pairs: Sequence[PairData], chosen: Sequence[NDArray[np.int64]], s
         numbers.append(np.concatenate(of_link))
         aligned = np.zeros(int(first[-1]), bool)
         aligned[numbers[-1]] = True
-        sides.append(_side(texts, chosen, aligned, special))
+        sides.append(side_words(texts, chosen, aligned, of_right if of_right and name == "right" else special))
     return WordPairs(sides[0], sides[1], torch.from_numpy(np.stack(numbers, axis=1).astype(np.int64)))
 
 
-def _side(
+def side_words(
     texts: Sequence[Sentences], chosen: Sequence[NDArray[np.int64]], aligned: NDArray[np.bool_], special: Specials
 ) -> Words:
+    """One side of the sentence pairs at ``chosen`` of each text; ``aligned`` [words] says which words have a link."""
     sizes = np.concatenate([np.diff(text.bounds)[rows] for text, rows in zip(texts, chosen, strict=True)])
     width = -(-(int(sizes.max()) + 2) // ROUND_WIDTH) * ROUND_WIDTH
     ids = np.full((len(sizes), width), special.pad, np.int64)
@@ -89,6 +98,7 @@ def _side(
         start.append(words[:-1])
         stop.append(words[1:])
     mask = np.arange(width) < (sizes + 2)[:, None]
-    columns = [np.concatenate(c).astype(np.int64) for c in (start, stop)]
-    tensors = [torch.from_numpy(array) for array in (ids, mask.astype(np.int64), *columns, aligned)]
-    return Words(*tensors)
+    first_columns, stops = (torch.from_numpy(np.concatenate(c).astype(np.int64)) for c in (start, stop))
+    (member,) = {text.member for text in texts}  # a side has one language of the model
+    tensors = torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
+    return Words(*tensors, first_columns, stops, torch.from_numpy(aligned), member)

@@ -21,7 +21,8 @@ class AlignmentLoss(nn.Module):
         pull   Σ ‖f(moving word) − f(other word)‖²   over linked words and sentence tokens: L
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
-    f is ``model``'s encoder, f⁰ that of ``frozen``, a copy of it before (Cao et al. 2020, section 3.3; Impact, eq. 1).
+    f is ``model``'s encoder (ours or one of Hugging Face), f⁰ that of ``frozen``, a copy of it before (Cao et al. 2020,
+    section 3.3; Impact, eq. 1).
     In continual learning (Impact, eq. 2) the loss of a task is L_target + α · ``total(batch)``.
 
     Raises InputError for a layer that the model does not have.
@@ -40,12 +41,17 @@ class AlignmentLoss(nn.Module):
         """With a frozen copy of the model as it is now."""
         return AlignmentLoss(model, copy.deepcopy(encoder_of(model)), settings)
 
+    @property
+    def frozen(self) -> nn.Module:
+        """The encoder of the model before; it does not move with this module to another device."""
+        return self._frozen[0]
+
     def forward(self, batch: WordPairs) -> dict[str, Tensor]:
         """The sums ``pull`` and ``hold``, float32."""
         settings = self.settings
         now = {side: self._vectors(self.encoder, batch, side) for side in settings.current_sides}
         with torch.no_grad():
-            before = {side: self._vectors(self._frozen[0], batch, side) for side in settings.frozen_sides}
+            before = {side: self._vectors(self.frozen, batch, side) for side in settings.frozen_sides}
         target = (now if settings.target == "current" else before)[settings.other]
         moving, other = (batch.pulled(side, settings) for side in (settings.moves, settings.other))
         pull = self._distances(now[settings.moves][:, moving], target[:, other])

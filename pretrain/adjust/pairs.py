@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from pretrain.adjust.subwords import in_subwords
+from pretrain.adjust.subwords import Cutter, in_subwords
 from pretrain.config.languages import named_language
 from synthlang.alignments import Links, Method, gold_batches, read_joint, read_parallel, read_pharaoh, symmetrise
 from synthlang.alignments.aligner import FORMAT, FORWARD, REVERSE, Program, align
@@ -24,7 +24,6 @@ from synthlang.language import PARENT, Language, bind_language
 from synthlang.progress import Say, unheard
 from synthlang.sources import open_source
 from synthlang.store import Store
-from synthlang.vocabularies.checkpoint import Checkpoint
 
 
 class FileLinks(StrictModel):
@@ -113,7 +112,7 @@ class LinkedText:
 
 
 def read_pair(
-    config: TextPair | DerivedPair, tokenizers: tuple[Checkpoint, Checkpoint], store: Store, say: Say = unheard
+    config: TextPair | DerivedPair, tokenizers: tuple[Cutter, Cutter], store: Store, say: Say = unheard
 ) -> LinkedText:
     """The sentence pairs of a pair of languages; what an aligner finds is kept in ``store``, and ``say`` hears of it.
 
@@ -144,7 +143,7 @@ def _bound(language: Language, spec: str) -> Language:
     return bind_language(language, open_source(spec))
 
 
-def _text(config: TextPair, tokenizers: tuple[Checkpoint, Checkpoint], store: Store, say: Say) -> LinkedText:
+def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say: Say) -> LinkedText:
     if config.joint is not None:
         text = read_joint(user_path(config.joint), config.words)
     else:

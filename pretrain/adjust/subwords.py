@@ -6,17 +6,30 @@ its id, so that no token can hold what separates words or sides for an aligner, 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from tokenizers import Tokenizer
 
 from synthlang.alignments.parallel import ParallelText
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.fingerprint import fingerprint
-from synthlang.vocabularies.checkpoint import Checkpoint
 from synthlang.vocabulary import Encoded, encode_corpus
 
 
-def in_subwords(text: ParallelText, tokenizers: tuple[Checkpoint, Checkpoint]) -> ParallelText:
+class Cutter(Protocol):
+    """A tokenizer with a fingerprint: that of a checkpoint, or of one language of a run."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What cuts a word alone as it does in a text."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the way from words to ids."""
+
+
+def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> ParallelText:
     """The same sentence pairs with tokens as words; a word that a tokenizer leaves nothing of is not there."""
     left, right = (
         as_tokens(held.tokenizer, side) for held, side in zip(tokenizers, (text.left, text.right), strict=True)

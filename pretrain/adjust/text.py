@@ -23,11 +23,15 @@ SENTENCE_TOKENS = 2
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of one side: ``ids`` [tokens] without sentence tokens, words and sentences by their first item."""
+    """The sentences of one side: ``ids`` [tokens] without sentence tokens, words and sentences by their first item.
+
+    ``member`` is their language, for a model with parts of its own for each language.
+    """
 
     ids: NDArray[np.int32]
     word_offsets: NDArray[np.int64]
     offsets: NDArray[np.int64]
+    member: int = 0
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
@@ -48,20 +52,28 @@ class PairData:
     counts: dict[str, int]
 
 
-def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word") -> Sentences:
+def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", member: int = 0) -> Sentences:
     """Words to ids; the tokenizer is one that cuts a word alone as it does in a text. Subwords are ids already."""
     encoded = token_ids(corpus) if unit == "subword" else encode_corpus(tokenizer, corpus)
-    return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets)
+    return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets, member)
 
 
 def prepare_pair(
-    name: str, text: LinkedText, tokenizers: tuple[Tokenizer, Tokenizer], config: DataConfig, length: int, seed: int
+    name: str,
+    text: LinkedText,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    config: DataConfig,
+    length: int,
+    seed: int,
+    members: tuple[int, int] = (0, 0),
 ) -> PairData:
     """Encode both sides, drop links and sentence pairs that cannot be used (counted by reason) and split the rest.
 
+    ``members`` are the languages of left and right in a model with parts of its own for each language.
     Raises InputError if no sentence pair is left to train on.
     """
-    left, right = encode(tokenizers[0], text.left, text.unit), encode(tokenizers[1], text.right, text.unit)
+    left = encode(tokenizers[0], text.left, text.unit, members[0])
+    right = encode(tokenizers[1], text.right, text.unit, members[1])
     counts = dict(text.counts)
     links = _usable_links(text, left, right, config, counts)
     usable = _usable_rows(left, right, links, length, counts)

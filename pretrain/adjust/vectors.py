@@ -7,8 +7,12 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from pretrain.adjust.batch import Words
+from pretrain.encoder import MaskedLM
+from pretrain.hub import longest_input
+from pretrain.reading import Text
 from synthlang.errors import InputError
 
 Subword = Literal["start", "end", "mean"]
@@ -20,17 +24,46 @@ def encoder_of(model: nn.Module) -> nn.Module:
     return base if isinstance(base, nn.Module) else model
 
 
-def layer_numbers(layers: Sequence[int], encoder: nn.Module) -> tuple[int, ...]:
-    """0 … N for ``layers``, of which negative ones count from the last; InputError for one that is not there."""
+def layer_count(encoder: nn.Module) -> int:
+    """N, the number of layers above the embeddings."""
+    if isinstance(encoder, MaskedLM):
+        return encoder.shape.layers
     config: Any = encoder.config
-    count = int(config.num_hidden_layers)
+    return int(config.num_hidden_layers)
+
+
+def layer_numbers(layers: Sequence[int], encoder: nn.Module, key: str = "loss.layers") -> tuple[int, ...]:
+    """0 … N for ``layers``, of which negative ones count from the last; InputError for one that is not there."""
+    count = layer_count(encoder)
     numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
     for layer, number in zip(layers, numbers, strict=True):
         if not 0 <= number <= count:
-            raise InputError(f"loss.layers: the model has no layer {layer}; it has 0 (embeddings) to {count}")
+            raise InputError(f"{key}: the model has no layer {layer}; it has 0 (embeddings) to {count}")
     if len(set(numbers)) < len(numbers):
-        raise InputError(f"loss.layers: {list(layers)} names a layer twice")
+        raise InputError(f"{key}: {list(layers)} names a layer twice")
     return numbers
+
+
+def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Tensor:
+    """[layers, rows, width, d] float32: the output of each of ``layers``, 0 … N, of our models or Hugging Face's.
+
+    Columns beyond what the model reads are padding (widths are rounded up), and 0 here.
+    """
+    full = words.input_ids.shape[1]
+    width = min(full, _longest(encoder))
+    ids, mask = words.input_ids[:, :width], words.mask[:, :width]
+    if isinstance(encoder, MaskedLM):
+        states = encoder.read(Text.of(ids, words.member, mask.bool()), layers=layers)
+    else:
+        count = layer_count(encoder)
+        out: Any = encoder(input_ids=ids, attention_mask=mask, output_hidden_states=any(n != count for n in layers))
+        states = [out.last_hidden_state if layer == count else out.hidden_states[layer] for layer in layers]
+    stacked = torch.stack(states).float()
+    return stacked if width == full else F.pad(stacked, (0, 0, 0, full - width))
+
+
+def _longest(encoder: nn.Module) -> int:
+    return encoder.embeddings.length if isinstance(encoder, MaskedLM) else longest_input(encoder)
 
 
 def word_vectors(
@@ -41,11 +74,7 @@ def word_vectors(
     With ``sentence_tokens`` 1 those of the tokens before the sentences, with 2 then those of the tokens after them.
     ``layers`` are numbers 0 … N as ``layer_numbers`` gives them.
     """
-    count = int(encoder.config.num_hidden_layers)  # type: ignore[union-attr, arg-type]
-    inner = any(layer != count for layer in layers)
-    out: Any = encoder(input_ids=words.input_ids, attention_mask=words.mask, output_hidden_states=inner)
-    states = [out.last_hidden_state if layer == count else out.hidden_states[layer] for layer in layers]
-    flat = torch.stack(states).float().flatten(1, 2)
+    flat = layer_states(encoder, words, layers).flatten(1, 2)
     vectors = _pooled(flat, words, subword)
     around = words.sentence_tokens[:sentence_tokens]
     return torch.cat([vectors, *(flat[:, columns] for columns in around)], dim=1)

@@ -116,7 +116,7 @@ def _config(folder: Path, name: str) -> Any:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(f"its config.json cannot be read: {reason}", folder) from error
     if config.model_type not in ARCHITECTURES:
-        raise InputError(f"{name} is a {config.model_type}; a run can start from one of {', '.join(ARCHITECTURES)}")
+        raise InputError(f"{name} is a {config.model_type}; what can be read is one of {', '.join(ARCHITECTURES)}")
     for key, needed in NEEDED.items():
         found = getattr(config, key, needed)
         if found != needed:

@@ -118,9 +118,10 @@ def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
             raise InputError("the source of a study stands at its top, not under pretrain", where)
         pretrain = parse(PretrainConfig, {"source": merged["source"], **merged["pretrain"]}, where)
         transfer = parse(TransferConfig, merged["transfer"], where)
-        if transfer.length > pretrain.batch.length:
+        length = positions_of(pretrain)
+        if transfer.length > length:
             raise InputError(
-                f"transfer.length {transfer.length} exceeds pretrain.batch.length {pretrain.batch.length}", where
+                f"transfer.length {transfer.length} exceeds the {length} tokens that the model reads", where
             )
         cells.append(Cell.model_construct(name=name, overrides=overrides, pretrain=pretrain, transfer=transfer))
     if not cells:
@@ -129,6 +130,12 @@ def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
     if len(set(names)) < len(names):
         raise InputError("two cells of the grid are the same", path)
     return cells
+
+
+def positions_of(pretrain: PretrainConfig) -> int:
+    """How many tokens the model of a run reads at once, as far as its config tells."""
+    positions = None if pretrain.start else pretrain.model.positions
+    return positions or pretrain.batch.length
 
 
 def _assign(data: Any, keys: list[str], value: Any) -> Any:

@@ -142,9 +142,13 @@ class StudyRun:
                 if state.pretrain != name:
                     state.pretrain, state.probe, state.transfers = name, None, {}
             following.append(ProbeTask(task.config, name))
-            wanted = {(s.cell.transfer, seed) for s in mine for seed in self.study.seeds}
-            ordered = sorted(wanted, key=lambda pair: (pair[0].model_dump_json(), pair[1]))
-            following += [TransferTask(task.config, transfer, seed, name) for transfer, seed in ordered]
+            wanted = {
+                (s.cell.transfer.model_dump_json(), seed): s.cell.transfer for s in mine for seed in self.study.seeds
+            }
+            following += [
+                TransferTask(task.config, held, seed, name)
+                for (_, seed), held in sorted(wanted.items(), key=lambda item: item[0])
+            ]
         for state in mine:
             self._note(state, outcome)
         self._save()

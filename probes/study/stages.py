@@ -6,22 +6,28 @@ is; an unfinished pretraining goes on from its last checkpoint; the others start
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pretrain.config import PretrainConfig
 from pretrain.model import trained_model
-from pretrain.prepare import prepare
+from pretrain.prepare import Artifacts, prepare
 from pretrain.run import pretrain
 from probes.transfer.config import TransferConfig
-from probes.transfer.run import target_member, transfer, transfer_fingerprint
+from probes.transfer.data import load_data
+from probes.transfer.model import Pretrained, of_run
+from probes.transfer.predictions import write_predictions
+from probes.transfer.result import facts, seed_record
+from probes.transfer.run import Transfer, transfer_fingerprint
 from probes.words import probe_alignment, probe_fingerprint
 from synthlang.files import atomic_folder, read_json, write_json
+from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report
 from synthlang.store import Store
 
-RESULT = "result.json"
+RESULT, PREDICTIONS = "result.json", "predictions.parquet"
 
 
 @dataclass(frozen=True)
@@ -71,20 +77,31 @@ class TransferTask:
     pretrained: str
 
     def run(self, store: Store, report: Report) -> dict[str, Any]:
-        """Fine-tune and test; the result is in ``transfer-<fingerprint>/result.json``."""
+        """Fine-tune and test; ``transfer-<fingerprint>`` has result.json and predictions.parquet."""
         artifacts = prepare(self.config, store)
-        target = artifacts.members[target_member(self.config, None)].language.fingerprint
-        source = artifacts.members[0].source.fingerprint
-        name = transfer_fingerprint(self.pretrained, source, target, self.transfer, self.seed)
+        pretrained = self._opened(artifacts, store)
+        data = load_data(self.transfer, pretrained, report)
+        all_seeds = transfer_fingerprint(pretrained, self.transfer, data.fingerprints)
+        name = fingerprint("transfer-seed", transfer=all_seeds, seed=self.seed)
 
         def build(path: Path) -> None:
-            model = trained_model(store.path("pretrain", self.pretrained), self.config, artifacts)
-            scores = transfer(model, self.config, artifacts, self.transfer, self.seed, report)
+            work = path.with_name(f"{path.name}.work")
+            transfer = Transfer(pretrained, data, self.transfer, report, work, store)
+            result = transfer.run(self.seed)
+            record = {**facts(transfer), **seed_record(result, transfer.main.name)}
             with atomic_folder(path) as folder:
-                write_json(folder / RESULT, scores)
+                write_json(folder / RESULT, {**record, "majority": transfer.majority()})
+                write_predictions(folder / PREDICTIONS, result.predictions)
+            if work.exists():
+                shutil.rmtree(work)
 
         store.obtain("transfer", name, build)
         return {"transfer": name, "seed": self.seed}
+
+    def _opened(self, artifacts: Artifacts, store: Store) -> Pretrained:
+        model = trained_model(store.path("pretrain", self.pretrained), self.config, artifacts)
+        natural = self.transfer.target is not None
+        return of_run(self.config, artifacts, model, self.pretrained, self.transfer.language, natural)
 
 
 Task = PretrainTask | ProbeTask | TransferTask

@@ -1,33 +1,168 @@
-"""How a downstream task is fine-tuned and scored."""
+"""How a downstream task is fine-tuned and scored: one YAML file, every key checked."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
+from probes.transfer.continual_config import ContinualConfig
+from probes.transfer.rotation_config import RotationConfig
 from synthlang.config import StrictModel
 
-FORMAT = 2  # raise when the same settings give other scores
+FORMAT = 3  # raise when the same settings give other scores
+
+TaskName = Literal["nli", "ner", "pos", "parsing", "slots", "qa"]
 
 
-class TransferConfig(StrictModel):
-    """Fine-tuning of all weights with a linear head (ALIGN-MLM, appendix H for the defaults).
+class TargetData(StrictModel):
+    """Another natural language: its own sentences. Without ``train`` there is no SUP, and Δ is not known."""
 
-    train_sentences, dev_sentences, test_sentences   at most so many of each split (none: all)
-    length   longest sentence in tokens, <s> and </s> included; words beyond it are not
-             predicted and count as errors in the scores
-    The epoch with the best score on the dev set of the language trained on is kept.
+    train: str | None = None
+    dev: str | None = None
+    test: str
+
+
+class FeaturesConfig(StrictModel):
+    """What the head reads, and which weights move.
+
+    tune                   ``all``: the body is fine-tuned; ``none``: its states are features that stay as they are
+    layers                 whose outputs: 1 … N, 0 for the embeddings, −1 for the last one; several are combined
+    combine                ``mean`` of the layers, or all side by side (``concat``)
+    freeze_language_parts  what a language has of its own stays as it is (Conneau et al. 2020, section 4.3), so that a
+                           head trained through one language's parts is tested through another's
+    top_layers             so many new transformer layers between the features and the head (Conneau et al. 2020,
+                           section 5.1.2: four on frozen features)
+    subword                what stands for a word: its first or last subword, or the mean of all
     """
 
-    task: Literal["pos"] = "pos"
+    tune: Literal["all", "none"] = "all"
+    layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
+    combine: Literal["mean", "concat"] = "mean"
+    freeze_language_parts: bool = True
+    top_layers: int = Field(default=0, ge=0)
+    subword: Literal["first", "last", "mean"] = "first"
+
+
+class HeadConfig(StrictModel):
+    """What predicts. ``kind`` chooses among the heads for words (ner, pos, slots); other tasks have one head each.
+
+    linear        a linear map of a word's vector
+    crf           the same with a linear-chain CRF on top
+    bilstm_crf    two BiLSTM layers of ``hidden`` units in each direction, then a CRF (Kulshreshtha et al. 2020)
+    arc, relation sizes of the biaffine parser (Dozat & Manning 2017)
+    """
+
+    kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
+    dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    hidden: int = Field(default=256, ge=1)
+    arc: int = Field(default=500, ge=1)
+    relation: int = Field(default=100, ge=1)
+
+
+class FineTuneConfig(StrictModel):
+    """AdamW; the rate rises linearly over ``warmup_share`` of the steps, then falls to 0 (linear) or stays.
+
+    head_learning_rate   of the head and of new layers; none: the same
+    patience             stop after so many epochs without a better dev score (none: all epochs)
+    """
+
     epochs: int = Field(default=10, ge=1)
     rows: int = Field(default=32, ge=1)
     learning_rate: float = Field(default=2e-5, gt=0.0)
+    head_learning_rate: float | None = Field(default=None, gt=0.0)
+    schedule: Literal["linear", "constant"] = "linear"
     warmup_share: float = Field(default=0.1, ge=0.0, lt=1.0)
     weight_decay: float = Field(default=0.0, ge=0.0)
-    dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
+    beta2: float = Field(default=0.999, ge=0.0, lt=1.0)
+    epsilon: float = Field(default=1e-8, gt=0.0)
+    clip: float | None = Field(default=1.0, gt=0.0)
+    patience: int | None = Field(default=None, ge=1)
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+
+class ScoreConfig(StrictModel):
+    """Rules of the scores.
+
+    metric        the one that epochs and settings are chosen by and Δ is of; none: the task's usual one
+    repair        of predicted BIO tags: ``none`` (strict: an I that continues nothing is no mention) or ``final-type``
+                  (Conneau et al. 2020, section 3.2: standalone I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z)
+    punctuation   whether the parser's main score counts words whose gold upos is PUNCT (CoNLL 2018 does)
+    answers       normalisation of answers before they are compared: ``squad``, or ``mlqa-xx`` for the rules of MLQA
+                  in the language xx
+    """
+
+    metric: str | None = None
+    repair: Literal["none", "final-type"] = "none"
+    punctuation: bool = True
+    answers: str = Field(default="squad", pattern=r"^(squad|mlqa-[a-z]{2})$")
+
+
+class TransferConfig(StrictModel):
+    """A task, its data, and how a model is fine-tuned on it (ALIGN-MLM, appendix H, for the defaults).
+
+    language           what is transferred to: the name of one of the run's languages (none: the first derived one); for
+                       other models the spec of a derived one
+    train, dev, test   sources of the parent's labelled sentences (none: the text that the run was trained on). Without
+                       ``dev`` it is the dev split of ``train``, or one item in ten of it; without ``test`` the test
+                       split of ``train``. A source with several splits gives the one of that name; ``SOURCE#dev``
+                       chooses another one
+    target             the sentences of another natural language; none: those of the parent, derived
+    mixed              pair tasks are also tested with one text in the target language and the other in the parent's
+    parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
+    train_items …      at most so many of each split (none: all)
+    length             longest row in tokens, sentence tokens included; words beyond it are not predicted and count as
+                       errors; ``stride`` tokens of a paragraph come again in its next window (qa)
+    search             dotted key → values: every combination is fine-tuned, those best on the source's dev set are kept
+                       (``best`` of them; scores are means over them, as in Conneau et al. 2020, section 3.2)
+    target_model       the model that reads the target language, on frozen features, when it is another one
+    """
+
+    task: TaskName = "pos"
+    language: str | None = None
+    train: str | None = None
+    dev: str | None = None
+    test: str | None = None
+    target: TargetData | None = None
+    mixed: bool = False
+    parser: str | None = None
+    train_items: int | None = Field(default=None, ge=1)
+    dev_items: int | None = Field(default=None, ge=1)
+    test_items: int | None = Field(default=None, ge=1)
     length: int = Field(default=128, ge=8)
-    train_sentences: int | None = Field(default=None, ge=1)
-    dev_sentences: int | None = Field(default=None, ge=1)
-    test_sentences: int | None = Field(default=None, ge=1)
+    stride: int = Field(default=64, ge=0)
+    features: FeaturesConfig = FeaturesConfig()
+    head: HeadConfig = HeadConfig()
+    fine_tune: FineTuneConfig = FineTuneConfig()
+    score: ScoreConfig = ScoreConfig()
+    search: dict[str, list[Any]] = Field(default_factory=dict)
+    best: int = Field(default=1, ge=1)
+    continual: ContinualConfig | None = None
+    rotation: RotationConfig | None = None
+    target_model: str | None = None
+
+    @field_validator("search")
+    @classmethod
+    def _known(cls, value: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for key, values in value.items():
+            if key.split(".")[0] not in ("fine_tune", "head", "features"):
+                raise ValueError(f"{key!r} must be a key of fine_tune, head or features")
+            if not values:
+                raise ValueError(f"{key!r} has no values")
+        return value
+
+    @model_validator(mode="after")
+    def _sound(self) -> TransferConfig:
+        frozen = self.features.tune == "none"
+        if not frozen and (self.rotation or self.target_model):
+            raise ValueError("rotation and target_model need features that stay as they are: features.tune none")
+        if frozen and self.continual:
+            raise ValueError("continual learning moves the body: features.tune must be all")
+        if self.mixed and self.task not in ("nli", "qa"):
+            raise ValueError("mixed is for tasks of pairs: nli and qa")
+        if self.mixed and self.target_model is not None:
+            raise ValueError("mixed needs one model that reads both texts: leave target_model out")
+        if self.mixed and self.target is not None:
+            raise ValueError("mixed needs a derived language, where both texts of an item are known")
+        return self

@@ -1,139 +1,218 @@
-"""Zero-shot transfer of a run: SUP, ZS and Δ = SUP − ZS for one seed of fine-tuning."""
+"""Zero-shot transfer: what a model trained on one language does on another one.
+
+parent   train on the parent, test on the parent
+zs       the same model, tested on the target language
+sup      train on the target language (for a derived one: the translated training set), test on it
+delta    sup − zs, in percent points of the main metric
+mixed …  the model of parent and zs, tested on pairs of texts of which one is in each language
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pretrain.config import PretrainConfig
-from pretrain.encoder import MaskedLM
-from pretrain.prepare import Artifacts
+import numpy as np
+import torch
+
+from probes.transfer.aligned_text import Aligned, read_aligned
+from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, TransferConfig
-from probes.transfer.examples import Examples, build_examples, class_names, read_split
-from probes.transfer.tagging import Tagger, evaluate, fine_tune
-from synthlang.corpus import Corpus
-from synthlang.errors import InputError
+from probes.transfer.continual import Continual
+from probes.transfer.data import TransferData
+from probes.transfer.features import Features, TaskModel
+from probes.transfer.fit import Fitted, fine_tune, predict
+from probes.transfer.model import Pretrained
+from probes.transfer.predictions import Predictions
+from probes.transfer.rotation import Rotation, fit_rotation
+from probes.transfer.search import combinations, rank
+from probes.transfer.tasks import main_metric
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
-from synthlang.sources import open_source
-from synthlang.sources.base import Source, check_split, require_columns
+from synthlang.rng import key_of
+from synthlang.store import Store
 
-COLUMNS = {"pos": "upos"}
-METRICS = {"pos": "accuracy"}
-DEV_SHARE = 10  # without a dev split, one sentence in ten of the training sentences is held out
+DIGITS = 4
+DATA_KEYS = {
+    "language",
+    "train",
+    "dev",
+    "test",
+    "target",
+    "target_model",
+}  # where data is does not matter; what it is does
 
 
-def transfer_fingerprint(run: str, source: str, language: str, config: TransferConfig, seed: int) -> str:
-    """Of one seed's scores: ``run``, ``source`` and ``language`` are fingerprints."""
-    parents = {"pretrain": run, "source": source, "language": language}
-    settings = config.model_dump(mode="json")
-    return fingerprint("transfer", format=FORMAT, settings=settings, seed=seed, parents=parents)
+def transfer_fingerprint(pretrained: Pretrained, config: TransferConfig, data: Mapping[str, object]) -> str:
+    """Of the scores of any seed: the model, the data (``TransferData.fingerprints``) and the settings."""
+    settings = config.model_dump(mode="json", exclude=DATA_KEYS)
+    readers = [reader.tokenizer.fingerprint for reader in (pretrained.source, pretrained.target)]
+    members = [pretrained.source.member, pretrained.target.member]
+    parents = {"model": pretrained.fingerprint, "data": dict(data), "tokenizers": readers, "members": members}
+    return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
 
 
 @dataclass(frozen=True)
-class TaskData:
-    """The sentences of a task in the parent; a language's version is derived from them."""
+class SeedResult:
+    """One seed's scores and predictions.
 
-    train: Corpus
-    dev: Corpus
-    test: Corpus
-    classes: tuple[str, ...]
-
-
-def check_task(spec: str, task: str) -> Source:
-    """Open a source for a task; InputError if it has not what the task needs. Costs no reading."""
-    source = open_source(spec)
-    require_columns(source, [COLUMNS[task]], spec, f"the task {task}")
-    for split in ("train", "test"):
-        check_split(source, split, spec)
-    return source
-
-
-def load_task(spec: str, config: TransferConfig) -> TaskData:
-    """Read the splits of a source for a task."""
-    source = check_task(spec, config.task)
-    column = COLUMNS[config.task]
-    train = read_split(source, "train", config.train_sentences)
-    if "dev" in source.splits:
-        dev = read_split(source, "dev", config.dev_sentences)
-    else:
-        count = len(train) - max(1, len(train) // DEV_SHARE)
-        train, dev = train.between(0, count), train.between(count, len(train))
-    test = read_split(source, "test", config.test_sentences)
-    if not len(train):
-        raise InputError(f"{spec}: the train split is too small for the task {config.task}")
-    return TaskData(train, dev, test, class_names(train.columns[column]))
-
-
-def transfer(
-    model: MaskedLM,
-    pretraining: PretrainConfig,
-    artifacts: Artifacts,
-    config: TransferConfig,
-    seed: int,
-    report: Report = silent,
-    language: str | None = None,
-) -> dict[str, Any]:
-    """Fine-tune on the parent and on a language derived from it (default: the first one), and test.
-
-    Returns ``parent`` (train and test on the parent), ``zs`` (train parent, test derived),
-    ``sup`` (train and test derived), ``delta`` = sup − zs in percent points of ``metric``,
-    and every score of the three.
+    scores   test → metric → percent; the mean over the kept settings of a search
+    fits     what was trained: ``source`` and ``target`` → one record for each kept setting
     """
-    if config.length > model.embeddings.length:
-        raise InputError(f"transfer length {config.length} is longer than the model's {model.embeddings.length} tokens")
-    derived = target_member(pretraining, language)
-    data = load_task(pretraining.members[0].source, config)
-    sets = {
-        (member, split): _examples(data, split, artifacts, member, config)
-        for member in (0, derived)
-        for split in ("train", "dev", "test")
-    }
-    target = artifacts.members[derived].name
-    name = f"{config.task} {pretraining.label} → {target} seed {seed}"
 
-    def tuned(member: int, label: str) -> Tagger:
-        progress: Report = lambda _, done, total, note: report(f"{name} {label}", done, total, note)  # noqa: E731
-        train, dev = sets[member, "train"], sets[member, "dev"]
-        return fine_tune(model, member, train, dev, len(data.classes), config, seed, progress)
-
-    from_parent = tuned(0, "parent")
-    scores = {
-        "parent": evaluate(from_parent, 0, sets[0, "test"]),
-        "zs": evaluate(from_parent, derived, sets[derived, "test"]),
-        "sup": evaluate(tuned(derived, "derived"), derived, sets[derived, "test"]),
-    }
-    metric = METRICS[config.task]
-    values = {kind: score[metric] for kind, score in scores.items()}
-    beyond = {f"{artifacts.members[m].name} {s}": int((~e.kept).sum()) for (m, s), e in sets.items()}
-    return {
-        "task": config.task,
-        "language": target,
-        "seed": seed,
-        "metric": metric,
-        **values,
-        "delta": round(values["sup"] - values["zs"], 4),
-        "scores": scores,
-        "classes": list(data.classes),
-        "sentences": {"train": len(data.train), "dev": len(data.dev), "test": len(data.test)},
-        "words_beyond_length": beyond,
-    }
+    seed: int
+    scores: Mapping[str, Mapping[str, float]]
+    predictions: tuple[Predictions, ...]
+    fits: Mapping[str, list[dict[str, Any]]]
 
 
-def target_member(pretraining: PretrainConfig, language: str | None) -> int:
-    """The number of the language to transfer to; InputError if there is none that shares the parent's sentences."""
-    names = {pretraining.members[m].name: m for first, m in pretraining.derived_pairs if first == 0}
-    if language is not None and language not in names:
-        raise InputError(f"no language {language!r} derived from the parent; there is {', '.join(names) or 'none'}")
-    if not names:
-        raise InputError("the run has no language derived from its first one: there is nothing to transfer to")
-    return names[language] if language is not None else min(names.values())
+class Transfer:
+    """A transfer of one model: ``run(seed)`` for each seed.
+
+    folder   where fits in progress are kept, so that a killed one goes on; None: nowhere
+    store    where aligned text is kept (continual learning, rotations)
+    """
+
+    def __init__(
+        self,
+        pretrained: Pretrained,
+        data: TransferData,
+        config: TransferConfig,
+        report: Report = silent,
+        folder: Path | None = None,
+        store: Store | None = None,
+        name: str = "",
+    ) -> None:
+        self.pretrained, self.data, self.config = pretrained, data, config
+        self.report, self.folder, self.store = report, folder, store
+        self.name = name or f"{config.task} {pretrained.name} → {data.language.name}"
+        self.task = data.task
+        self.metrics = self.task.metrics()
+        self.main = main_metric(self.task)
+        self.labels = {"source": self.task.labels(data.sets["source train"].batch)}
+        self.labels["target"] = self.labels["source"]
+        if pretrained.natural and data.has_target_train:
+            self.labels["target"] = self.task.labels(data.sets["target train"].batch)
+        self._encoded: dict[tuple[str, str], Examples] = {}
+        self._rotations: dict[str, Mapping[Role, Rotation]] = {}
+        self._texts: tuple[Aligned, ...] | None = None
+
+    def examples(self, name: str, trained: Role = "source") -> Examples:
+        """A set, encoded with the labels of the language that is trained on."""
+        key = (name, trained if self.labels["target"] is not self.labels["source"] else "source")
+        if key not in self._encoded:
+            held = self.data.sets[name]
+            self._encoded[key] = self.task.encode(held.batch, held.readers, self.labels[trained])
+        return self._encoded[key]
+
+    @property
+    def tests(self) -> dict[str, tuple[str, Role]]:
+        """Test → the set, and the language that the model is trained on."""
+        mixed = {name: (name, "source") for name in self.data.sets if name.startswith("mixed ")}
+        tests: dict[str, tuple[str, Role]] = {"parent": ("source test", "source"), "zs": ("target test", "source")}
+        tests |= mixed  # type: ignore[arg-type]
+        return tests | ({"sup": ("target test", "target")} if self.data.has_target_train else {})
+
+    def run(self, seed: int) -> SeedResult:
+        """Fine-tune with a seed and test. Settings are chosen on the source language's dev set."""
+        kept: list[tuple[str, TransferConfig, TaskModel, Fitted]] = []
+        for label, config in combinations(self.config):
+            kept.append((label, config, *self._fit(config, "source", seed, label)))
+            # no more models are held than are kept in the end
+            kept = [kept[i] for i in rank([_dev(fitted) for *_, fitted in kept], self.config.best)]
+        models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
+        fits = {"source": [_record(label, fitted) for label, _, _, fitted in kept], "target": []}
+        if self.data.has_target_train:
+            for label, config, _, _ in kept:
+                model, fitted = self._fit(config, "target", seed, label)
+                models["target"].append(model)
+                fits["target"].append(_record(label, fitted))
+        predictions = []
+        for test, (name, trained) in self.tests.items():
+            examples = self.examples(name, trained)
+            for setting, model in enumerate(models[trained]):
+                said = predict(model, examples)
+                predictions.append(Predictions(test, seed, setting, examples.ids, list(examples.gold), said))
+        return SeedResult(seed, self._scores(predictions), tuple(predictions), fits)
+
+    def _scores(self, predictions: list[Predictions]) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, list[float]]] = {}
+        for part in predictions:
+            for name, metric in self.metrics.items():
+                found.setdefault(part.test, {}).setdefault(name, []).append(metric(part.gold, part.predicted))
+        return {
+            test: {name: round(float(np.mean(values)), DIGITS) for name, values in scores.items()}
+            for test, scores in found.items()
+        }
+
+    def _fit(self, config: TransferConfig, trained: Role, seed: int, label: str) -> tuple[TaskModel, Fitted]:
+        """A model fine-tuned on a language; the same seed starts from the same head whatever the language."""
+        language = "parent" if trained == "source" else "target"
+        name = " ".join(filter(None, (self.name, f"seed {seed}", language, label)))
+        progress: Report = lambda _, done, total, note: self.report(name, done, total, note)  # noqa: E731
+        model = self.build(config, trained, seed)
+        extra: Callable[[int], torch.Tensor] | None = None
+        if config.continual is not None:
+            body = model.features.body("source")
+            settings = config.continual
+            if self._texts is None:  # drawn by seed 0, so that a seed's result does not depend on which ran before
+                self._texts = read_aligned(settings.pairs, settings.data, self.pretrained, 0, self.store, self.report)
+            extra = Continual(settings, self.pretrained, body, seed, texts=self._texts).loss
+        folder = None
+        if self.folder is not None:
+            key = fingerprint("fit", settings=config.model_dump(mode="json"), seed=seed, trained=trained)
+            folder = self.folder / f"fit-{key}"
+        train, dev = (self.examples(f"{trained} {split}", trained) for split in ("train", "dev"))
+        fitted = fine_tune(
+            model, train, dev, self.main, config.fine_tune, seed, folder=folder, extra=extra, report=progress
+        )
+        return model, fitted
+
+    def build(self, config: TransferConfig, trained: Role, seed: int) -> TaskModel:
+        """The model before its first step, on the device it is trained on."""
+        bodies: dict[Role, Any] = {"source": self.pretrained.model, "target": self.pretrained.target_model}
+        also = () if config.continual is None else config.continual.loss.layers
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(key_of("transfer", seed) >> 1)  # torch takes signed 64-bit seeds
+            features = Features(bodies, config.features, self._rotation(config), also)
+            model = TaskModel(features, self.task.head(features.width, self.labels[trained]))
+        return model.to("cuda" if torch.cuda.is_available() else "cpu")
+
+    def _rotation(self, config: TransferConfig) -> Mapping[Role, Rotation] | None:
+        if config.rotation is None:
+            return None
+        key = repr((config.rotation, config.features.layers, config.features.subword))
+        if key not in self._rotations:
+            fitted = fit_rotation(
+                config.rotation, config.features, self.pretrained, store=self.store, report=self.report
+            )
+            self._rotations[key] = {config.rotation.moves: fitted}
+        return self._rotations[key]
+
+    def check(self) -> None:
+        """Encode every set, so that whatever is wrong with one is known before anything is trained."""
+        for name, _ in self.tests.values():
+            self.examples(name)
+        for trained in ("source", "target") if self.data.has_target_train else ("source",):
+            for split in ("train", "dev"):
+                self.examples(f"{trained} {split}", trained)
+
+    def majority(self) -> dict[str, float]:
+        """The main score of a prediction that knows only how often what occurs in training, on each test set."""
+        found = {}
+        for test, (name, trained) in self.tests.items():
+            train = self.examples(f"{trained} train", trained).gold
+            gold = self.examples(name, trained).gold
+            found[test] = round(self.main(gold, self.task.majority(train, gold)), DIGITS)
+        return found
 
 
-def _examples(data: TaskData, split: str, artifacts: Artifacts, member: int, config: TransferConfig) -> Examples:
-    corpus: Corpus = getattr(data, split)
-    trained = artifacts.members[member]
-    specials = artifacts.id_space.specials
-    return build_examples(
-        corpus, trained.language, trained.tokenizer, specials, COLUMNS[config.task], data.classes, config.length
-    )
+def _dev(fitted: Fitted) -> float:
+    """The dev score of the epoch that was kept."""
+    return float(fitted.history[fitted.best - 1]["dev"])
+
+
+def _record(label: str, fitted: Fitted) -> dict[str, Any]:
+    return {"setting": label, "best_epoch": fitted.best, "steps": fitted.steps, "epochs": fitted.history}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -41,6 +41,20 @@ class Source(Protocol):
     def batches(self, split: str) -> Iterator[Corpus]:
         """The sentences of a split in order."""
         ...
+
+
+class Labelled(NamedTuple):
+    """A batch of sentences that are labelled as a whole.
+
+    labels   the label of each sentence; none at all if the source has no such labels
+    counts   reason → how often, what was left out or mended
+    ids      the names of the sentences, None if they are just numbers
+    """
+
+    corpus: Corpus
+    labels: list[str]
+    counts: dict[str, int]
+    ids: list[str] | None = None
 
 
 def size_of(source: object, split: str) -> int | None:

@@ -34,6 +34,22 @@ class Words:
             stop.append(at)
         return Words(words, start, stop)
 
+    @staticmethod
+    def spaced(text: str) -> Words:
+        """The words of a text that has one space between each two, whatever they are made of.
+
+        >>> Words.spaced("James 's house").words
+        ['James', "'s", 'house']
+        """
+        words, start, stop, at = [], [], [], 0
+        for word in text.split(" "):
+            if word:
+                words.append(word)
+                start.append(at)
+                stop.append(at + len(word))
+            at += len(word) + 1
+        return Words(words, start, stop)
+
     @property
     def sentences(self) -> list[dict[str, list[str]]]:
         """The words cut into sentences, as columns."""

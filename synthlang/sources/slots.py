@@ -19,7 +19,7 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.base import BATCH_SENTENCES, Labelled, check_split
 from synthlang.sources.conllu import one_word
 from synthlang.sources.mtod import ENDINGS, read_mtod
 from synthlang.sources.named_splits import named_splits
@@ -91,16 +91,17 @@ class SlotsSource:
 
     def batches(self, split: str) -> Iterator[Corpus]:
         """The utterances of a split in order, the tags as legal IOB2."""
-        return (corpus for corpus, _, _ in self.labelled(split))
+        return (batch.corpus for batch in self.labelled(split))
 
-    def labelled(self, split: str) -> Iterator[tuple[Corpus, list[str], dict[str, int]]]:
+    def labelled(self, split: str) -> Iterator[Labelled]:
         """The batches, each with the intents of its utterances and what was left out or mended by reason."""
         check_split(self, split, f"slots:{self.path}")
         counts: Counter[str] = Counter()
         rest, first = self.utterances(split, counts), 0
         while rows := list(islice(rest, BATCH_SENTENCES)):
             corpus = Corpus.of([{FORM: row.words, "slot": row.tags} for row in rows], first)
-            yield legal_tags(corpus), [row.intent for row in rows], {reason: n for reason, n in counts.items() if n}
+            seen = {reason: n for reason, n in counts.items() if n}
+            yield Labelled(legal_tags(corpus), [row.intent for row in rows], seen)
             counts.clear()
             first += len(rows)
 

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from synthlang.errors import InputError
 from synthlang.files import user_path
-from synthlang.sources import open_source
+from synthlang.sources import READERS, open_source
+from synthlang.sources.base import Source
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import Answers, TaskBatch
 from synthlang.tasks.derive import derive_task
 
-FORMS = "nli:PATH[?language=xx], nli:builtin:mini-english[?…], ner:PATH, slots:PATH or qa:PATH"
-SCHEMES = ("nli", "ner", "slots", "qa")
+FORMS = (
+    "nli:PATH[?language=xx], ner:PATH, slots:PATH, qa:PATH, pos:PATH or parsing:PATH, each also with hf:NAME[:CONFIG]"
+    " or builtin:mini-english[?…] in place of PATH"
+)
+SCHEMES = ("nli", "ner", "slots", "qa", "pos", "parsing")
+# what labels words: the column, further columns that must be there, how a bare path is read
+WORDS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "ner": ("ner", (), "iob"),
+    "slots": ("slot", (), "slots"),
+    "pos": ("upos", (), "conllu"),
+    "parsing": ("deprel", ("upos", "head"), "conllu"),
+}
+# further columns of hub data sets that hold labels; their usual names are in hub_columns.py
+HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "ner": {"ner": ("tags",)},
+    "slots": {"slot": ("slots", "slot", "slot_tags", "tags")},
+}
+HUB_INTENTS = ("intent", "label")
 
 __all__ = ["FORMS", "SCHEMES", "Answers", "TaskBatch", "TaskSet", "derive_task", "is_task", "open_task"]
 
@@ -24,7 +41,8 @@ def is_task(spec: str) -> bool:
 def open_task(spec: str) -> TaskSet:
     """Open the task that ``spec`` names, as on the command line.
 
-    ``ner:`` also takes a source with the column ``ner``: ``ner:builtin:mini-english``, ``ner:hf:NAME``.
+    ``ner:``, ``slots:``, ``pos:`` and ``parsing:`` also take any source with the columns they need:
+    ``ner:builtin:mini-english``, ``pos:hf:NAME``, ``parsing:conllu:PATH``.
     Raises InputError for an unknown form and for whatever cannot be opened.
     """
     scheme, _, rest = spec.partition(":")
@@ -33,32 +51,69 @@ def open_task(spec: str) -> TaskSet:
     if scheme == "nli":
         return _pairs(spec, rest)
     if scheme == "qa":
-        from synthlang.tasks.squad import SquadTask
+        return _answers(rest)
+    return _words(spec, scheme, rest)
 
-        return SquadTask(rest)
-    from synthlang.sources.iob import IobSource
-    from synthlang.sources.slots import SlotsSource
+
+def _words(spec: str, scheme: str, rest: str) -> TaskSet:
+    if scheme == "slots" and rest.startswith("builtin:"):
+        from synthlang.tasks.mini_english import MiniEnglishSlots
+
+        slots: TaskSet = MiniEnglishSlots(_builtin(rest))
+        return slots
+    from synthlang.sources.hub import HubSource
     from synthlang.tasks.words import WordTask
 
-    if scheme == "slots":
-        return WordTask(spec, SlotsSource(rest), "slot")
-    named = rest.startswith(("builtin:", "hf:"))
-    return WordTask(spec, open_source(rest) if named else IobSource(rest), "ner")
+    tags, needs, plain = WORDS[scheme]
+    first, mark, name = rest.partition(":")
+    source: Source
+    if first == "hf" and mark:
+        source = HubSource(name, HUB_LABELS.get(scheme), HUB_INTENTS if scheme == "slots" else (), ids=True)
+    elif mark and (first == "builtin" or first in READERS):
+        source = open_source(rest)
+    else:
+        source = open_source(f"{plain}:{rest}")
+    return WordTask(spec, source, tags, needs)
+
+
+def _answers(rest: str) -> TaskSet:
+    if rest.startswith("builtin:"):
+        from synthlang.tasks.mini_english import MiniEnglishQuestions
+
+        questions: TaskSet = MiniEnglishQuestions(_builtin(rest))
+        return questions
+    if rest.startswith("hf:"):
+        from synthlang.tasks.hub_answers import HubAnswers
+
+        return HubAnswers(rest.removeprefix("hf:"))
+    from synthlang.tasks.squad import SquadTask
+
+    return SquadTask(rest)
 
 
 def _pairs(spec: str, rest: str) -> TaskSet:
     if rest.startswith("builtin:"):
         from synthlang.tasks.mini_english import MiniEnglishPairs
 
-        source = open_source(rest)
-        assert isinstance(source, MiniEnglish), "the only built-in source"
-        return MiniEnglishPairs(source)
+        return MiniEnglishPairs(_builtin(rest))
+    path, mark, query = rest.rpartition("?")
+    language: str | None = None
+    if not mark or user_path(rest.removeprefix("hf:")).exists():
+        path = rest
+    else:
+        key, _, language = query.partition("=")
+        if key != "language" or not language:
+            raise InputError(f"task {spec!r}: after ? there must be language=… and not {query!r}")
+    if path.startswith("hf:"):
+        from synthlang.tasks.hub_pairs import HubPairs
+
+        return HubPairs(path.removeprefix("hf:"), language)
     from synthlang.tasks.pairs import PairTask
 
-    path, mark, query = rest.rpartition("?")
-    if not mark or user_path(rest).exists():
-        return PairTask(rest)
-    key, _, language = query.partition("=")
-    if key != "language" or not language:
-        raise InputError(f"task {spec!r}: after ? there must be language=… and not {query!r}")
     return PairTask(path, language)
+
+
+def _builtin(rest: str) -> MiniEnglish:
+    source = open_source(rest)
+    assert isinstance(source, MiniEnglish), "the only built-in source"
+    return source

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from synthlang.corpus import Corpus
@@ -27,6 +28,7 @@ class TaskSet(ABC):
     labels    names of the class labels of items in any split; () if items have none
     label_name   what a data set of the hub calls the column of class labels
     licence   SPDX id of the items where it is known
+    left_out  split of the data that is none of the task → why, such as a test set without gold labels
 
     Sentence ids are unique in a split and rise from 0 in the order of the batches.
     """
@@ -37,6 +39,7 @@ class TaskSet(ABC):
     tags: str | None = None
     label_name: str = "label"
     licence: str | None = None
+    left_out: Mapping[str, str] = MappingProxyType({})
 
     @property
     @abstractmethod
@@ -65,6 +68,12 @@ class TaskSet(ABC):
     def size(self, split: str) -> int | None:  # noqa: ARG002  a task that knows looks at it
         """About how many items a split has, as ``size_of`` tells it; None: not known."""
         return None
+
+    def check(self, split: str, hint: str = "") -> None:
+        """Raise InputError if there is no such split, with the reason if it was left out; ``hint`` ends the line."""
+        if split not in self.splits:
+            reason = f" ({self.left_out[split]})" if split in self.left_out else ""
+            raise InputError(f"{self.name} has no split {split!r}{reason}; it has {', '.join(self.splits)}{hint}")
 
     def as_source(self) -> SentencesOf:
         """The sentences of all items as a source: for a parser, for counts of words."""

@@ -11,13 +11,14 @@ nothing about tasks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.corpus import Column, Corpus
+from synthlang.corpus import Column, Corpus, concatenate
 
 Rows = NDArray[np.int64]
 
@@ -119,3 +120,32 @@ class TaskBatch:
             answers=answers,
             extra={name: tuple(values[i] for i in items.tolist()) for name, values in self.extra.items()},
         )
+
+
+def join_batches(batches: Sequence[TaskBatch]) -> TaskBatch:
+    """The items of several batches of a task as one batch; their counts are added."""
+    if len(batches) == 1:
+        return batches[0]
+    words = np.cumsum([0, *(int(b.corpus.offsets[-1]) for b in batches)])
+    texts = np.cumsum([0, *(len(b.field_of_text) for b in batches)])
+    items = np.cumsum([0, *(len(b) for b in batches)])
+    labels = [b.label for b in batches if b.label is not None]
+    assert len(labels) in (0, len(batches)) and len({c.names for c in labels}) <= 1, "batches of one task"
+    shifted = [
+        Answers(b.answers.item + i, b.answers.start + w, b.answers.stop + w)
+        for b, i, w in zip(batches, items, words, strict=False)
+    ]
+    counts: Counter[str] = Counter()
+    for batch in batches:
+        counts.update(batch.counts)
+    return TaskBatch(
+        concatenate([b.corpus for b in batches]),
+        np.concatenate([b.text_of_sentence + t for b, t in zip(batches, texts, strict=False)]),
+        np.concatenate([b.field_of_text for b in batches]),
+        np.concatenate([b.texts + t for b, t in zip(batches, texts, strict=False)]),
+        tuple(name for b in batches for name in b.ids),
+        Column(np.concatenate([c.codes for c in labels]), labels[0].names) if labels else None,
+        Answers(*(np.concatenate([getattr(a, part) for a in shifted]) for part in ("item", "start", "stop"))),
+        {name: tuple(v for b in batches for v in b.extra[name]) for name in batches[0].extra},
+        dict(counts),
+    )

@@ -54,29 +54,32 @@ def batches_of_groups(
         waiting.append(group)
         size += sum(len(sentences) for _, sentences in group.texts)
         if size >= BATCH_SENTENCES:
-            yield _batch(waiting, first, labels, _taken(counts), answered)
+            yield _batch(waiting, first, labels, taken_counts(counts), answered)
             first, size, waiting = first + size, 0, []
     if waiting or counts:
-        yield _batch(waiting, first, labels, _taken(counts), answered)
+        yield _batch(waiting, first, labels, taken_counts(counts), answered)
 
 
 def unique_ids(groups: Iterable[Group], counts: Counter[str]) -> Iterator[Group]:
     """The groups with each id once: what comes later with the same one is ``ID#2``, ``ID#3`` …, and counted."""
     times: dict[str, int] = {}
     for group in groups:
-        items = []
-        for item in group.items:
-            name = item.id
-            while name in times:
-                times[item.id] += 1
-                name = f"{item.id}#{times[item.id]}"
-            times[name] = 1
-            counts[RENAMED] += name != item.id
-            items.append(item if name == item.id else replace(item, id=name))
-        yield replace(group, items=tuple(items))
+        yield replace(group, items=tuple(replace(item, id=unique_id(item.id, times, counts)) for item in group.items))
 
 
-def _taken(counts: Counter[str]) -> dict[str, int]:
+def unique_id(wanted: str, times: dict[str, int], counts: Counter[str]) -> str:
+    """The id itself, or with a number if it is among those that were given before, which ``times`` keeps."""
+    name = wanted
+    while name in times:
+        times[wanted] += 1
+        name = f"{wanted}#{times[wanted]}"
+    times[name] = 1
+    counts[RENAMED] += name != wanted
+    return name
+
+
+def taken_counts(counts: Counter[str]) -> dict[str, int]:
+    """What was counted since the last batch; the counter is empty then."""
     taken = {reason: n for reason, n in counts.items() if n}
     counts.clear()
     return taken

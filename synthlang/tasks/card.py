@@ -17,6 +17,11 @@ ABOUT = {
 }
 LABELS = {
     "words": "The tags are IOB2 and moved with their words: each word keeps what it is a part of.",
+    "upos": "The tags moved with their words; a word that the language inserted has the tag `_`.",
+    "deprel": (
+        "Heads count words from 1, 0 is the root, and point to the same words as in the parent; tags and relations "
+        "moved with their words. A word that the language inserted has the head -1 and the relation `_`."
+    ),
     "classes": "The label of an item is that of its parent.",
     "spans": (
         "An answer is the same words as in the parent, in the order they have now; `answer_start` counts characters "
@@ -67,7 +72,7 @@ def _sections(
             "A labelled task set in a synthetic language, made by synthlang. An id names the same item everywhere.",
         ),
         ("Configurations", markdown_table(("config", "what it holds"), which)),
-        ("Labels", LABELS[task.kind]),
+        ("Labels", LABELS.get(task.tags or "", LABELS[task.kind])),
         ("Items", markdown_table(("config", "split", "items"), sizes)),
         ("What was left out or changed", _or_none(("config", "split", "reason", "times"), happened)),
         ("Licence", _licence(licence)),

@@ -31,7 +31,7 @@ from synthlang.tasks.card import task_card
 from synthlang.tasks.derive import derive_task
 from synthlang.tasks.tables import task_table
 
-FORMAT = 2  # 2: the manifest vouches for every file
+FORMAT = 3  # 2: the manifest vouches for every file; 3: columns of texts say how words are parted
 SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
 Progress = Callable[[str, int], None]
 

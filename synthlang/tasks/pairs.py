@@ -9,7 +9,7 @@ out and counted. Labels are in lower case. An id that comes again gets a number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +36,7 @@ NAMES = {
 IDS = ("pairid", "pair_id", "id", "index")
 FIELDS = ("premise", "hypothesis")
 KNOWN_LABELS = ("entailment", "neutral", "contradiction", "not_entailment")  # the order of the hub's data sets
+UNLABELLED = ("", "-")  # what stands where there is no gold label
 NO_LABEL, NO_WORD = "pairs left out, no gold label", "pairs left out, a text without a word"
 
 
@@ -91,15 +92,26 @@ class PairTask(TaskSet):
         """The pairs of a split in order."""
         check_split(self.as_source(), split, self.name)
         counts: Counter[str] = Counter()
-        return batches_of_groups(unique_ids(self._groups(split, counts), counts), self.labels, counts)
+        return batches_of_pairs(read_pairs(self.files[split], self.language, counts), self.labels, counts)
 
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
-        for pair in read_pairs(self.files[split], self.language, counts):
-            texts = [[{FORM: s} for s in split_sentences(split_words(t))] for t in (pair.premise, pair.hypothesis)]
-            if all(texts):
-                yield Group(tuple(enumerate(texts)), (Item(pair.id, (0, 1), pair.label),))
-            else:
-                counts[NO_WORD] += 1
+
+def batches_of_pairs(
+    pairs: Iterator[Pair],
+    labels: tuple[str, ...],
+    counts: Counter[str],
+    words: Callable[[str], list[str]] = split_words,
+) -> Iterator[TaskBatch]:
+    """Pairs as batches, each id once; ``counts`` takes what ``pairs`` leaves out, and pairs without a word."""
+    return batches_of_groups(unique_ids(_groups(pairs, counts, words), counts), labels, counts)
+
+
+def _groups(pairs: Iterator[Pair], counts: Counter[str], words: Callable[[str], list[str]]) -> Iterator[Group]:
+    for pair in pairs:
+        texts = [[{FORM: s} for s in split_sentences(words(t))] for t in (pair.premise, pair.hypothesis)]
+        if all(texts):
+            yield Group(tuple(enumerate(texts)), (Item(pair.id, (0, 1), pair.label),))
+        else:
+            counts[NO_WORD] += 1
 
 
 def order_labels(labels: set[str]) -> tuple[str, ...]:
@@ -133,7 +145,7 @@ def read_pairs(path: Path, language: str | None, counts: Counter[str]) -> Iterat
             if language not in (None, fields[tongue]):
                 continue
         premise, hypothesis, label = (fields[places[field]].strip() for field in NAMES)
-        if label in ("", "-"):
+        if label in UNLABELLED:
             counts[NO_LABEL] += 1
             continue
         yield Pair(str(number - 2) if name is None else fields[name], premise, hypothesis, label.lower())

@@ -34,6 +34,9 @@ class ParsedTask(TaskSet):
         self.task, self.source = task, parse(_Numbered(task))
         self.name, self.kind, self.fields = task.name, task.kind, task.fields
         self.tags, self.label_name, self.licence = task.tags, task.label_name, task.licence
+        self.left_out = task.left_out
+        if self.tags == "deprel":
+            raise InputError(f"{self.name}: trees are the labels here; a parser would replace them, leave it out")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -64,7 +67,7 @@ class ParsedTask(TaskSet):
         check_split(self.as_source(), split, self.name)
         sentences = _Stream(self.source.batches(split))
         for batch in self.task.batches(split):
-            yield put_back(batch, sentences.until(batch.corpus.ids), self.name)
+            yield put_back(batch, sentences.until(batch.corpus.ids), self.name, self.tags)
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,11 @@ class _Stream:
         return concatenate(ready) if ready else None
 
 
-def put_back(batch: TaskBatch, sentences: Corpus | None, name: str) -> TaskBatch:
-    """The batch with these sentences in place of its own, matched by their ids."""
+def put_back(batch: TaskBatch, sentences: Corpus | None, name: str, tags: str | None = None) -> TaskBatch:
+    """The batch with these sentences in place of its own, matched by their ids.
+
+    The column ``tags`` stays that of the batch: gold labels, where a parser has tags of the same name.
+    """
     if sentences is None:
         sentences = batch.corpus.between(0, 0)
     found = np.searchsorted(batch.corpus.ids, sentences.ids)
@@ -124,4 +130,6 @@ def put_back(batch: TaskBatch, sentences: Corpus | None, name: str) -> TaskBatch
     kept = replace(Rewrite.identity(own), kept=found, counts={NO_PARSE: missing} if missing else {})
     left, counts = rewrite_task(batch, kept)
     parsed = sentences.take(np.searchsorted(sentences.ids, left.corpus.ids))
+    if tags is not None:
+        parsed = replace(parsed, columns={**parsed.columns, tags: left.corpus.columns[tags]})
     return replace(left, corpus=parsed, counts=dict(Counter(batch.counts) + Counter(counts)))

@@ -10,10 +10,10 @@ and counted, and so is a question that loses all its answers. A question that ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
@@ -39,6 +39,16 @@ WORDLESS = "answers left out, no word in them"
 NO_ANSWER = "questions left out, no answer of theirs can be used"
 NO_QUESTION = "questions left out, without a word"
 NO_CONTEXT = "questions left out, their context has no word"
+Split = Callable[[str], Words]
+
+
+class Question(NamedTuple):
+    """A question as it is read: its answers are (text, the character of the context it starts at)."""
+
+    id: str
+    text: str
+    answers: Sequence[tuple[str, int]]
+    title: str | None
 
 
 class SquadTask(TaskSet):
@@ -83,39 +93,55 @@ def read_groups(path: Path, counts: Counter[str]) -> Iterator[Group]:
     for article, where in items_of(read_json_input(path), "data", "", path):
         title = value_of(article, "title", str, where, path) if "title" in article else ""
         for paragraph, place in items_of(article, "paragraphs", where, path):
-            context = Words.of(value_of(paragraph, "context", str, place, path))
-            questions = list(items_of(paragraph, "qas", place, path))
-            if not context.words:
-                counts[NO_CONTEXT] += len(questions)
-                continue
-            text = paragraph["context"]
-            found = [_question(data, text, context, title, spot, path, counts) for data, spot in questions]
-            usable = [(words, item) for words, item in filter(None, found)]
-            if usable:
-                texts = [(CONTEXT, context.sentences), *((0, words.sentences) for words, _ in usable)]
-                items = [Item(i.id, (row, 0), None, i.answers, i.extra) for row, (_, i) in enumerate(usable, start=1)]
-                yield Group(tuple(texts), tuple(items))
+            text = value_of(paragraph, "context", str, place, path)
+            questions = (_question(data, title, spot, path) for data, spot in items_of(paragraph, "qas", place, path))
+            yield from group_of(text, list(questions), counts)
 
 
-def _question(
-    data: Mapping[str, Any], text: str, context: Words, title: str, where: str, path: Path, counts: Counter[str]
-) -> tuple[Words, Item] | None:
+def _question(data: Mapping[str, Any], title: str, where: str, path: Path) -> Question:
     name = value_of(data, "id", str, where, path)
-    words = Words.of(value_of(data, "question", str, where, path))
+    question = value_of(data, "question", str, where, path)
     impossible = "is_impossible" in data and value_of(data, "is_impossible", bool, where, path)
-    listed = [] if impossible or "answers" not in data else list(items_of(data, "answers", where, path))
-    answers = [_answer(answer, text, context, place, path, counts) for answer, place in listed]
-    spans = tuple(dict.fromkeys(filter(None, answers)))  # annotators often agree: the same span counts once
-    if not words.words or (listed and not spans):
+    listed = [] if impossible or "answers" not in data else items_of(data, "answers", where, path)
+    answers = [
+        (value_of(answer, "text", str, place, path), value_of(answer, "answer_start", int, place, path))
+        for answer, place in listed
+    ]
+    return Question(name, question, answers, title)
+
+
+def group_of(
+    text: str, questions: Sequence[Question], counts: Counter[str], split: Split = Words.of
+) -> Iterator[Group]:
+    """The group of a paragraph, if a question on it can be used; ``counts`` takes what cannot."""
+    context = split(text)
+    if not context.words:
+        counts[NO_CONTEXT] += len(questions)
+        return
+    usable = list(filter(None, (_placed(question, text, context, counts, split) for question in questions)))
+    if usable:
+        texts = [(CONTEXT, context.sentences), *((0, words.sentences) for words, _, _ in usable)]
+        items = (
+            Item(question.id, (row, 0), None, spans, {} if question.title is None else {"title": question.title})
+            for row, (_, spans, question) in enumerate(usable, start=1)
+        )
+        yield Group(tuple(texts), tuple(items))
+
+
+def _placed(
+    question: Question, text: str, context: Words, counts: Counter[str], split: Split
+) -> tuple[Words, tuple[tuple[int, int], ...], Question] | None:
+    """The words of a question and the spans of its answers; None if it cannot be used."""
+    words = split(question.text)
+    found = (_span(answer, start, text, context, counts) for answer, start in question.answers)
+    spans = tuple(dict.fromkeys(filter(None, found)))  # annotators often agree: the same span counts once
+    if not words.words or (question.answers and not spans):
         counts[NO_ANSWER if words.words else NO_QUESTION] += 1
         return None
-    return words, Item(name, (), None, spans, {"title": title})
+    return words, spans, question
 
 
-def _answer(
-    data: Mapping[str, Any], text: str, context: Words, where: str, path: Path, counts: Counter[str]
-) -> tuple[int, int] | None:
-    answer, start = value_of(data, "text", str, where, path), value_of(data, "answer_start", int, where, path)
+def _span(answer: str, start: int, text: str, context: Words, counts: Counter[str]) -> tuple[int, int] | None:
     if start < 0 or not text.startswith(answer, start):
         counts[MISPLACED] += 1
         return None

@@ -2,7 +2,10 @@
 
 classes   id, premise, hypothesis, label                   as glue, xnli
 words     id, tokens, ner_tags | slots, intent             as conll2003, with tags as strings
+          id, tokens, upos | upos, head, deprel            as universal_dependencies, heads as numbers
 spans     id, title, context, question, answers            as squad: {text: […], answer_start: […]}
+
+Columns of texts say that a space stands between each two words, so that who reads them need not guess.
 """
 
 from __future__ import annotations
@@ -14,32 +17,37 @@ import numpy as np
 import pyarrow as pa
 
 from synthlang.corpus import Column
+from synthlang.sources.hub_columns import SPACED
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 
 TAG_NAMES = {"ner": "ner_tags", "slot": "slots"}
+TREE = ("upos", "head", "deprel")  # what a task whose tags are relations has
 
 
 def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
     """The rows of a batch; class labels are numbers that ``datasets`` shows with their names."""
+    features: dict[str, dict[str, Any]] = {}
     columns: dict[str, Any] = {"id": pa.array(batch.ids, pa.string())}
     columns |= {name: pa.array(values, pa.string()) for name, values in batch.extra.items()}
     if task.tags is not None:
         assert len(batch.corpus) == len(batch), "an item with labelled words is a sentence"
         columns["tokens"] = _lists(batch.corpus.offsets, batch.corpus.form)
-        columns[TAG_NAMES[task.tags]] = _lists(batch.corpus.offsets, batch.corpus.columns[task.tags])
+        for ours in TREE if task.tags == "deprel" else (task.tags,):
+            columns[TAG_NAMES.get(ours, ours)] = _lists(batch.corpus.offsets, batch.corpus.columns[ours])
     else:
         columns |= {name: pa.array(batch.strings(i), pa.string()) for i, name in enumerate(task.fields)}
+        features |= {name: {"dtype": "string", "id": SPACED, "_type": "Value"} for name in task.fields}
     if batch.label is not None:
         columns[task.label_name] = pa.array(batch.label.codes.astype(np.int64))
+        features[task.label_name] = {"names": list(task.labels), "_type": "ClassLabel"}
     if task.kind == "spans":
         columns["answers"] = _answers(batch)
     table = pa.table(columns)
-    if batch.label is None:
+    if not features:
         return table
-    names = {"names": list(task.labels), "_type": "ClassLabel"}
-    features = {"info": {"features": {task.label_name: names}}}
-    return table.replace_schema_metadata({"huggingface": json.dumps(features, ensure_ascii=False)})
+    info = {"info": {"features": features}}
+    return table.replace_schema_metadata({"huggingface": json.dumps(info, ensure_ascii=False)})
 
 
 def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
@@ -63,7 +71,8 @@ def _answers(batch: TaskBatch) -> pa.StructArray:
 
 
 def _lists(offsets: np.ndarray[Any, Any], column: Column) -> pa.ListArray:
-    """A list of strings for each sentence."""
-    names = pa.array(column.names or (), pa.string())
-    values = pa.DictionaryArray.from_arrays(pa.array(column.codes), names).cast(pa.string())
+    """A list of strings, or of numbers, for each sentence."""
+    values = pa.array(column.codes)
+    if column.names is not None:
+        values = pa.DictionaryArray.from_arrays(values, pa.array(column.names, pa.string())).cast(pa.string())
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)

@@ -13,10 +13,20 @@ END = {"declarative": ".", "question": "?", "imperative": "!"}
 
 def realise(plan: Clause) -> Columns:
     """The annotated words of a sentence."""
+    return columns_of(sentence_node(plan))
+
+
+def sentence_node(plan: Clause) -> Node:
+    """The tree of a sentence."""
     root = clause_node(plan)
     if plan.please:
         root.left.insert(0, Node("please", "INTJ", "discourse"))
     root.after(END[plan.mood], "PUNCT", "punct")
+    return root
+
+
+def columns_of(root: Node) -> Columns:
+    """The annotated words of a sentence whose tree is made."""
     columns = linearise(root)
     words = columns["form"]
     for place, word in enumerate(words):

@@ -1,7 +1,4 @@
-"""Intervals and rank correlation for few seeds and few cells: NumPy and SciPy only.
-
-Every random draw comes from an explicit key, so a report repeats to the last digit.
-"""
+"""Rank correlation for few cells, with a permutation p and a bootstrap interval."""
 
 from __future__ import annotations
 
@@ -13,34 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from synthlang.errors import InputError
+from probes.statistics.base import BOOTSTRAP_ROUNDS, Floats, generator, values_of
 
 EXACT_UP_TO = 8
 """Largest n whose n! permutations are all counted (8! = 40,320)."""
 PERMUTATIONS = 10_000
-BOOTSTRAP_ROUNDS = 2_000
 SMALLEST_BOOTSTRAP = 5
 """With fewer pairs a percentile bootstrap of a rank correlation collapses; no interval is given."""
 
 Kind = Literal["spearman", "kendall"]
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean and its confidence bounds, in the unit of the values; bounds are None when n = 1."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    n: int
-    level: float
-
-    def overlaps(self, other: Interval) -> bool | None:
-        """Whether the two intervals share a point; None where either has no bounds."""
-        if self.low is None or self.high is None or other.low is None or other.high is None:
-            return None
-        return self.low <= other.high and other.low <= self.high
 
 
 @dataclass(frozen=True)
@@ -58,59 +36,6 @@ class RankCorrelation:
     high: float | None = None
     level: float = 0.95
     reason: str | None = None
-
-
-def generator(key: int) -> np.random.Generator:
-    """The stream of random numbers that belongs to ``key`` (0 ≤ key < 2¹²⁸)."""
-    return np.random.Generator(np.random.Philox(key=key))
-
-
-def _values(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    assert array.ndim in dimensions, array.shape
-    if not array.size:
-        raise InputError("no values to average")
-    if not np.isfinite(array).all():
-        raise InputError("the values hold NaN or infinity")
-    return array
-
-
-def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Mean of the values of n seeds [n] with a Student t interval.
-
-    mean ± t((1 + level) / 2; n − 1) · s / √n with the sample standard deviation s. It takes
-    the seeds as draws from a normal distribution; with n = 1 nothing is known of the spread.
-    Scores of 0 to 100 are not clipped: a bound outside says that n is too small.
-    """
-    assert 0 < level < 1, level
-    array = _values(values, (1,))
-    mean, n = float(array.mean()), len(array)
-    if n == 1:
-        return Interval(mean, None, None, n, level)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(array.std(ddof=1)) / n**0.5
-    return Interval(mean, mean - half, mean + half, n, level)
-
-
-def bootstrap_interval(values: ArrayLike, key: int, rounds: int = BOOTSTRAP_ROUNDS, level: float = 0.95) -> Interval:
-    """Mean of ``values``, items [n] or seeds × items [s, n], with a percentile bootstrap interval.
-
-    Each round draws items with replacement; with two dimensions it also draws seeds, crossed:
-    the same items for all drawn seeds, since all seeds are scored on one test set (Davison &
-    Hinkley 1997, section 3.8). With one seed the interval speaks of the items alone.
-    """
-    assert 0 < level < 1 and rounds > 0, (level, rounds)
-    array = _values(values, (1, 2))
-    mean, table = float(array.mean()), np.atleast_2d(array)
-    if array.size == 1:
-        return Interval(mean, None, None, 1, level)
-    seeds, items = table.shape
-    random = generator(key)
-    means = np.empty(rounds)
-    for i in range(rounds):  # one round at a time: memory stays that of the input
-        weights = np.bincount(random.integers(seeds, size=seeds), minlength=seeds) / seeds
-        means[i] = (weights @ table)[random.integers(items, size=items)].mean()
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(mean, float(low), float(high), array.size, level)
 
 
 def rank_correlation(
@@ -131,7 +56,7 @@ def rank_correlation(
     n = len(left)
     if n < 3:
         return RankCorrelation(kind, n, level=level, reason=f"{n} pairs: a correlation needs at least 3")
-    left, right = _values(left, (1,)), _values(right, (1,))
+    left, right = values_of(left, (1,)), values_of(right, (1,))
     if np.ptp(left) == 0 or np.ptp(right) == 0:
         side = "first" if np.ptp(left) == 0 else "second"
         return RankCorrelation(kind, n, level=level, reason=f"the {side} side is constant")

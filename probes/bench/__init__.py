@@ -1,0 +1,1 @@
+"""Benchmarks of fine-tuning: ``python -m probes.bench``."""

@@ -1,0 +1,145 @@
+"""Orthogonal Procrustes: the orthogonal map of one set of vectors that comes closest to another one, row by row.
+
+Fitted from sums that are gathered batch by batch, so that memory is d² however many rows there are. All in float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from synthlang.errors import InputError
+
+# a direction that both sides have only by the rounding of float32 says nothing: its share of the largest one
+NOTHING = torch.finfo(torch.float32).eps ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """x ↦ W (x − before) + after, for vectors that are rows.
+
+    matrix          [d, d] W
+    before, after   [d]
+    """
+
+    matrix: Tensor
+    before: Tensor
+    after: Tensor
+
+    def apply(self, x: Tensor) -> Tensor:
+        """[…, d] → […, d], of the type of ``x`` and on its device; half precision is computed in float32."""
+        held = self.to(x.device, torch.promote_types(x.dtype, torch.float32))
+        mapped = (x.to(held.matrix.dtype) - held.before) @ held.matrix.T + held.after
+        return mapped.to(x.dtype)
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> LinearMap:
+        """The same map on a device and in a type; itself if it is there already."""
+        if self.matrix.device == device and self.matrix.dtype == dtype:
+            return self
+        return LinearMap(*(t.to(device, dtype) for t in (self.matrix, self.before, self.after)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted map of x to y, and how good it is.
+
+    pairs           rows that it was fitted on
+    rank            directions that they say anything of; with fewer than d the others are turned as little as possible
+    residual        mean squared distance of W x from y
+    identity        the same of x from y, without a map
+    orthogonality   largest element of |WᵀW − I|
+    """
+
+    map: LinearMap
+    pairs: int
+    rank: int
+    residual: float
+    identity: float
+    orthogonality: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers."""
+        numbers = {name: float(f"{getattr(self, name):.6g}") for name in ("residual", "identity", "orthogonality")}
+        return {"pairs": self.pairs, "rank": self.rank, **numbers}
+
+
+class Fitter:
+    """Gathers pairs of rows batch by batch; ``fit`` may be called at any time.
+
+    Means, and products and squares about them, are merged as in Chan, Golub & LeVeque 1983, "Algorithms for Computing
+    the Sample Variance", so that a mean far from 0 costs no digits.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.pairs = 0
+        self._x_mean, self._y_mean = (torch.zeros(width, dtype=torch.float64) for _ in range(2))
+        self._products = torch.zeros(width, width, dtype=torch.float64)  # Σ (y − ȳ)(x − x̄)ᵀ
+        self._x_squares = self._y_squares = 0.0
+
+    def update(self, x: Tensor, y: Tensor) -> None:
+        """Add rows [n, d] of ``x`` and their counterparts in ``y``; InputError for one that is not finite."""
+        assert x.shape == y.shape and x.shape[1:] == self._x_mean.shape, (x.shape, y.shape, self._x_mean.shape)
+        if not len(x):
+            return
+        x, y = x.detach().double(), y.detach().double()
+        if not bool(x.isfinite().all() and y.isfinite().all()):
+            raise InputError("the vectors hold NaN or infinity, so no map can be fitted: the model has diverged")
+        x_mean, y_mean = x.mean(0), y.mean(0)
+        x, y = x - x_mean, y - y_mean
+        products, x_mean, y_mean = (y.T @ x).cpu(), x_mean.cpu(), y_mean.cpu()
+        before, self.pairs = self.pairs, self.pairs + len(x)
+        weight = before * len(x) / self.pairs
+        x_step, y_step = x_mean - self._x_mean, y_mean - self._y_mean
+        self._products += products + weight * torch.outer(y_step, x_step)
+        self._x_squares += float(x.square().sum()) + weight * float(x_step @ x_step)
+        self._y_squares += float(y.square().sum()) + weight * float(y_step @ y_step)
+        self._x_mean = self._x_mean + x_step * (len(x) / self.pairs)
+        self._y_mean = self._y_mean + y_step * (len(x) / self.pairs)
+
+    def fit(self, centre: bool = False) -> Fit:
+        """The best map of x to y (see ``procrustes``); InputError without any rows."""
+        if not self.pairs:
+            raise InputError("there are no pairs of vectors to fit a map on")
+        raw = self._products + self.pairs * torch.outer(self._y_mean, self._x_mean)
+        x_raw = self._x_squares + self.pairs * float(self._x_mean @ self._x_mean)
+        y_raw = self._y_squares + self.pairs * float(self._y_mean @ self._y_mean)
+        products, squares = raw, x_raw + y_raw
+        if centre:
+            products, squares = self._products, self._x_squares + self._y_squares
+        matrix, rank = _nearest_orthogonal(products)
+        none = torch.zeros_like(self._x_mean)
+        means = (self._x_mean.clone(), self._y_mean.clone()) if centre else (none, none)
+        # ‖W x − y‖² = ‖x‖² + ‖y‖² − 2 tr(Wᵀ y xᵀ)
+        residual = squares - 2.0 * float((matrix * products).sum())
+        identity = x_raw + y_raw - 2.0 * float(raw.trace())
+        off = float((matrix.T @ matrix - torch.eye(len(matrix), dtype=torch.float64)).abs().max())
+        residual, identity = (max(value, 0.0) / self.pairs for value in (residual, identity))
+        return Fit(LinearMap(matrix, *means), self.pairs, rank, residual, identity, off)
+
+
+def procrustes(x: Tensor, y: Tensor, centre: bool = False) -> Fit:
+    """The orthogonal W with the smallest Σ ‖W x_i − y_i‖² over rows of ``x`` and ``y`` [n, d].
+
+    W = U Vᵀ with U Σ Vᵀ = SVD(Σ y_i x_iᵀ) (Kulshreshtha et al. 2020, equations 2 and 3). W may be a reflection
+    (determinant −1), as in the papers. With ``centre`` both are centred before, and the map moves to y's mean
+    (equations 4 and 5). Where the rows leave directions open (fewer rows than d, a rank below d), W is the solution
+    nearest to the identity. InputError if there are no rows, or if one is not finite.
+    """
+    fitter = Fitter(x.shape[1])
+    fitter.update(x, y)
+    return fitter.fit(centre)
+
+
+def _nearest_orthogonal(products: Tensor) -> tuple[Tensor, int]:
+    """The orthogonal W of the largest tr(Wᵀ products), and the rank of ``products``."""
+    u, sizes, vt = torch.linalg.svd(products)
+    rank = int((sizes > len(sizes) * NOTHING * sizes[0]).sum())
+    matrix = u[:, :rank] @ vt[:rank]
+    if rank < len(sizes):
+        # any orthogonal map of the open directions of x to those of y does: the one nearest to the identity
+        inner_u, _, inner_vt = torch.linalg.svd(u[:, rank:].T @ vt[rank:].T)
+        matrix = matrix + u[:, rank:] @ inner_u @ inner_vt @ vt[rank:]
+    return matrix, rank

@@ -1,0 +1,42 @@
+"""Intervals, tests and rank correlation for few seeds and few cells: NumPy and SciPy only.
+
+Every random draw comes from an explicit key, so a report repeats to the last digit.
+"""
+
+from probes.statistics.base import BOOTSTRAP_ROUNDS, Floats, generator
+from probes.statistics.corrections import Correction, corrected
+from probes.statistics.intervals import Interval, bootstrap_interval, mean_interval
+from probes.statistics.paired import TEST_ROUNDS, PairedTest, paired_t_test, permutation_test
+from probes.statistics.ranks import (
+    EXACT_UP_TO,
+    PERMUTATIONS,
+    SMALLEST_BOOTSTRAP,
+    Kind,
+    RankCorrelation,
+    rank_correlation,
+)
+from probes.statistics.scores import Score, bootstrap_difference, bootstrap_metric
+
+__all__ = [
+    "BOOTSTRAP_ROUNDS",
+    "EXACT_UP_TO",
+    "PERMUTATIONS",
+    "SMALLEST_BOOTSTRAP",
+    "TEST_ROUNDS",
+    "Correction",
+    "Floats",
+    "Interval",
+    "Kind",
+    "PairedTest",
+    "RankCorrelation",
+    "Score",
+    "bootstrap_difference",
+    "bootstrap_interval",
+    "bootstrap_metric",
+    "corrected",
+    "generator",
+    "mean_interval",
+    "paired_t_test",
+    "permutation_test",
+    "rank_correlation",
+]

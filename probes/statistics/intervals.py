@@ -1,0 +1,66 @@
+"""Means with their bounds: Student's t over seeds, the percentile bootstrap over seeds and items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from probes.statistics.base import BOOTSTRAP_ROUNDS, generator, values_of
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its confidence bounds, in the unit of the values; bounds are None when n = 1."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    level: float
+
+    def overlaps(self, other: Interval) -> bool | None:
+        """Whether the two intervals share a point; None where either has no bounds."""
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return None
+        return self.low <= other.high and other.low <= self.high
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Mean of the values of n seeds [n] with a Student t interval.
+
+    mean ± t((1 + level) / 2; n − 1) · s / √n with the sample standard deviation s. It takes
+    the seeds as draws from a normal distribution; with n = 1 nothing is known of the spread.
+    Scores of 0 to 100 are not clipped: a bound outside says that n is too small.
+    """
+    assert 0 < level < 1, level
+    array = values_of(values, (1,))
+    mean, n = float(array.mean()), len(array)
+    if n == 1:
+        return Interval(mean, None, None, n, level)
+    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(array.std(ddof=1)) / n**0.5
+    return Interval(mean, mean - half, mean + half, n, level)
+
+
+def bootstrap_interval(values: ArrayLike, key: int, rounds: int = BOOTSTRAP_ROUNDS, level: float = 0.95) -> Interval:
+    """Mean of ``values``, items [n] or seeds × items [s, n], with a percentile bootstrap interval.
+
+    Each round draws items with replacement; with two dimensions it also draws seeds, crossed:
+    the same items for all drawn seeds, since all seeds are scored on one test set (Davison &
+    Hinkley 1997, section 3.8). With one seed the interval speaks of the items alone.
+    """
+    assert 0 < level < 1 and rounds > 0, (level, rounds)
+    array = values_of(values, (1, 2))
+    mean, table = float(array.mean()), np.atleast_2d(array)
+    if array.size == 1:
+        return Interval(mean, None, None, 1, level)
+    seeds, items = table.shape
+    random = generator(key)
+    means = np.empty(rounds)
+    for i in range(rounds):  # one round at a time: memory stays that of the input
+        weights = np.bincount(random.integers(seeds, size=seeds), minlength=seeds) / seeds
+        means[i] = (weights @ table)[random.integers(items, size=items)].mean()
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(mean, float(low), float(high), array.size, level)

@@ -1,0 +1,90 @@
+"""Sentence pairs with links between the two languages of a transfer: left is the target, right the source."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pretrain.adjust.config import DataConfig
+from pretrain.adjust.pairs import AlignerLinks, DerivedPair, LinkedText, PairConfig, TextPair, read_pair
+from pretrain.adjust.text import PairData, prepare_pair
+from probes.transfer.model import Pretrained
+from synthlang.errors import InputError
+from synthlang.files import safe_name
+from synthlang.progress import Report, Say, silent
+from synthlang.store import Store
+
+CONSTRUCTED = "pretraining"  # name of the pair that is aligned by construction
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """A pair of languages: its words with links, and the same as ids, ready for batches."""
+
+    text: LinkedText
+    data: PairData
+
+
+def read_aligned(
+    pairs: Mapping[str, PairConfig | None],
+    config: DataConfig,
+    pretrained: Pretrained,
+    seed: int = 0,
+    store: Store | None = None,
+    report: Report = silent,
+) -> tuple[Aligned, ...]:
+    """The pairs of languages in order of their names, read as the model reads target (left) and source (right).
+
+    Without ``pairs`` they are the pretraining text in both languages, aligned by construction. ``store`` keeps what an
+    aligner finds. Raises InputError for a pair that cannot be read, and where nothing is aligned by construction.
+    """
+    chosen = {name: pair for name, pair in sorted(pairs.items()) if pair is not None}
+    length = config.length or pretrained.length
+    if length > pretrained.length:
+        raise InputError(f"data.length {length} is longer than the {pretrained.length} tokens that the model reads")
+    readers = pretrained.target, pretrained.source
+    for reader in readers:
+        if reader.language.on_tokens or reader.tokenizer.subwords is not None:
+            raise InputError(
+                f"language {reader.language.name}: its transforms with unit: token leave no words to align"
+            )
+    tokenizers = readers[0].tokenizer, readers[1].tokenizer
+    found = []
+    for name, pair in (chosen or {CONSTRUCTED: _constructed(pretrained)}).items():
+        report(f"aligned text {safe_name(name, 'name of a pair')}", 0, 1, "")
+        _check(name, pair, store)
+        say: Say = lambda text, name=name: report(f"aligned text {name}", 0, 1, text)  # type: ignore[misc]  # noqa: E731
+        with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
+            text = read_pair(pair, tokenizers, store or Store(Path(nowhere)), say)
+        cutters = tokenizers[0].tokenizer, tokenizers[1].tokenizer
+        members = readers[0].member, readers[1].member
+        data = prepare_pair(name, text, cutters, config, length, seed, members)
+        report(f"aligned text {name}", 1, 1, f"{len(data.train):,} sentence pairs")
+        found.append(Aligned(text, data))
+    return tuple(found)
+
+
+def _constructed(pretrained: Pretrained) -> DerivedPair:
+    """The pretraining text in the target language and in the source's."""
+    target, source = pretrained.target.language, pretrained.source.language
+    if pretrained.text is None:
+        raise InputError(f"{pretrained.name}: its pretraining text is not known, so name sentence pairs (pairs)")
+    if pretrained.natural:
+        raise InputError(f"{target.name} is not derived from the source language, so name sentence pairs (pairs)")
+    if target.fingerprint == source.fingerprint:
+        raise InputError(f"{target.name} is the source language itself: there is nothing to align; name pairs")
+    return DerivedPair(source=pretrained.text, left=target, right=source)
+
+
+def _check(name: str, pair: TextPair | DerivedPair, store: Store | None) -> None:
+    if pair.tokenizers is not None:
+        raise InputError(
+            f"pairs.{name}.tokenizers: leave it out; left is read as the target language, right as the source"
+        )
+    if isinstance(pair, TextPair) and isinstance(pair.links, AlignerLinks) and store is None:
+        raise InputError(
+            f"pairs.{name}.links: an aligner finds other links each time and there is no place to keep them; "
+            "give a file of links (kind: file)"
+        )

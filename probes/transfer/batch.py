@@ -1,0 +1,100 @@
+"""What every task makes of its items: rows of tokens, and what is to be predicted on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pretrain.reading import Text
+from synthlang.language import Language
+from synthlang.vocabularies import MemberTokenizer, Specials
+
+NO_LABEL = -100  # of a target that no loss counts
+Role = Literal["source", "target"]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How texts of one language become ids.
+
+    member    its number in the model
+    role      whether it is the language that is trained on first (the parent) or the other one
+    bert      pairs are ``<s> a </s> b </s>`` with segments 0 and 1, as BERT has them; else ``<s> a </s> </s> b </s>``
+    """
+
+    language: Language
+    tokenizer: MemberTokenizer
+    member: int
+    specials: Specials
+    role: Role
+    bert: bool = False
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a step.
+
+    words    [rows, k, 2] int64: first and last column of the subwords of each word that is predicted; None: every
+             column is (qa)
+    mask     [rows, k] bool: which words are there, [rows, width] which columns may be part of an answer (qa)
+    targets  name → tensor, by task:
+               label [rows]                                 nli
+               tags [rows, k]                               ner, pos, slots
+               intent [rows]                                slots
+               heads, relations [rows, k]                   parsing: 0 is the root, i the i-th word of the row
+               start, stop [rows]                           qa: first and last column of an answer, 0 0 for none
+             NO_LABEL where nothing is to be learned
+    rows     [rows] their numbers in the Examples
+    """
+
+    text: Text
+    words: Tensor | None
+    mask: Tensor
+    targets: Mapping[str, Tensor]
+    role: Role
+    rows: NDArray[np.int64]
+
+    def to(self, device: torch.device) -> Batch:
+        """The same on a device."""
+        words = None if self.words is None else self.words.to(device, non_blocking=True)
+        targets = {name: tensor.to(device, non_blocking=True) for name, tensor in self.targets.items()}
+        mask = self.mask.to(device, non_blocking=True)
+        return replace(self, text=self.text.to(device), words=words, mask=mask, targets=targets)
+
+
+@dataclass(frozen=True)
+class Examples(ABC):
+    """The items of one set in one language, encoded.
+
+    ids     of the items
+    gold    what is right for each item, as JSON has it; what that is depends on the task
+    counts  reason → how many items or words were left out or cut
+    """
+
+    ids: tuple[str, ...]
+    gold: Sequence[Any]
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def lengths(self) -> NDArray[np.int64]:
+        """[rows] how many tokens each row has; an item may have several rows (windows)."""
+
+    @abstractmethod
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        """The rows with these numbers, padded to the longest of them."""
+
+    @abstractmethod
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """For each item the prediction, in the form of ``gold``; ``outputs`` are what the head decoded for each row."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.lengths)

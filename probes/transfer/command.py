@@ -1,0 +1,108 @@
+"""What ``synthlang transfer`` does and prints."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from probes.transfer.compare import compare
+from probes.transfer.config import TransferConfig
+from probes.transfer.data import load_data
+from probes.transfer.model import Pretrained, open_pretrained
+from probes.transfer.places import open_places
+from probes.transfer.result import ResultFile, rows_of
+from probes.transfer.run import Transfer, transfer_fingerprint
+from synthlang.config import load_yaml, override, parse
+from synthlang.errors import InputError
+from synthlang.files import read_json, safe_name, user_path, write_json
+from synthlang.progress import Display
+from synthlang.store import Store
+
+
+def read_transfer_config(
+    path: Path | None, options: Mapping[str, str | None], target: Mapping[str, str | None], overrides: list[str]
+) -> TransferConfig:
+    """The config of a YAML file with the options of the command on top, then ``--set``."""
+    data = {} if path is None else load_yaml(path)
+    data |= {key: value for key, value in options.items() if value is not None}
+    named = {key: value for key, value in target.items() if value is not None}
+    if named:
+        data["target"] = {**(data.get("target") or {}), **named}
+    return parse(TransferConfig, override(data, overrides), path or "transfer")
+
+
+def transfer_command(model: str, config: TransferConfig, seeds: int, out: Path | None) -> Path:
+    """Transfer a model with seeds 0 … ``seeds`` − 1; seeds that ``out`` has are not run again. Returns the file."""
+    natural = config.target is not None
+    if natural and config.language is None:
+        raise InputError("another natural language needs a name: --language")
+    pretrained = open_pretrained(model, config.language, natural, config.target_model)
+    open_places(config, pretrained.text, pretrained.length)
+    path = out or _default_path(model, config, pretrained)
+    if path.is_dir():
+        raise InputError("is a folder; name a JSON file with --out", path)
+    with Display() as display:
+        data = load_data(config, pretrained, display.report)
+        name = transfer_fingerprint(pretrained, config, data.fingerprints)
+        file = ResultFile(path, name)
+        work = path.with_name(f"{path.stem}.{name[:12]}.work")
+        transfer = Transfer(pretrained, data, config, display.report, work, Store(work / "data"))
+        transfer.check()
+        _say_drops(transfer, display)
+        for seed in range(seeds):
+            if seed not in file.seeds:
+                file.add(transfer, transfer.run(seed))
+    if work.exists():
+        shutil.rmtree(work)
+    held = read_json(path)
+    Console().print(result_table(held))
+    Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
+    return path
+
+
+def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:
+    run = user_path(model)
+    if not (run / "run.json").exists():
+        raise InputError(f"{model} is no run folder: name the file of the result with --out FILE.json")
+    return run / "transfer" / f"{config.task}-{safe_name(pretrained.target.language.name, 'language name')}.json"
+
+
+def _say_drops(transfer: Transfer, display: Display) -> None:
+    from probes.transfer.result import drops
+
+    for name, counts in drops(transfer).items():
+        for reason, count in counts.items():
+            display.message(f"{name}: {reason}: {count:,}")
+
+
+def result_table(held: Mapping[str, Any]) -> Table:
+    """A result as a table: mean, 95 % interval over seeds and items, each seed."""
+    items = held["counts"]["target test"]["items"]
+    title = f"{held['task']}, {held['model']} → {held['language']} ({held['metric']}, %; {items:,} test items)"
+    table = Table(title=title)
+    seeds = [record["seed"] for record in held["seeds"]]
+    for column in ("", "mean", "95 % interval", "majority", *(f"seed {s}" for s in seeds)):
+        table.add_column(column, justify="right")
+    keys = {"parent": "parent", "SUP": "sup", "ZS": "zs"}
+    for label, whole, values in rows_of(held):
+        bounds = "–" if whole["low"] is None else f"{whole['low']:.1f} … {whole['high']:.1f}"
+        majority = held["majority"].get(keys.get(label, label))
+        shown = "–" if majority is None else f"{majority:.1f}"
+        table.add_row(label, f"{whole['mean']:.1f}", bounds, shown, *(f"{v:.1f}" for v in values))
+    return table
+
+
+def compare_command(results: Sequence[Path], correction: str, rounds: int, swap: str, out: Path | None) -> None:
+    """Compare results with the first one, print the table and write it where ``out`` says."""
+    found = compare(results, correction=correction, rounds=rounds, swap=swap)  # type: ignore[arg-type]
+    Console().print(found.table())
+    for test in found.left_out:
+        Console().print(f"not compared, some file does not have it: {test}", markup=False)
+    if out is not None:
+        write_json(out, found.to_json())
+        Console().print(f"written: {out}", soft_wrap=True, markup=False, emoji=False)

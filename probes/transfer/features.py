@@ -1,0 +1,220 @@
+"""The states that a head reads: those of a body's layers, fine-tuned or frozen, a vector for each word."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pretrain.attention import Layer, at_slots
+from pretrain.config import ModelConfig
+from pretrain.dropout import Noise
+from pretrain.encoder import MaskedLM
+from probes.transfer.batch import Batch, Role
+from probes.transfer.config import FeaturesConfig
+from probes.transfer.heads.head import Head
+from synthlang.errors import InputError
+from synthlang.rng import key_of
+
+
+class Rotation(Protocol):
+    """A map of the states of each layer."""
+
+    def apply(self, states: Tensor, index: int) -> Tensor:
+        """[…, d] → […, d]; ``index`` is a layer's place among ``features.layers``."""
+
+
+def resolve_layers(layers: Sequence[int], body: MaskedLM) -> tuple[int, ...]:
+    """0 … N for ``layers``, of which negative ones count from the last; InputError for one that is not there."""
+    count = body.shape.layers
+    numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
+    for layer, number in zip(layers, numbers, strict=True):
+        if not 0 <= number <= count:
+            raise InputError(f"features.layers: the model has no layer {layer}; it has 0 (embeddings) to {count}")
+    return numbers
+
+
+def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
+    """[r, 1 + k, d]: the state of ``<s>``, then one for each of ``words`` [r, k, 2], of ``states`` [r, w, d]."""
+    if subword != "mean":
+        return at_slots(states, word_slots(words, subword))
+    columns = torch.arange(states.shape[1], device=states.device)
+    inside = ((columns >= words[..., :1]) & (columns <= words[..., 1:])).to(states.dtype)
+    weights = inside / inside.sum(-1, keepdim=True).clamp(min=1.0)
+    return torch.cat([states[:, :1], weights @ states], dim=1)
+
+
+def word_slots(words: Tensor, subword: str) -> Tensor:
+    """[r, 1 + k]: column 0, then the first or last column of each of ``words`` [r, k, 2]."""
+    return F.pad(words[..., 1 if subword == "last" else 0], (1, 0))
+
+
+class Features(nn.Module):
+    """States [r, 1 + k, width] of the rows of a batch: that of ``<s>``, then one for each word; for rows without words
+    those of all columns, [r, w, width].
+
+    bodies       role → what reads its rows; they are copied, so that fine-tuning does not touch the originals
+    rotations    role → what maps the states of its rows, layer by layer, before layers are combined
+    also_read    layers that a further loss reads besides, whose weights move too
+
+    Weights that nothing reads (the output, the layers above the last one that is read) do not move. The new layers on
+    top have the body's proportions; their weights are drawn from PyTorch's generator. ``<s>`` is column 0.
+
+    Raises InputError for a layer that a body does not have, and for two bodies that are not both frozen.
+    """
+
+    def __init__(
+        self,
+        bodies: Mapping[Role, MaskedLM],
+        config: FeaturesConfig,
+        rotations: Mapping[Role, Rotation] | None = None,
+        also_read: Sequence[int] = (),
+    ) -> None:
+        super().__init__()
+        self.config, self.frozen, self.rotations = config, config.tune == "none", dict(rotations or {})
+        copies = {id(body): copy.deepcopy(body) for body in bodies.values()}
+        _check_bodies(list(copies.values()), self.frozen)
+        self.bodies = nn.ModuleList(copies.values())
+        self._of = {role: list(copies).index(id(body)) for role, body in bodies.items()}
+        self.layers = {role: resolve_layers(config.layers, body) for role, body in bodies.items()}
+        for role in bodies:
+            self._freeze(self.body(role), max(*self.layers[role], *resolve_layers(also_read, self.body(role)), 0))
+        first = self.body(next(iter(bodies)))
+        parts = len(config.layers) if config.combine == "concat" else 1
+        self.width = parts * first.shape.hidden
+        self.top = nn.ModuleList(_new_layer(first, parts) for _ in range(config.top_layers))
+        self.noise = Noise()
+
+    def body(self, role: Role) -> MaskedLM:
+        """The copy that reads the rows of a role."""
+        body = self.bodies[self._of[role]]
+        assert isinstance(body, MaskedLM)
+        return body
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether ``read`` gives all columns of rows with words too: words are picked after it."""
+        return self.config.top_layers > 0 or self.config.subword == "mean"
+
+    def train(self, mode: bool = True) -> Features:
+        """Frozen bodies stay as they are: without dropout."""
+        super().train(mode)
+        if self.frozen:
+            self.bodies.train(False)
+        return self
+
+    def seed_dropout(self, key: int) -> None:
+        """Make the dropout of the next forward pass a function of ``key``."""
+        self.noise.seed(key_of("top", key), next(self.parameters()).device)
+        for body in self.bodies:
+            assert isinstance(body, MaskedLM)
+            body.seed_dropout(key)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The states of a batch."""
+        return self.finish(self.read(batch), batch)
+
+    def read(self, batch: Batch) -> Tensor:
+        """What the body gives, combined: of all columns if ``reads_all`` or there are no words, else as ``forward``."""
+        body, layers = self.body(batch.role), self.layers[batch.role]
+        if batch.text.positions is None and batch.text.input_ids.shape[1] > body.embeddings.length:
+            raise InputError(
+                f"a row has {batch.text.input_ids.shape[1]} tokens, the model reads {body.embeddings.length}: "
+                "lower length"
+            )
+        slots = None
+        if batch.words is not None and not self.reads_all:
+            slots = word_slots(batch.words, self.config.subword)
+        with torch.no_grad() if self.frozen else nullcontext():
+            states = body.read(batch.text, slots, layers)
+            if batch.role in self.rotations:
+                rotation = self.rotations[batch.role]
+                states = [rotation.apply(held, index) for index, held in enumerate(states)]
+            if len(states) == 1:
+                return states[0]
+            return torch.cat(states, -1) if self.config.combine == "concat" else torch.stack(states).mean(0)
+
+    def finish(self, states: Tensor, batch: Batch) -> Tensor:
+        """From what ``read`` gave to the states of words: through the new layers, then the words picked."""
+        if not self.reads_all:
+            return states
+        rows, width = states.shape[:2]
+        for layer in self.top:
+            assert isinstance(layer, Layer)
+            states = layer(states, batch.text.valid, None, layer.draw(self.noise, rows, width, width))
+        return states if batch.words is None else pick_words(states, batch.words, self.config.subword)
+
+    def _freeze(self, body: MaskedLM, deepest: int) -> None:
+        """Keep from moving what must not or need not; ``deepest`` is the last layer that anything reads."""
+        still = {"embeddings.bias", *(name for name, _ in body.named_parameters() if name.startswith("head."))}
+        if self.config.freeze_language_parts:
+            still |= set(body.language_specific())
+        unread = tuple(f"layers.{number}." for number in range(deepest, body.shape.layers))
+        for name, parameter in body.named_parameters():
+            parameter.requires_grad_(not (self.frozen or name in still or name.startswith(unread)))
+
+
+def _check_bodies(bodies: Sequence[MaskedLM], frozen: bool) -> None:
+    """InputError for bodies that cannot be read side by side."""
+    if len(bodies) > 1 and not frozen:
+        raise InputError("target_model: two models are read side by side with frozen features only: features.tune none")
+    if len({body.shape.hidden for body in bodies}) > 1:
+        sizes = " and ".join(str(body.shape.hidden) for body in bodies)
+        raise InputError(f"target_model: the states of both models must have the same size; they have {sizes}")
+
+
+def _new_layer(body: MaskedLM, parts: int) -> Layer:
+    """A layer like the body's, as wide as ``parts`` of its states, with random weights as RoBERTa starts."""
+    shape = body.shape
+    sizes = {name: parts * getattr(shape, name) for name in ("heads", "hidden", "feed_forward")}
+    layer = Layer(ModelConfig(**shape.model_dump() | sizes | {"layers": 1}), body.epsilon)
+    with torch.no_grad():
+        for module in layer.modules():
+            if isinstance(module, nn.Linear):
+                module.weight.normal_(0.0, shape.init_std)
+                module.bias.zero_()
+    return layer.to(body.norm.weight.device)
+
+
+class TaskModel(nn.Module):
+    """Features and a head. ``read`` of a batch (Features.read) may be given where it is known already.
+
+    precision    of the features' arithmetic; the head's is float32
+    """
+
+    def __init__(self, features: Features, head: Head, precision: str = "float32") -> None:
+        super().__init__()
+        self.features, self.head, self.precision = features, head, precision
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes: where the body is."""
+        return next(self.features.parameters()).device
+
+    def read(self, batch: Batch) -> Tensor:
+        """What the features read, float32, before the new layers."""
+        with self._autocast():
+            states = self.features.read(batch)
+        return states.float()
+
+    def states(self, batch: Batch, read: Tensor | None = None) -> Tensor:
+        """What the head reads, float32 [r, 1 + k or w, d]."""
+        with self._autocast():
+            states = self.features.finish(self.features.read(batch) if read is None else read, batch)
+        return states.float()
+
+    def loss(self, batch: Batch, read: Tensor | None = None) -> Tensor:
+        """The head's loss of a batch, a scalar."""
+        return self.head.loss(self.states(batch, read), batch)
+
+    def decode(self, batch: Batch, read: Tensor | None = None) -> list[Any]:
+        """What the head predicts, one for each row."""
+        return self.head.decode(self.states(batch, read), batch)
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16")

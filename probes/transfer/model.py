@@ -1,0 +1,165 @@
+"""The models that are fine-tuned: a run of ours, or a model of Hugging Face, with its way from text to ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from pretrain.config import PretrainConfig, SharingConfig
+from pretrain.encoder import MaskedLM
+from pretrain.hub import open_base
+from pretrain.model import trained_model
+from pretrain.prepare import Artifacts
+from pretrain.run import open_run
+from pretrain.weights import from_hf
+from probes.transfer.batch import Reader
+from synthlang.errors import InputError
+from synthlang.files import read_json, user_path
+from synthlang.fingerprint import fingerprint
+from synthlang.language import PARENT, Language, bind_language, parse_language
+from synthlang.vocabularies import MemberTokenizer
+from synthlang.vocabularies.checkpoint import Checkpoint
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A model and the two languages of a transfer.
+
+    model          what reads the source language
+    target_model   what reads the target: the same object, or another model (on frozen features)
+    source, target their ways from texts to ids; the target's language may still have to be bound (``bind``)
+    fingerprint    of the weights and the tokenizers
+    text           the spec of the pretraining text that derived languages have sentence pairs in; None: not known
+    natural        whether the target has sentences of its own and is not derived from the source
+    """
+
+    model: MaskedLM
+    target_model: MaskedLM
+    source: Reader
+    target: Reader
+    name: str
+    fingerprint: str
+    text: str | None
+    natural: bool = False
+
+    @property
+    def length(self) -> int:
+        """The longest row that both models can read."""
+        return min(self.model.embeddings.length, self.target_model.embeddings.length)
+
+
+def open_pretrained(
+    model: str, language: str | None, natural: bool = False, target_model: str | None = None
+) -> Pretrained:
+    """Open a run, a folder or a name of Hugging Face, and the language to transfer to.
+
+    language   for a run the name or the spec of one of its languages (default: the first derived one); a spec of
+               another one is a language that the model never saw, read as the parent is. For other models any spec;
+               for natural ones any name
+    """
+    path = user_path(model)
+    if (
+        (path / "config.yaml").exists()
+        and (path / "checkpoints").is_dir()
+        and not (path / "export/config.json").exists()
+    ):
+        config, artifacts = open_run(path)
+        record = read_json(path / "run.json")["fingerprint"]
+        opened = of_run(config, artifacts, trained_model(path, config, artifacts), record, language, natural)
+        opened = replace(opened, name=path.name)
+    else:
+        opened = _of_checkpoint(model, language, natural)
+    if target_model is None:
+        return opened
+    other = open_pretrained(target_model, language, natural)
+    target = replace(other.target, role="target")
+    both = fingerprint("models", source=opened.fingerprint, target=other.fingerprint)
+    name = f"{opened.name} and {other.name}"
+    return replace(opened, target_model=other.target_model, target=target, name=name, fingerprint=both)
+
+
+def of_run(
+    config: PretrainConfig,
+    artifacts: Artifacts,
+    model: MaskedLM,
+    record: str,
+    language: str | None = None,
+    natural: bool = False,
+) -> Pretrained:
+    """A run of ours, of which ``record`` is the fingerprint."""
+    parent = artifacts.members[0]
+    number, spoken = _member(config, artifacts, language, natural)
+    held = artifacts.members[number]
+    specials = artifacts.id_space.specials
+    bert = model.architecture == "bert"
+    source = Reader(parent.language, parent.tokenizer, 0, specials, "source", bert)
+    target = Reader(spoken, held.tokenizer, number, specials, "target", bert)
+    return Pretrained(model, model, source, target, config.label, record, parent.spec, natural)
+
+
+def derived_members(config: PretrainConfig) -> dict[str, int]:
+    """The numbers of the languages that are derived from the first one, by name."""
+    return {config.members[b].name: b for a, b in config.derived_pairs if a == 0}
+
+
+def first_derived(config: PretrainConfig) -> int:
+    """The language that is transferred to when none is named; InputError if there is none."""
+    derived = derived_members(config)
+    if not derived:
+        raise InputError("the run has no language derived from its first one: name a language with --language")
+    return min(derived.values())
+
+
+def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool) -> tuple[int, Language]:
+    """The number of the member to transfer to, and its language."""
+    members = artifacts.members
+    derived = derived_members(config)
+    names = {member.name: number for number, member in enumerate(members)}
+    if wanted is None:
+        number = first_derived(config)
+        return number, members[number].language
+    if wanted in names and (natural or names[wanted] in (0, *derived.values())):
+        return names[wanted], members[names[wanted]].language
+    if natural:
+        raise InputError(f"no language {wanted!r} in the run; there is {', '.join(names)}")
+    if wanted in names:
+        raise InputError(f"{wanted} is not derived from the first language: name its own sentences with --target-test")
+    try:
+        language = bind_language(parse_language(wanted), members[0].source)
+    except InputError as error:
+        raise InputError(f"no language {wanted!r} in the run (there is {', '.join(names)}); {error}") from error
+    same = [n for n in derived.values() if members[n].language.fingerprint == language.fingerprint]
+    return (same[0], members[same[0]].language) if same else (0, language)
+
+
+def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretrained:
+    """A model of Hugging Face, or an adjusted run of ours, whose languages have tokenizers of their own."""
+    if language is None:
+        raise InputError(f"{model} is no pretraining run, so its languages are not known: name one with --language")
+    base = open_base(model)
+    spoken = Language(name=language) if natural else parse_language(language)
+    readers, folders = {}, {"source": "", "target": ""}
+    if base.is_run:
+        folders = {"source": PARENT.name, "target": spoken.name}
+        for folder in folders.values():
+            if folder not in base.folders:
+                raise InputError(f"{model} has no language {folder!r}; there is {', '.join(base.folders)}")
+    held = {role: base.checkpoints[folder] for role, folder in folders.items()}
+    ids = np.unique(np.concatenate([_ids(checkpoint) for checkpoint in held.values()]))
+    rows = max(checkpoint.rows for checkpoint in held.values())
+    body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
+    bert = body.architecture == "bert"
+    for role, checkpoint in held.items():
+        tokenizer = MemberTokenizer(role, checkpoint.tokenizer, _ids(checkpoint), settings=checkpoint.settings)
+        readers[role] = tokenizer
+    source = Reader(PARENT, readers["source"], 0, base.specials, "source", bert)
+    target = Reader(spoken, readers["target"], 0, base.specials, "target", bert)
+    name = Path(model).name or model
+    return Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
+
+
+def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    vocabulary = checkpoint.tokenizer.get_vocab(with_added_tokens=True)
+    return np.unique(np.fromiter(vocabulary.values(), np.int64, len(vocabulary)))

@@ -1,0 +1,149 @@
+"""The result of a transfer: one JSON file for all seeds, with intervals, and the predictions beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probes.statistics import Interval, bootstrap_difference, bootstrap_metric, mean_interval
+from probes.transfer.metrics.metric import Floats, Metric
+from probes.transfer.predictions import Predictions, read_predictions, write_predictions
+from probes.transfer.run import DIGITS, SeedResult, Transfer
+from synthlang.errors import InputError
+from synthlang.files import read_json, write_json
+from synthlang.rng import key_of
+
+FORMAT = 1
+KEYS = ("parent", "sup", "zs")
+
+
+def seed_record(result: SeedResult, metric: str) -> dict[str, Any]:
+    """One seed as JSON has it: the main scores, Δ, all scores, and what was trained."""
+    main = {key: result.scores[key][metric] if key in result.scores else None for key in KEYS}
+    delta = None if main["sup"] is None else round(main["sup"] - main["zs"], DIGITS)  # type: ignore[operator]
+    return {"seed": result.seed, **main, "delta": delta, "scores": dict(result.scores), "fits": dict(result.fits)}
+
+
+def predictions_path(path: Path) -> Path:
+    """Where the predictions of a result are: ``NAME.predictions.parquet`` beside ``NAME.json``."""
+    return path.with_name(f"{path.stem}.predictions.parquet")
+
+
+class ResultFile:
+    """A result on disk, to which seeds are added; ``name`` is the fingerprint of the transfer.
+
+    Raises InputError if the file holds anything else.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        self.seeds: dict[int, dict[str, Any]] = {}
+        self.predictions: dict[int, list[Predictions]] = {}
+        if not path.exists():
+            return
+        held = read_json(path)
+        if not isinstance(held, dict) or held.get("fingerprint") != name:
+            raise InputError("holds something else than this transfer; choose another file with --out", path)
+        self.seeds = {record["seed"]: record for record in held["seeds"]}
+        for part in read_predictions(predictions_path(path)):
+            if part.seed in self.seeds:
+                self.predictions.setdefault(part.seed, []).append(part)
+
+    def add(self, transfer: Transfer, result: SeedResult) -> None:
+        """Add a seed and write both files; the predictions first, so that a seed of the JSON always has them."""
+        self.seeds[result.seed] = seed_record(result, transfer.main.name)
+        self.predictions[result.seed] = list(result.predictions)
+        order = {test: i for i, test in enumerate(transfer.tests)}
+        parts = [part for seed in sorted(self.predictions) for part in self.predictions[seed]]
+        parts.sort(key=lambda part: (order[part.test], part.seed, part.setting))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_predictions(predictions_path(self.path), parts)
+        write_json(self.path, self._whole(transfer, parts))
+
+    def _whole(self, transfer: Transfer, parts: Sequence[Predictions]) -> dict[str, Any]:
+        sets = {name: held.batch for name, held in transfer.data.sets.items()}
+        return {
+            "format": FORMAT,
+            "fingerprint": self.name,
+            **facts(transfer),
+            "seeds": [self.seeds[seed] for seed in sorted(self.seeds)],
+            "all": summary(transfer.main, parts, self.name),
+            "majority": transfer.majority(),
+            "counts": {name: {"items": len(b), "words": int(b.corpus.offsets[-1])} for name, b in sets.items()},
+            "drops": drops(transfer),
+            "predictions": predictions_path(self.path).name,
+        }
+
+
+def facts(transfer: Transfer) -> dict[str, Any]:
+    """What was measured, and of what."""
+    pretrained, config = transfer.pretrained, transfer.config
+    return {
+        "task": config.task,
+        "model": pretrained.name,
+        "language": transfer.data.language.name,
+        "metric": transfer.main.name,
+        "metrics": list(transfer.metrics),
+        "labels": {kind: list(names) for kind, names in transfer.labels["source"].items()},
+        "settings": config.model_dump(mode="json"),
+        "parents": {"model": pretrained.fingerprint, "data": dict(transfer.data.fingerprints)},
+    }
+
+
+def drops(transfer: Transfer) -> dict[str, dict[str, int]]:
+    """For each set, reason → how many items, words or answers were left out or changed."""
+    found = {}
+    for name, held in transfer.data.sets.items():
+        trained = "target" if name in ("target train", "target dev") else "source"
+        counts = {**held.drops, **transfer.examples(name, trained).counts}  # type: ignore[arg-type]
+        found[name] = {reason: n for reason, n in counts.items() if n}
+    return found
+
+
+def summary(metric: Metric, parts: Sequence[Predictions], name: str) -> dict[str, Any]:
+    """Mean over seeds for each test and for Δ, with two 95 % intervals.
+
+    low, high              bootstrap over seeds and items, crossed: what another seed and another test set would give
+    seeds_low, seeds_high  Student's t over seeds alone; null for one seed
+    """
+    stats: dict[str, list[Floats]] = {}
+    ids: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        stats.setdefault(part.test, []).append(metric.stats(part.gold, part.predicted))
+        ids[part.test] = part.ids
+    stacked = {test: np.stack(values) for test, values in stats.items()}
+    means = {test: metric.score(values.sum(axis=1)) for test, values in stacked.items()}
+    key = key_of("transfer-bootstrap", name)
+    found = {t: _with_seeds(bootstrap_metric(v, metric.score, key), means[t]) for t, v in stacked.items()}
+    if "sup" in stacked:
+        same = ids["sup"] == ids["zs"]
+        difference = bootstrap_difference(stacked["sup"], stacked["zs"], metric.score, key, paired=same)
+        found["delta"] = _with_seeds(difference, means["sup"] - means["zs"])
+    return found
+
+
+def _with_seeds(interval: Interval, seeds: Floats) -> dict[str, float | int | None]:
+    over = mean_interval(seeds)
+    values = {
+        "mean": over.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "seeds_low": over.low,
+        "seeds_high": over.high,
+    }
+    rounded = {key: None if value is None else round(value, DIGITS) for key, value in values.items()}
+    return {**rounded, "runs": len(seeds)}
+
+
+def rows_of(held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], list[float | None]]]:
+    """(label, summary, score of each seed) for every line of a table of a result."""
+    labels = {"parent": "parent", "sup": "SUP", "zs": "ZS", "delta": "Δ = SUP − ZS"}
+    metric, rows = held["metric"], []
+    mixed = [test for test in held["all"] if test.startswith("mixed ")]
+    for test in (*(t for t in labels if t in held["all"]), *mixed):
+        seeds = [r[test] if test in r else r["scores"][test][metric] for r in held["seeds"]]
+        rows.append((labels.get(test, test), held["all"][test], seeds))
+    return rows

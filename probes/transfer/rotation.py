@@ -1,0 +1,143 @@
+"""Rotations of features: an orthogonal map of each layer between the languages of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from pretrain.adjust.vectors import Subword, layer_numbers
+from pretrain.encoder import MaskedLM
+from probes.procrustes import Fit, Fitter, LinearMap
+from probes.transfer.aligned_text import Aligned, read_aligned
+from probes.transfer.batch import Role
+from probes.transfer.config import FeaturesConfig
+from probes.transfer.model import Pretrained
+from probes.transfer.rotation_config import RotationConfig
+from probes.transfer.word_vectors import SideReader, anchors, linked_vectors, translations
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.progress import Report, silent
+from synthlang.store import Store
+
+FORMAT = 1  # raise when the same settings and texts give other maps
+SUBWORDS: dict[Literal["first", "last", "mean"], Subword] = {"first": "start", "last": "end", "mean": "mean"}
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """Maps of the states of one language into the space of the other one, one for each layer of the features.
+
+    moves    the language whose states are mapped
+    fits     in the order of ``features.layers``
+    counts   what was left out of the sentence pairs, by reason
+    name     fingerprint of all that the maps depend on
+    """
+
+    moves: Role
+    layers: tuple[int, ...]
+    fits: tuple[Fit, ...]
+    counts: dict[str, int]
+    name: str
+    _moved: dict[Any, LinearMap] = field(default_factory=dict, init=False, repr=False)
+
+    def apply(self, states: Tensor, index: int) -> Tensor:
+        """[…, d] → […, d]: the states of a layer, mapped; ``index`` is its place among ``features.layers``."""
+        return self._map(index, states.device, torch.promote_types(states.dtype, torch.float32)).apply(states)
+
+    def _map(self, index: int, device: torch.device, dtype: torch.dtype) -> LinearMap:
+        """The map of a layer on a device, copied there once."""
+        key = index, device, dtype
+        if key not in self._moved:
+            self._moved[key] = self.fits[index].map.to(device, dtype)
+        return self._moved[key]
+
+    def to_json(self) -> dict[str, Any]:
+        """How many pairs of words each layer's map was fitted on, and how close it brings them."""
+        layers = [{"layer": layer, **fit.to_json()} for layer, fit in zip(self.layers, self.fits, strict=True)]
+        return {"fingerprint": self.name, "moves": self.moves, "layers": layers, "counts": self.counts}
+
+
+def fit_rotation(
+    config: RotationConfig,
+    features: FeaturesConfig,
+    pretrained: Pretrained,
+    seed: int = 0,
+    store: Store | None = None,
+    report: Report = silent,
+) -> Rotation:
+    """Fit a map for each of ``features.layers`` on the vectors of words that mean the same.
+
+    Vectors are those of the models before fine-tuning, pooled over subwords as ``features.subword`` says. Which words
+    are taken, where there are more than ``config.words``: those of randomly drawn sentence pairs (a function of the
+    seed), or with dictionary supervision the most frequent ones. The models are left as they are.
+
+    Raises InputError for sentence pairs that cannot be read, for models whose states differ in size, and for a layer
+    that a model does not have.
+    """
+    bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
+    sizes = {body.shape.hidden for body in bodies.values()}
+    if len(sizes) > 1:
+        raise InputError(f"rotation: the states of both models must have the same size; they have {sorted(sizes)}")
+    numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
+    texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
+    if len(texts) > 1:
+        raise InputError(f"rotation.pairs: name one pair of languages, not {len(texts)}")
+    subword = SUBWORDS[features.subword]
+    readers = {"target": pretrained.target, "source": pretrained.source}
+    sides = {role: SideReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
+    fitters = [Fitter(next(iter(sizes))) for _ in features.layers]
+    with _reading(bodies.values()):
+        for left, right in _pairs(config, texts[0], sides, seed, report):
+            x, y = (right, left) if config.moves == "source" else (left, right)
+            for fitter, of_x, of_y in zip(fitters, x, y, strict=True):
+                fitter.update(of_x, of_y)
+    fits = tuple(fitter.fit(config.centre) for fitter in fitters)
+    name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
+    return Rotation(config.moves, features.layers, fits, dict(texts[0].data.counts), name)
+
+
+def rotation_fingerprint(
+    config: RotationConfig, features: FeaturesConfig, pretrained: Pretrained, text: Aligned, seed: int
+) -> str:
+    """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
+    settings = config.model_dump(mode="json", exclude={"pairs"})
+    read = {"layers": list(features.layers), "subword": features.subword}
+    sides = [[reader.tokenizer.fingerprint, reader.member] for reader in (pretrained.target, pretrained.source)]
+    parents = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}
+    return fingerprint("rotation", format=FORMAT, settings=settings, features=read, seed=seed, parents=parents)
+
+
+def _pairs(
+    config: RotationConfig, text: Aligned, sides: dict[Role, SideReader], seed: int, report: Report
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of vectors [layers, n, d] of target words and of the source words that they belong to."""
+    left, right = sides["target"], sides["source"]
+    if config.supervision == "parallel":
+        yield from linked_vectors(text.data, left, right, config.words, seed, report)
+        return
+    types = translations(text, config.words)
+    corpora = (text.text.left, text.data.left, types[:, 0]), (text.text.right, text.data.right, types[:, 1])
+    of_left, of_right = (
+        anchors(corpus, sentences, text.data.train, wanted, side, report)
+        for (corpus, sentences, wanted), side in zip(corpora, (left, right), strict=True)
+    )
+    yield of_left, of_right
+
+
+@contextmanager
+def _reading(bodies: Collection[MaskedLM]) -> Iterator[None]:
+    """Without gradients and dropout; the models are then as they were."""
+    training = [(body, body.training) for body in bodies]
+    try:
+        with torch.no_grad():
+            for body, _ in training:
+                body.eval()
+            yield
+    finally:
+        for body, was in training:
+            body.train(was)

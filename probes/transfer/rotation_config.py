@@ -1,0 +1,32 @@
+"""Settings of a rotation between the features of two languages."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from pretrain.adjust.config import DataConfig
+from pretrain.adjust.pairs import PairConfig
+from synthlang.config import StrictModel
+
+
+class RotationConfig(StrictModel):
+    """An orthogonal map of each layer between the languages (Kulshreshtha et al. 2020, section 2).
+
+    pairs    one pair of languages, ``left`` the target and ``right`` the source; none: the pretraining text in the
+             derived language and in the parent's, aligned by construction
+    moves    whose features are mapped into the space of the other one: those of the ``source`` (Kulshreshtha et al.),
+             or those of the ``target`` (Conneau et al. 2020, section 5.1.2)
+    centre   languages are centred first and moved to the other's mean (NormRotateAlign, equations 4 and 5)
+    supervision   ``parallel``: linked words in context; ``dictionary``: the mean of all occurrences of each word of the
+             most frequent link of its type (section 2.2.1)
+    words    at most so many pairs of words are used
+    """
+
+    pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
+    moves: Literal["source", "target"] = "source"
+    centre: bool = True
+    supervision: Literal["parallel", "dictionary"] = "parallel"
+    data: DataConfig = DataConfig(dev=0, sentences=30_000)
+    words: int = Field(default=100_000, ge=2)

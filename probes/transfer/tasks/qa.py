@@ -1,0 +1,194 @@
+"""Extractive question answering: SQuAD 1.1 and 2.0, XQuAD, MLQA (Rajpurkar et al. 2016, 2018; Lewis et al. 2020).
+
+A row is a question and a window of its context (windows.py). In a language of tokens the words of a text are its
+tokens, and answers are compared token by token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from probes.transfer.batch import Batch, Examples, Reader
+from probes.transfer.heads.head import Head
+from probes.transfer.metrics.metric import Metric
+from probes.transfer.pair_rows import FieldTokens, PairRows, separators
+from probes.transfer.tasks.base import Labels
+from probes.transfer.tasks.pairs import PairTask
+from probes.transfer.windows import Windows, best_answer, longest_question
+from synthlang.errors import InputError
+from synthlang.tasks.base import Kind
+from synthlang.tasks.batch import TaskBatch
+from synthlang.tasks.squad import FIELDS
+from synthlang.tasks.tables import answer_texts
+
+Ints = NDArray[np.int64]
+OPENING = 8  # words of a context that are kept with the gold answers, for the majority baseline
+EMPTY = "answers not learned, they have no token"
+NO_ROW = "answers not learned, no row holds all of them"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnswerExamples(Examples):
+    """A row for each window of each question.
+
+    windows   in tokens of the item's context; ``rows`` has the same in tokens of all contexts
+    context   the tokens and words of all contexts
+    answer    [rows, 2] first and last token of the first gold answer, counted in the window; −1 −1: not all of it there
+    no_answer whether training has questions without an answer, so that one may be predicted
+    """
+
+    rows: PairRows
+    windows: Windows
+    context: FieldTokens
+    answer: Ints
+    no_answer: bool
+
+    @property
+    def lengths(self) -> Ints:
+        """[rows] tokens."""
+        return self.rows.lengths
+
+    def batch(self, rows: Ints) -> Batch:
+        """The windows with these numbers; a span may begin and end in the context, 0 0 is no answer."""
+        text, begin = self.rows.text(rows), self.rows.begin(rows)[:, None]
+        columns = np.arange(text.input_ids.shape[1])
+        mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
+        target = torch.from_numpy(np.where(self.answer[rows] < 0, 0, begin + self.answer[rows]))
+        targets = {"start": target[:, 0].contiguous(), "stop": target[:, 1].contiguous()}
+        return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows)
+
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """The words that the best span of all windows touches, with a space between each two.
+
+        None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's baselines,
+        with threshold 0), in case training has questions without an answer.
+        """
+        assert len(outputs) == len(self), "one output for each window"
+        bounds = np.searchsorted(self.windows.item, np.arange(len(self.ids) + 1)).tolist()
+        moved = (self.windows.start - self.rows.begin(np.arange(len(self)))).tolist()  # from columns to tokens
+        spans = np.zeros((len(self.ids), 2), np.int64)
+        for item, (low, high) in enumerate(pairwise(bounds)):
+            found = [
+                [(score, first + moved[row], last + moved[row]) for score, first, last in outputs[row][1]]
+                for row in range(low, high)
+            ]
+            score, *span = best_answer(self.windows.start[low:high], self.windows.size[low:high], found)
+            none = self.no_answer and min(null for null, _ in outputs[low:high]) > score
+            spans[item] = (0, -1) if none else span
+        texts = self.rows.start[bounds[:-1], 1] - self.windows.start[bounds[:-1]]  # the first token of each context
+        return [{"answer": answer} for answer in self._words(spans + texts[:, None])]
+
+    def _words(self, spans: Ints) -> list[str]:
+        """The words that the tokens first … last of each span [items, 2] belong to; "" where last < first."""
+        words = np.searchsorted(self.context.words, spans.astype(np.int32), side="right") - 1
+        last = np.where(spans[:, 1] < spans[:, 0], words[:, 0] - 1, words[:, 1])
+        return [
+            self.context.strings(low, high + 1) for low, high in zip(words[:, 0].tolist(), last.tolist(), strict=True)
+        ]
+
+
+class Qa(PairTask):
+    """A span of the context for each question, or none. Learned is the first answer, all gold ones count as right."""
+
+    name: ClassVar[str] = "qa"
+    kind: ClassVar[Kind] = "spans"
+    fields: ClassVar[tuple[str, str]] = FIELDS
+
+    def labels(self, train: TaskBatch) -> Labels:
+        """``no_answer``: ``yes`` if training has a question without an answer. InputError if it has no answer."""
+        if not len(train.answers):
+            raise InputError("no question of the training set has an answer: the task qa has nothing to learn")
+        return {"no_answer": ("yes",) if len(np.unique(train.answers.item)) < len(train) else ()}
+
+    def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> AnswerExamples:
+        """The windows of every question. InputError for a stride that leaves no room to move on."""
+        length, stride = self.config.length, self.config.stride
+        asker, teller = self.readers_of(readers)
+        limit = longest_question(length, stride, separators(asker.bert))
+        question, context = FieldTokens.of(batch, 0, asker), FieldTokens.of(batch, 1, teller)
+        (start, size), (text, tokens) = question.spans(batch.texts[:, 0]), context.spans(batch.texts[:, 1])
+        kept = np.minimum(size, limit)
+        windows = Windows.over(tokens, length - separators(asker.bert) - kept, stride)
+        item = windows.item
+        answer, counts = _first_answers(batch, context, windows)
+        counts[f"questions cut to {limit} tokens"] = int((kept < size).sum())
+        rows = PairRows(
+            (question.ids, context.ids),
+            np.stack([start[item], text[item] + windows.start], axis=1),
+            np.stack([kept[item], windows.size], axis=1),
+            (asker, teller),
+            length,
+        )
+        return AnswerExamples(
+            ids=batch.ids,
+            gold=_gold(batch, context),
+            counts={reason: n for reason, n in counts.items() if n},
+            rows=rows.with_block() if rows.in_blocks else rows,
+            windows=windows,
+            context=context,
+            answer=answer,
+            no_answer=bool(labels["no_answer"]),
+        )
+
+    def head(self, hidden: int, labels: Labels) -> Head:  # noqa: ARG002  the span is chosen among columns
+        """Where an answer begins and ends."""
+        from probes.transfer.heads.answers import AnswerHead
+
+        return AnswerHead(hidden=hidden, dropout=self.config.head.dropout)
+
+    def metrics(self) -> dict[str, Metric]:
+        """F1 of words and exact match; also of the questions with and without an answer apart."""
+        from probes.transfer.metrics.answers import answer_metrics
+
+        return answer_metrics(self.config.score.answers)
+
+    def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
+        """One span for all: the first words of the context, as many as the median answer has (at most 8), or no answer;
+        whichever has the better F1 in training."""
+        lengths = [len(gold["answers"][0].split(" ")) for gold in train if gold["answers"]]
+        words = int(np.median(lengths)) if lengths else 0
+
+        def opening(items: Sequence[Any], words: int) -> list[Any]:
+            return [{"answer": " ".join(gold["opening"].split(" ")[:words])} for gold in items]
+
+        f1 = self.metrics()["f1"]
+        return opening(test, max((words, 0), key=lambda n: f1(train, opening(train, n))))
+
+
+def _first_answers(batch: TaskBatch, context: FieldTokens, windows: Windows) -> tuple[Ints, dict[str, int]]:
+    """[windows, 2] the first answer of each item, counted in the window, −1 −1 where it is not whole; and why not."""
+    found = np.full((len(batch), 2), -1, np.int64)
+    item, which = np.unique(batch.answers.item, return_index=True)
+    text = batch.texts[item, 1]
+    moved = context.texts[text] - batch.word_offsets[text]  # from words of the corpus to words of the field
+    begin = context.words[context.texts[text]]
+    found[item, 0] = context.words[batch.answers.start[which] + moved] - begin
+    found[item, 1] = context.words[batch.answers.stop[which] + moved] - begin - 1
+    there = found[:, 1] >= found[:, 0]
+    there &= found[:, 1] >= 0
+    answer = found[windows.item] - windows.start[:, None]
+    inside = there[windows.item] & (answer[:, 0] >= 0) & (answer[:, 1] < windows.size)
+    held = np.bincount(windows.item[inside], minlength=len(batch)) > 0
+    counts = {EMPTY: len(item) - int(there.sum()), NO_ROW: int((there & ~held).sum())}
+    return np.where(inside[:, None], answer, -1), counts
+
+
+def _gold(batch: TaskBatch, context: FieldTokens) -> list[dict[str, Any]]:
+    """What is right for each item: its answers, each text once, and the first words of its context."""
+    texts, _ = answer_texts(batch)
+    bounds = np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).tolist()
+    openings: dict[int, str] = {}
+    gold = []
+    for text, low, high in zip(batch.texts[:, 1].tolist(), bounds[:-1], bounds[1:], strict=True):
+        if text not in openings:
+            first, stop = context.texts[text : text + 2].tolist()
+            openings[text] = context.strings(first, min(stop, first + OPENING))
+        gold.append({"answers": list(dict.fromkeys(texts[low:high])), "opening": openings[text]})
+    return gold

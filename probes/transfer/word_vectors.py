@@ -1,0 +1,128 @@
+"""Vectors of the words of aligned text: of linked words in context, or the mean of all occurrences of a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pretrain.adjust.batch import Words
+from pretrain.adjust.batches import side_words, word_pairs
+from pretrain.adjust.text import PairData, Sentences
+from pretrain.adjust.vectors import Subword, word_vectors
+from pretrain.encoder import MaskedLM
+from probes.transfer.aligned_text import Aligned
+from probes.transfer.batching import bounded_batches
+from synthlang.corpus import Corpus
+from synthlang.progress import Report, silent
+from synthlang.rng import key_of, permutation
+from synthlang.vocabularies import Specials
+
+AROUND = 2  # sentence tokens
+
+
+@dataclass(frozen=True)
+class SideReader:
+    """What reads one side of aligned text: ``layers`` are numbers 0 … N."""
+
+    body: MaskedLM
+    specials: Specials
+    layers: tuple[int, ...]
+    subword: Subword
+
+    def vectors(self, words: Words) -> Tensor:
+        """[layers, words, d] float32."""
+        return word_vectors(self.body, words.to(self.body.norm.weight.device), self.layers, self.subword)
+
+
+def linked_vectors(
+    data: PairData, left: SideReader, right: SideReader, words: int, seed: int, report: Report = silent
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Vectors [layers, links, d] of both sides of linked words of the training sentences, batch by batch.
+
+    At most ``words`` links: those of sentence pairs in an order drawn by the seed (Kulshreshtha et al. 2020, section
+    2.2.2).
+    """
+    data = _first_links(data, words, seed)
+    lengths = _lengths(data.left)[data.train], _lengths(data.right)[data.train]
+    batches = bounded_batches(np.maximum(*lengths))
+    for done, chosen in enumerate(batches, 1):
+        batch = word_pairs([data], [data.train[chosen]], left.specials, right.specials)
+        of_left, of_right = left.vectors(batch.left), right.vectors(batch.right)
+        yield of_left[:, batch.links[:, 0]], of_right[:, batch.links[:, 1]]
+        report("rotation", done, len(batches), "")
+
+
+def _first_links(data: PairData, words: int, seed: int) -> PairData:
+    """With the first ``words`` links of the training sentences in an order drawn by the seed."""
+    rows = data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))]
+    counts = np.diff(data.links.offsets)[rows]
+    before = np.cumsum(counts) - counts
+    rows, counts = rows[before < words], np.minimum(counts, words - before)[before < words]
+    taken = np.zeros(len(data.links), np.int64)
+    taken[rows] = counts
+    sentence = data.links.sentence
+    kept = np.arange(len(sentence)) - data.links.offsets[:-1][sentence] < taken[sentence]
+    return replace(data, train=rows, links=data.links.select(kept))
+
+
+def translations(text: Aligned, words: int) -> NDArray[np.int64]:
+    """[n, 2] codes of a left and a right word type: each right type with the left one that it has most links to.
+
+    Of the links of the training sentences; of equals the first in the table of words. At most ``words``, those
+    with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
+    """
+    data = text.data
+    links = data.links.take(data.train)
+    sentence = data.train[links.sentence]
+    left = text.text.left.form.codes[data.left.offsets[sentence] + links.left].astype(np.int64)
+    right = text.text.right.form.codes[data.right.offsets[sentence] + links.right].astype(np.int64)
+    size = int(left.max(initial=0)) + 1
+    pairs, counts = np.unique(right * size + left, return_counts=True)
+    of_right, of_left = pairs // size, pairs % size
+    order = np.lexsort((of_left, -counts, of_right))
+    _, first = np.unique(of_right[order], return_index=True)
+    best = order[first]
+    best = best[np.argsort(-counts[best], kind="stable")][:words]
+    return np.stack([of_left[best], of_right[best]], axis=1)
+
+
+def anchors(
+    corpus: Corpus,
+    sentences: Sentences,
+    rows: NDArray[np.int64],
+    types: NDArray[np.int64],
+    reader: SideReader,
+    report: Report = silent,
+) -> Tensor:
+    """[layers, n, d] float64: for each of ``types`` [n] the mean over all its occurrences in the sentences at ``rows``
+    (Kulshreshtha et al. 2020, equation 6).
+
+    ``types`` are codes of the words of ``corpus``, of which ``sentences`` has the ids. Memory is layers · n · d.
+    """
+    distinct, place = np.unique(types, return_inverse=True)
+    number = np.full(len(corpus.form.names or ()), -1)
+    number[distinct] = np.arange(len(distinct))
+    sums = torch.zeros(len(reader.layers), len(distinct), reader.body.shape.hidden, dtype=torch.float64)
+    counts = torch.zeros(len(distinct), dtype=torch.float64)
+    batches = bounded_batches(_lengths(sentences)[rows])
+    for done, chosen in enumerate(batches, 1):
+        at = rows[chosen]
+        codes = np.concatenate([corpus.form.codes[corpus.offsets[row] : corpus.offsets[row + 1]] for row in at])
+        words = side_words([sentences], [at], np.zeros(len(codes), bool), reader.specials)
+        wanted = (number[codes] >= 0) & (words.stop > words.start).numpy()
+        kept, types_of = torch.from_numpy(np.flatnonzero(wanted)), torch.from_numpy(number[codes][wanted])
+        # on the CPU, where the order of the sum is always the same
+        sums.index_add_(1, types_of, reader.vectors(words)[:, kept].double().cpu())
+        counts += torch.bincount(types_of, minlength=len(distinct))
+        report("rotation", done, len(batches), "")
+    return (sums / counts[:, None])[:, torch.from_numpy(place)]
+
+
+def _lengths(sentences: Sentences) -> NDArray[np.int64]:
+    """[sentences] how many tokens each row has."""
+    return np.diff(sentences.bounds) + AROUND

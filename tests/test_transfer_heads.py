@@ -1,0 +1,227 @@
+"""What every head promises, and the heads without a file of their own."""
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from probes.transfer.batch import NO_LABEL
+from probes.transfer.config import HeadConfig
+from probes.transfer.heads.answers import AnswerHead
+from probes.transfer.heads.biaffine import ParserHead
+from probes.transfer.heads.classify import ClassifyHead
+from probes.transfer.heads.head import Head
+from probes.transfer.heads.slots import SlotsHead
+from probes.transfer.heads.tags import TagHead
+from tests.head_cases import batch_of, prefix
+
+WIDTH = 8
+KINDS = ["linear", "crf", "bilstm_crf"]
+
+
+def _config(kind="linear", dropout=0.0):
+    return HeadConfig(kind=kind, dropout=dropout, hidden=4, arc=5, relation=4)
+
+
+HEADS: dict[str, Callable[[], Head]] = {
+    "classify": lambda: ClassifyHead(hidden=WIDTH, classes=3, dropout=0.1),
+    "linear": lambda: TagHead(hidden=WIDTH, classes=3, config=_config("linear", 0.1)),
+    "crf": lambda: TagHead(hidden=WIDTH, classes=3, config=_config("crf", 0.1)),
+    "bilstm_crf": lambda: TagHead(hidden=WIDTH, classes=3, config=_config("bilstm_crf", 0.1)),
+    "slots": lambda: SlotsHead(hidden=WIDTH, tags=3, intents=3, config=_config("crf", 0.1)),
+    "parser": lambda: ParserHead(hidden=WIDTH, relations=3, config=_config(dropout=0.1)),
+    "answers": lambda: AnswerHead(hidden=WIDTH, dropout=0.1),
+}
+
+
+def _case(name, lengths, words=None, labelled=True):
+    """States and a batch with every target; the answers read all columns."""
+    mask = prefix(lengths, words)
+    rows, count = mask.shape
+    states = torch.randn(rows, 1 + count, WIDTH)
+    if name == "answers":
+        mask = torch.cat([torch.zeros(rows, 1, dtype=torch.bool), mask], dim=1)
+    here, one = prefix(lengths, words), torch.zeros(rows, dtype=torch.int64)
+    none = torch.full((rows, count), NO_LABEL)
+    tags = torch.where(here, torch.randint(0, 3, (rows, count)), NO_LABEL) if labelled else none
+    heads = torch.where(here, 0, NO_LABEL) if labelled else none
+    single = one if labelled else one + NO_LABEL
+    targets = {"tags": tags, "relations": tags, "heads": heads}
+    targets |= dict.fromkeys(("label", "intent", "start", "stop"), single)
+    return states, batch_of(mask, **targets)
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize(
+    ("lengths", "words", "labelled"), [([3, 0, 1], 3, False), ([0, 0], 0, False), ([0, 0], 2, True)]
+)
+def test_nothing_to_learn(name, lengths, words, labelled):
+    """Rows without words or labels: loss 0 with finite gradients, and a prediction all the same."""
+    head = HEADS[name]()
+    states, batch = _case(name, lengths, words, labelled)
+    loss = head.loss(states.requires_grad_(), batch)
+    loss.backward()
+    assert bool(torch.isfinite(loss))
+    if not labelled or name in (*KINDS, "parser"):
+        assert float(loss.detach()) == 0.0
+        assert all(p.grad is None or not bool(p.grad.any()) for p in head.parameters())
+    assert any(p.grad is not None for p in head.parameters())
+    assert all(p.grad is None or bool(torch.isfinite(p.grad).all()) for p in head.parameters())
+    found = head.decode(states, batch)
+    assert len(found) == len(lengths)
+    if name in (*KINDS, "parser"):
+        assert [len(row) for row in found] == lengths
+    if name == "answers":
+        assert [row[1] for row, length in zip(found, lengths, strict=True) if not length] == [[]] * lengths.count(0)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_weights_follow_the_generator(name):
+    """The same seed gives the same weights and the same dropout, another one others."""
+    losses = []
+    states, batch = _case(name, [4, 2, 5])
+    for seed in (5, 5, 6):
+        torch.manual_seed(seed)
+        losses.append(float(HEADS[name]().loss(states, batch).detach()))
+    assert losses[0] == losses[1] != losses[2] or name == "parser"  # whose first scores are all 0
+    torch.manual_seed(5)
+    assert any(bool(parameter.any()) for parameter in HEADS[name]().parameters())
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_autocast(name):
+    """States of bfloat16 inside autocast: the same loss as outside, in float32."""
+    head = HEADS[name]().eval()
+    states, batch = _case(name, [4, 2, 5])
+    states = states.bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside, found = head.loss(states, batch), head.decode(states, batch)
+    assert inside.dtype == torch.float32
+    assert float(inside.detach()) == float(head.loss(states.float(), batch).detach())
+    assert found == head.decode(states.float(), batch)
+    inside.backward()
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_padding_does_not_matter(name):
+    """Three more columns that nothing points at, with other states."""
+    head = HEADS[name]().eval()
+    states, batch = _case(name, [4, 0, 5])
+    wide_states = torch.cat([states, 9 * torch.randn(3, 3, WIDTH)], dim=1)
+    mask = F.pad(batch.mask, (0, 3))
+    targets = {k: F.pad(v, (0, 3), value=1) if v.ndim == 2 else v for k, v in batch.targets.items()}
+    wide = batch_of(mask, **targets)
+    torch.testing.assert_close(head.loss(wide_states, wide), head.loss(states, batch), rtol=1e-5, atol=1e-6)
+    for one, other in zip(head.decode(wide_states, wide), head.decode(states, batch), strict=True):
+        if name == "answers":
+            assert one[0] == pytest.approx(other[0], abs=1e-5)
+            assert [span[1:] for span in one[1]] == [span[1:] for span in other[1]]
+        else:
+            assert one == other
+
+
+@torch.no_grad()
+def test_classify():
+    head = ClassifyHead(hidden=WIDTH, classes=4, dropout=0.5).eval()
+    states, label = torch.randn(5, 3, WIDTH), torch.tensor([3, NO_LABEL, 0, 1, 1])
+    scores = states[:, 0] @ head.linear.weight.T + head.linear.bias
+    expected = -torch.log_softmax(scores, dim=1)[[0, 2, 3, 4], label[[0, 2, 3, 4]]].mean()
+    batch = batch_of(prefix([2] * 5), label=label)
+    torch.testing.assert_close(head.loss(states, batch), expected)
+    assert head.decode(states, batch) == scores.argmax(dim=1).tolist()
+    assert float(head.train().loss(states, batch)) != pytest.approx(float(expected))
+
+
+@torch.no_grad()
+def test_tags():
+    """Linear: means over labelled words. CRF: −log p of the paths over as many."""
+    states, mask = torch.randn(2, 5, WIDTH), prefix([4, 2])
+    tags = torch.tensor([[0, NO_LABEL, 2, 1], [1, 1, 0, 0]])
+    batch = batch_of(mask, tags=tags)
+    linear = TagHead(hidden=WIDTH, classes=3, config=_config()).eval()
+    scores = states[:, 1:] @ linear.linear.weight.T + linear.linear.bias
+    logs = torch.log_softmax(scores, dim=2)
+    picked = [logs[0, 0, 0], logs[0, 2, 2], logs[0, 3, 1], logs[1, 0, 1], logs[1, 1, 1]]
+    torch.testing.assert_close(linear.loss(states, batch), -torch.stack(picked).mean())
+    best = scores.argmax(dim=2).tolist()
+    assert linear.decode(states, batch) == [best[0], best[1][:2]]
+    crf = TagHead(hidden=WIDTH, classes=3, config=_config("crf")).eval()
+    scores = states[:, 1:] @ crf.linear.weight.T + crf.linear.bias
+    assert crf.crf is not None
+    torch.testing.assert_close(crf.loss(states, batch), -crf.crf.log_likelihood(scores, tags, mask).sum() / 5)
+    assert crf.decode(states, batch) == crf.crf.viterbi(scores, mask)
+
+
+@torch.no_grad()
+def test_bilstm_reads_both_ways():
+    """Two layers, each direction: the first word's scores depend on the last word's state and the other way round."""
+    head = TagHead(hidden=WIDTH, classes=3, config=_config("bilstm_crf")).eval()
+    states, mask = torch.randn(1, 5, WIDTH), prefix([4])
+    before = head.scores(states, mask)
+    for changed, seen in ((1, 3), (4, 0)):
+        other = states.clone()
+        other[:, changed] += 1
+        assert not torch.allclose(head.scores(other, mask)[:, seen], before[:, seen])
+    assert head.lstm is not None and head.lstm.lstm.num_layers == 2 and head.lstm.width == 8
+    alone = torch.cat([head.scores(states[:, :3], prefix([2])), head.scores(states, mask)[:, 2:]], dim=1)
+    assert not torch.allclose(alone, before)  # the shorter sentence is another one
+
+
+@torch.no_grad()
+def test_slots():
+    head = SlotsHead(hidden=WIDTH, tags=3, intents=4, config=_config("crf")).eval()
+    states, batch = _case("slots", [3, 0, 2])
+    total = head.slots.loss(states, batch) + head.intent.loss(states, batch)
+    torch.testing.assert_close(head.loss(states, batch), total)
+    intents, tags = head.intent.decode(states, batch), head.slots.decode(states, batch)
+    assert head.decode(states, batch) == [(intents[row], tags[row]) for row in range(3)]
+
+
+def _spans(start, stop, mask, best, longest):
+    """By the definition, one span at a time."""
+    found = []
+    for first, last in itertools.product(range(1, len(mask)), repeat=2):
+        if first <= last < first + longest and mask[first : last + 1].all():
+            found.append((float(start[first] + stop[last]), first, last))
+    return sorted(found, key=lambda span: (-span[0], span[1], span[2]))[:best]
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(("best", "longest"), [(1, 1), (4, 3), (20, 30), (500, 30)])
+def test_answers(ties, best, longest):
+    head, rng = AnswerHead(hidden=2, dropout=0.1, best=best, longest=longest).eval(), np.random.default_rng(best)
+    with torch.no_grad():
+        head.linear.weight.copy_(torch.eye(2))
+        head.linear.bias.zero_()
+    scores = rng.integers(0, 3, (40, 12, 2)) if ties else rng.normal(size=(40, 12, 2))
+    mask = rng.random((40, 12)) < rng.choice([0.0, 0.5, 0.9, 1.0], (40, 1))
+    states = torch.tensor(scores, dtype=torch.float32)
+    found = head.decode(states, batch_of(torch.tensor(mask)))
+    for (none, spans), row, inside in zip(found, states.double().numpy(), mask, strict=True):
+        assert none == row[0, 0] + row[0, 1]
+        assert spans == _spans(row[:, 0], row[:, 1], inside, best, longest)
+
+
+@torch.no_grad()
+def test_answers_loss():
+    """Softmax over column 0 and the columns of the mask; rows without a label are left out."""
+    head = AnswerHead(hidden=WIDTH, dropout=0.1).eval()
+    states, mask = torch.randn(3, 6, WIDTH), torch.zeros(3, 6, dtype=torch.bool)
+    mask[:, 2:5] = True
+    start, stop = torch.tensor([2, 0, NO_LABEL]), torch.tensor([4, 0, NO_LABEL])
+    columns, losses = [0, 2, 3, 4], []
+    scores = states @ head.linear.weight.T + head.linear.bias
+    for row in (0, 1):
+        for side, gold in ((0, start), (1, stop)):
+            logs = torch.log_softmax(scores[row, columns, side], dim=0)
+            losses.append(-logs[columns.index(int(gold[row]))])
+    loss = head.loss(states, batch_of(mask, start=start, stop=stop))
+    torch.testing.assert_close(loss, torch.stack(losses).mean())

@@ -1,0 +1,245 @@
+"""Rotations of features: planted ones are found, and real ones are those of a plain fit word by word."""
+
+import copy
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.linalg import orthogonal_procrustes
+from scipy.stats import ortho_group
+
+from pretrain.adjust.config import DataConfig
+from pretrain.adjust.pairs import LinkedText
+from pretrain.adjust.text import prepare_pair
+from pretrain.config import ModelConfig, SharingConfig
+from pretrain.encoder import MaskedLM
+from pretrain.reading import Text
+from probes.transfer.aligned_text import Aligned, read_aligned
+from probes.transfer.config import FeaturesConfig
+from probes.transfer.rotation import fit_rotation
+from probes.transfer.rotation_config import RotationConfig
+from probes.transfer.word_vectors import SideReader, anchors, translations
+from synthlang.alignments import Links
+from synthlang.config import parse
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from tests.aligned_runs import SEPARATE, plain_states, random_run
+
+SOURCE = "builtin:mini-english?types=500&sentences=60&dev=0&test=0"
+SAME = {"kind": "derived", "source": SOURCE, "left": "parent", "right": "parent"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    return {"shared": random_run(folder), "separate": random_run(folder, **SEPARATE)}
+
+
+def config(**settings: Any) -> RotationConfig:
+    return parse(RotationConfig, settings)
+
+
+def features(*layers: int, subword: str = "mean") -> FeaturesConfig:
+    return parse(FeaturesConfig, {"tune": "none", "layers": list(layers or (-1,)), "subword": subword})
+
+
+class Planted(MaskedLM):
+    """The state of a token is a row of a table, the one of the parent's token for its copy; turned and moved."""
+
+    def plant(self, offset: int, turns: list[torch.Tensor], shift: float) -> "Planted":
+        generator = torch.Generator().manual_seed(0)
+        self.table = torch.randn(2000, self.shape.hidden, generator=generator)
+        self.offset, self.turns, self.shift = offset, turns, shift
+        return self
+
+    def read(self, text: Text, slots=None, layers=None):
+        rows = self.table[torch.where(text.input_ids >= self.offset, text.input_ids - self.offset, text.input_ids)]
+        return [rows @ self.turns[layer].T + self.shift * (layer + 1) for layer in layers]
+
+
+def planted(pretrained, moved: bool) -> Planted:
+    ids = [np.arange(700)]
+    body = Planted(
+        ModelConfig(layers=2, heads=2, hidden=16, feed_forward=32), SharingConfig(), ids, 700, 48, 1, False, 0
+    )
+    tokens = pretrained.source.tokenizer.tokenizer.get_vocab_size()
+    turns = [torch.eye(16)] * 3
+    if moved:
+        turns = [torch.from_numpy(ortho_group.rvs(16, random_state=i)).float() for i in range(3)]
+    return body.plant(tokens, turns, 3.0 if moved else 0.0)
+
+
+@pytest.mark.parametrize("supervision", ["parallel", "dictionary"])
+@pytest.mark.parametrize("moves", ["source", "target"])
+def test_a_planted_rotation_is_found(runs, moves, supervision):
+    """Two models whose states differ by a turn and a shift of each layer; also the states of words not seen."""
+    source, target = planted(runs["shared"], False), planted(runs["shared"], True)
+    pretrained = replace(runs["shared"], model=source, target_model=target)
+    rotation = fit_rotation(config(moves=moves, supervision=supervision), features(0, -1, 1), pretrained)
+    assert (rotation.moves, rotation.layers) == (moves, (0, -1, 1))
+    ids = torch.arange(5, 300)[None]
+    before, after = (source, target) if moves == "source" else (target, source)
+    for index, layer in enumerate((0, 2, 1)):
+        turn = target.turns[layer].double()
+        expected = turn if moves == "source" else turn.T
+        torch.testing.assert_close(rotation.fits[index].map.matrix, expected, atol=1e-5, rtol=0)
+        text = Text.of(ids, 0)
+        (states,), (goal,) = before.read(text, layers=[layer]), after.read(text, layers=[layer])
+        torch.testing.assert_close(rotation.apply(states, index), goal, atol=1e-4, rtol=0)
+        summary = rotation.to_json()["layers"][index]
+        assert summary["residual"] < 1e-8 < 100 < summary["identity"]
+        assert summary["rank"] == 16 and summary["orthogonality"] < 1e-10
+        uncentred = fit_rotation(config(moves=moves, centre=False), features(layer), pretrained)
+        assert uncentred.fits[0].residual > 1.0  # the control: a turn alone does not undo a shift
+    assert rotation.apply(states.half(), 2).dtype == torch.float16
+
+
+def linked_words(pretrained, layer: int, subword: str) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    """Vectors of all linked words of target and source, and their types; every sentence is read alone."""
+    (aligned,) = read_aligned({}, config().data, pretrained)
+    left, right, types = [], [], []
+    with torch.no_grad():
+        for row in aligned.data.train.tolist():
+            words = aligned.text.left[row].words, aligned.text.right[row].words
+            of_left = plain_states(pretrained.target_model, pretrained.target, words[0], layer, subword)
+            of_right = plain_states(pretrained.model, pretrained.source, words[1], layer, subword)
+            for a, b in aligned.data.links.of_pair(row):
+                left.append(of_left[a].numpy())
+                right.append(of_right[b].numpy())
+                types.append((words[0][a], words[1][b]))
+    return np.array(left, np.float64), np.array(right, np.float64), types
+
+
+@pytest.mark.parametrize(
+    ("kind", "subword", "layer", "centre"),
+    [("shared", "mean", 2, True), ("shared", "first", 0, False), ("separate", "last", 1, True)],
+)
+def test_it_is_a_plain_fit(runs, kind, subword, layer, centre):
+    pretrained = copy.deepcopy(runs[kind])
+    pretrained.model.eval()
+    rotation = fit_rotation(config(centre=centre), features(layer, subword=subword), pretrained)
+    y, x, _ = linked_words(pretrained, layer, subword)
+    before, after = (x.mean(0), y.mean(0)) if centre else (np.zeros(16), np.zeros(16))
+    expected, _ = orthogonal_procrustes(x - before, y - after)
+    fit = rotation.fits[0]
+    assert fit.pairs == len(x)
+    mapped = fit.map.apply(torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(mapped, (x - before) @ expected + after, atol=1e-3)
+    assert fit.residual == pytest.approx(np.square((x - before) @ expected + after - y).sum(1).mean(), rel=1e-4)
+    assert fit.residual <= fit.identity == pytest.approx(np.square(x - y).sum(1).mean(), rel=1e-4)
+
+
+def test_anchors_are_means_of_all_occurrences(runs):
+    pretrained = copy.deepcopy(runs["shared"])
+    pretrained.model.eval()
+    y, x, types = linked_words(pretrained, 2, "mean")
+    (aligned,) = read_aligned({}, config().data, pretrained)
+    assert len(types) == sum(len(aligned.text.left[r].words) for r in aligned.data.train)  # every word has one link
+    best = {}
+    for (left, right), count in sorted(Counter(types).items(), key=lambda item: item[1]):
+        best[right] = left, count
+    counts = sorted((count for _, count in best.values()), reverse=True)
+    of_left, of_right = (
+        {name: vectors[[i for i, pair in enumerate(types) if pair[side] == name]].mean(0) for name in set(names)}
+        for side, (vectors, names) in enumerate(((y, [a for a, _ in types]), (x, [b for _, b in types])))
+    )
+    rotation = fit_rotation(config(supervision="dictionary"), features(2), pretrained)
+    a = np.array([of_right[right] for right in best])
+    b = np.array([of_left[left] for left, _ in best.values()])
+    expected, _ = orthogonal_procrustes(a - a.mean(0), b - b.mean(0))
+    assert rotation.fits[0].pairs == len(best)
+    mapped = rotation.fits[0].map.apply(torch.from_numpy(a)).numpy()
+    np.testing.assert_allclose(mapped, (a - a.mean(0)) @ expected + b.mean(0), atol=1e-3)
+    few = fit_rotation(config(supervision="dictionary", words=7), features(2), pretrained)
+    assert few.fits[0].pairs == 7
+    certain = [right for right, (_, count) in best.items() if count > counts[7]]  # the most frequent ones are there
+    assert 0 < len(certain) <= 7
+    means = np.array([of_right[right] for right in certain])
+    if len(certain) == 7:
+        np.testing.assert_allclose(few.fits[0].map.before.numpy(), means.mean(0), atol=1e-5)
+
+
+def test_a_dictionary_from_ambiguous_links(runs):
+    """Words with several partners in any order, against counting them; anchors in the order of the dictionary."""
+    generator = np.random.default_rng(0)
+    own = read_aligned({}, config().data, runs["shared"])[0].text
+    names = [[name for name in side.form.names or () if len(name) < 9][:12] for side in (own.left, own.right)]
+    words = [[[str(w) for w in generator.choice(side, 6)] for _ in range(40)] for side in names]
+    links = [{(int(a), int(b)) for a, b in generator.integers(0, 6, (5, 2))} for _ in range(40)]
+    text = LinkedText(Corpus.of_words(words[0]), Corpus.of_words(words[1]), Links.of(links), "", {})
+    readers = runs["shared"].target, runs["shared"].source
+    cutters = tuple(reader.tokenizer.tokenizer for reader in readers)
+    data = prepare_pair("x", text, cutters, DataConfig(dev=0, test=3, one_to_one=False), 48, 0)
+    assert len(data.train) == 37
+    counts = Counter((words[0][r][a], words[1][r][b]) for r in range(37) for a, b in links[r])
+    types = translations(Aligned(text, data), 1000)
+    left, right = text.left.form.names or (), text.right.form.names or ()
+    found = [(left[a], right[b]) for a, b in types.tolist()]
+    assert sorted(right for _, right in found) == sorted({right for _, right in counts})
+    for pair in found:
+        assert counts[pair] == max(count for (_, right), count in counts.items() if right == pair[1])
+    assert [counts[pair] for pair in found] == sorted((counts[pair] for pair in found), reverse=True)
+    assert len({left for left, _ in found}) < len(found)  # some are the partner of several words
+    assert translations(Aligned(text, data), 5).tolist() == types[:5].tolist()
+    body = planted(runs["shared"], True)
+    for side, (corpus, sentences) in enumerate(((text.left, data.left), (text.right, data.right))):
+        reader = SideReader(body, readers[side].specials, (1, 2), "mean")
+        vectors = anchors(corpus, sentences, data.train, types[:, side], reader)
+        for index, pair in enumerate(found):  # a word has the same state wherever it stands
+            ids = cutters[side].encode(pair[side], add_special_tokens=False).ids
+            alone = body.read(Text.of(torch.tensor([ids]), 0), layers=[1, 2])
+            for layer in (0, 1):
+                torch.testing.assert_close(vectors[layer, index].float(), alone[layer][0].mean(0))
+
+
+def test_a_language_is_turned_into_itself_by_nothing(runs):
+    pretrained = replace(runs["shared"], target=replace(runs["shared"].source, role="target"))
+    for settings in ({}, {"supervision": "dictionary"}, {"centre": False, "moves": "target"}):
+        rotation = fit_rotation(config(pairs={"x": SAME}, **settings), features(0, 1, 2), pretrained)
+        states = torch.randn(3, 5, 16)
+        for index, fit in enumerate(rotation.fits):
+            torch.testing.assert_close(fit.map.matrix, torch.eye(16, dtype=torch.float64), atol=1e-9, rtol=0)
+            torch.testing.assert_close(rotation.apply(states, index), states, atol=1e-5, rtol=0)
+            assert fit.residual < 1e-9 and fit.identity < 1e-9
+
+
+def test_it_is_a_function_of_its_settings(runs):
+    pretrained = runs["shared"]
+    pretrained.model.train()
+    held = copy.deepcopy(pretrained.model.state_dict())
+    full = fit_rotation(config(), features(-1), pretrained)
+    few = {seed: fit_rotation(config(words=50), features(-1), pretrained, seed) for seed in (0, 1)}
+    again = fit_rotation(config(words=50), features(-1), pretrained, 0)
+    assert full.fits[0].pairs > 50 == few[0].fits[0].pairs == few[1].fits[0].pairs
+    assert torch.equal(few[0].fits[0].map.matrix, again.fits[0].map.matrix) and few[0].name == again.name
+    assert not torch.allclose(few[0].fits[0].map.matrix, few[1].fits[0].map.matrix)
+    others = [fit_rotation(config(**s), f, pretrained).name for s, f in (
+        ({"centre": False}, features(-1)), ({"moves": "target"}, features(-1)), ({}, features(1)),
+        ({"supervision": "dictionary"}, features(-1)), ({}, features(-1, subword="first")),
+    )]  # fmt: skip
+    assert len({full.name, few[0].name, few[1].name, *others}) == 8
+    assert pretrained.model.training  # and it is as it was, without a gradient
+    assert all(torch.equal(held[key], value) for key, value in pretrained.model.state_dict().items())
+    assert all(p.grad is None and p.requires_grad for p in pretrained.model.parameters())
+
+
+def test_what_cannot_be_fitted_is_said(runs, tmp_path):
+    pretrained = runs["shared"]
+    narrow = MaskedLM(ModelConfig(layers=1, heads=2, hidden=8), SharingConfig(), [np.arange(9)], 9, 48, 1, False, 0)
+    cases = [
+        (config(), features(5), pretrained, "features.layers: the model has no layer 5"),
+        (config(), features(), replace(pretrained, target_model=narrow), r"the same size; they have \[8, 16\]"),
+        (
+            config(pairs={"x": SAME, "y": SAME}),
+            features(),
+            pretrained,
+            "rotation.pairs: name one pair of languages, not 2",
+        ),
+        (config(), features(), replace(pretrained, text=None), "its pretraining text is not known"),
+    ]
+    for settings, read, model, message in cases:
+        with pytest.raises(InputError, match=message):
+            fit_rotation(settings, read, model)
