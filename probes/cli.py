@@ -33,8 +33,6 @@ app.command()(cli_language.parse)
 app.add_typer(order, name="order")
 app.command()(cli_language.dictionary)
 app.command()(cli_language.push)
-app.command()(transfer)
-app.command()(compare)
 
 
 @app.command()
@@ -62,6 +60,10 @@ def adjust(
 
     if code := adjust_command(model, config, out, overrides):
         raise typer.Exit(code)
+
+
+app.command()(transfer)
+app.command()(compare)
 
 
 @app.command()

@@ -18,10 +18,10 @@ def transfer(
         str | None, typer.Option(metavar="SOURCE", help="The parent's items to train on (default: the run's text).")
     ] = None,
     dev: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Items to choose by (default: the dev split of --train).")
+        str | None, typer.Option(metavar="SOURCE", help="Items to choose by (default: that source's dev split).")
     ] = None,
     test: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Items to test on (default: the test split of --train).")
+        str | None, typer.Option(metavar="SOURCE", help="Items to test on (default: its test split).")
     ] = None,
     language: Annotated[
         str | None,

@@ -106,8 +106,11 @@ OPTIONS = {
     "push": ["--public"],
     "pretrain": ["--out", "--set"],
     "adjust": ["--out", "--set"],
-    "transfer": ["--task", "--train", "--dev", "--test", "--seeds", "--language", "--out", "--config", "--set"],
-    "compare": ["--correction", "--rounds", "--out"],
+    "transfer": [
+        *("--task", "--config", "--train", "--dev", "--test", "--language"),
+        *("--target-train", "--target-dev", "--target-test", "--seeds", "--out", "--set"),
+    ],
+    "compare": ["--correction", "--rounds", "--swap", "--out"],
     "probe": ["--probe", "--out"],
     "study": ["--out", "--executor", "--workers", "--set"],
     "report": [],

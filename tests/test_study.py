@@ -470,13 +470,13 @@ def test_failed_cells_are_reported_and_the_rest_go_on(partly_failed):
     assert "tokens do not fill one row of length 48" in short["error"]
     assert "Traceback" in short["log"]
     assert not short["stages"]
-    assert single["error"] == f"{sources[1]}: the train split is too small for the task pos"
+    assert single["error"] == f"pos:{sources[1]}: one item is too few to train on and to choose by"
     assert set(single["stages"]) == {"pretrain", "probe"}
     assert (sound["status"], sound["error"]) == ("done", None)
     assert [row["cell"] for row in rows_of(folder / "out")] == [f"trans, {sources[2]}"] * 2
     page = (folder / "out" / "report.md").read_text(encoding="utf-8")
     assert "do not fill one row of length 48" in page
-    assert "too small for the task pos" in page
+    assert "too few to train on" in page
 
 
 def test_the_same_failures_come_again_and_done_work_stays(partly_failed, monkeypatch):

@@ -13,7 +13,7 @@ from rich.table import Table
 from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data
-from probes.transfer.model import Pretrained, open_pretrained
+from probes.transfer.model import Pretrained, is_run, open_pretrained
 from probes.transfer.places import open_places
 from probes.transfer.result import ResultFile, rows_of
 from probes.transfer.run import Transfer, transfer_fingerprint
@@ -67,7 +67,7 @@ def transfer_command(model: str, config: TransferConfig, seeds: int, out: Path |
 
 def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:
     run = user_path(model)
-    if not (run / "run.json").exists():
+    if not is_run(run):
         raise InputError(f"{model} is no run folder: name the file of the result with --out FILE.json")
     return run / "transfer" / f"{config.task}-{safe_name(pretrained.target.language.name, 'language name')}.json"
 

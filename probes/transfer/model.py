@@ -60,11 +60,7 @@ def open_pretrained(
                for natural ones any name
     """
     path = user_path(model)
-    if (
-        (path / "config.yaml").exists()
-        and (path / "checkpoints").is_dir()
-        and not (path / "export/config.json").exists()
-    ):
+    if is_run(path):
         config, artifacts = open_run(path)
         record = read_json(path / "run.json")["fingerprint"]
         opened = of_run(config, artifacts, trained_model(path, config, artifacts), record, language, natural)
@@ -78,6 +74,15 @@ def open_pretrained(
     both = fingerprint("models", source=opened.fingerprint, target=other.fingerprint)
     name = f"{opened.name} and {other.name}"
     return replace(opened, target_model=other.target_model, target=target, name=name, fingerprint=both)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is that of a pretraining run, finished or not; an adjustment's record names no data."""
+    record = path / "run.json"
+    if not record.exists():
+        return (path / "config.yaml").exists()
+    held = read_json(record)
+    return isinstance(held, dict) and "data" in held
 
 
 def of_run(
