@@ -140,8 +140,7 @@ def test_a_killed_worker_is_one_line_and_the_command_goes_on(text, whole, tmp_pa
 
 def kill_a_worker(split, sentences):
     for child in multiprocessing.active_children():
-        assert child.pid
-        os.kill(child.pid, signal.SIGKILL)
+        child.kill()  # unlike os.kill, no error where it has ended meanwhile
 
 
 @pytest.mark.parametrize("stage", ["shard", "card", "rename"])

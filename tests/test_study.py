@@ -393,6 +393,15 @@ def test_killed_while_pretraining_and_again_while_fine_tuning(config, reference,
     assert results(out) == results(reference)
 
 
+@pytest.fixture
+def _keyboard():
+    """Ctrl-C reaches what is started here, though a shell that runs the tests in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_keyboard")
 def test_interrupted_from_the_keyboard(config, reference, tmp_path):
     """Ctrl-C reaches every process of the terminal; one line says how to go on."""
     process = start(config, tmp_path / "out", "--workers", "2")

@@ -15,7 +15,7 @@ from probes.transfer.data import load_data
 from probes.transfer.model import open_pretrained
 from probes.transfer.predictions import read_predictions
 from probes.transfer.result import ResultFile, predictions_path, rows_of
-from probes.transfer.run import Transfer, transfer_fingerprint
+from probes.transfer.run import Transfer
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
@@ -36,8 +36,8 @@ def config(**settings: Any) -> TransferConfig:
     return parse(TransferConfig, {**SETTINGS, **settings})
 
 
-def transfer_of(pretrained, settings, folder=None):
-    return Transfer(pretrained, load_data(settings, pretrained), settings, folder=folder)
+def transfer_of(pretrained, settings):
+    return Transfer(pretrained, load_data(settings, pretrained), settings)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -45,8 +45,7 @@ def test_every_task_gives_sup_zs_and_delta(run, task, tmp_path):
     settings = config(task=task, mixed=task in ("nli", "qa"), head={"arc": 16, "relation": 8})
     transfer = transfer_of(run, settings)
     transfer.check()
-    name = transfer_fingerprint(run, settings, transfer.data.fingerprints)
-    file = ResultFile(tmp_path / "t.json", name)
+    file = ResultFile(tmp_path / "t.json", transfer.fingerprint)
     file.add(transfer, transfer.run(0))
     held = json.loads((tmp_path / "t.json").read_text())
     (record,) = held["seeds"]
@@ -67,7 +66,7 @@ def test_under_identity_zero_shot_equals_the_parent_exactly(run):
     transfer = transfer_of(same, config(task="pos", fine_tune={"epochs": 8, "learning_rate": 1e-2}))
     found = transfer.run(3)
     assert found.scores["zs"] == found.scores["parent"] == found.scores["sup"]
-    assert found.scores["parent"]["accuracy"] > transfer.majority()["parent"] + 10
+    assert found.scores["parent"]["accuracy"] > transfer.majority["parent"] + 10
 
 
 def with_copies(run, shuffle: bool):
@@ -88,7 +87,7 @@ def test_copied_embeddings_transfer_and_shuffled_ones_fall_to_the_baseline(run):
     found = {}
     for shuffle in (False, True):
         transfer = transfer_of(with_copies(trans, shuffle), settings)
-        found[shuffle], majority = transfer.run(0).scores, transfer.majority()
+        found[shuffle], majority = transfer.run(0).scores, transfer.majority
     assert found[False]["zs"] == found[False]["parent"], "a language of copies is the parent"
     assert found[False]["parent"]["accuracy"] > majority["parent"] + 20
     assert found[True]["parent"] == found[False]["parent"]
@@ -98,7 +97,7 @@ def test_copied_embeddings_transfer_and_shuffled_ones_fall_to_the_baseline(run):
 def test_seeds_are_added_and_another_transfer_is_refused(run, tmp_path):
     settings = config(task="pos")
     transfer = transfer_of(run, settings)
-    path, name = tmp_path / "t.json", transfer_fingerprint(run, settings, transfer.data.fingerprints)
+    path, name = tmp_path / "t.json", transfer.fingerprint
     ResultFile(path, name).add(transfer, transfer.run(0))
     first = json.loads(path.read_text())
     again = ResultFile(path, name)
@@ -109,6 +108,23 @@ def test_seeds_are_added_and_another_transfer_is_refused(run, tmp_path):
     assert second["all"]["parent"]["runs"] == 2
     with pytest.raises(InputError, match="holds something else than this transfer"):
         ResultFile(path, "another")
+
+
+def test_a_result_depends_on_what_aligned_files_hold_and_not_on_where_they_are(run, tmp_path):
+    def fingerprint(folder, links):
+        folder.mkdir()
+        (folder / "text").write_text("a b ||| c d\nthe cat ||| the cat\n")
+        (folder / "links").write_text(links)
+        pair = {"kind": "text", "joint": str(folder / "text"), "links": {"kind": "file", "path": str(folder / "links")}}
+        aligned = {"pairs": {"x": pair}, "data": {"dev": 0}}
+        frozen = {"tune": "none", "layers": [-1]}
+        for settings in ({"continual": aligned}, {"rotation": aligned, "features": frozen}):
+            yield transfer_of(run, config(**settings)).fingerprint
+
+    first = list(fingerprint(tmp_path / "one", "0-0\n0-0 1-1\n"))
+    assert list(fingerprint(tmp_path / "two", "0-0\n0-0 1-1\n")) == first
+    other = list(fingerprint(tmp_path / "three", "0-1\n0-0 1-1\n"))
+    assert all(a != b for a, b in zip(first, other, strict=True))
 
 
 def test_a_killed_transfer_goes_on_to_the_same_result(run, tmp_path, monkeypatch):
@@ -125,8 +141,8 @@ def test_a_killed_transfer_goes_on_to_the_same_result(run, tmp_path, monkeypatch
 
     monkeypatch.setattr(fit._Fit, "epoch", dies)
     with pytest.raises(KeyboardInterrupt):
-        transfer_of(run, settings, tmp_path / "work").run(0)
-    assert transfer_of(run, settings, tmp_path / "work").run(0) == whole
+        transfer_of(run, settings).run(0, tmp_path / "work")
+    assert transfer_of(run, settings).run(0, tmp_path / "work") == whole
     assert epochs == [0, 1, 2, 2, 0, 1, 2]  # two epochs were not trained again
 
 

@@ -14,12 +14,10 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.run import Transfer
+from probes.transfer.tasks import task_of
 from synthlang.config import parse
 from synthlang.corpus import Corpus
-from synthlang.sources import open_source
 from synthlang.vocabulary import save_tokenizer, train_tokenizer
-
-TASKS = ("pos", "ner", "nli")
 
 
 @dataclass(frozen=True)
@@ -89,24 +87,13 @@ def write_model(options: argparse.Namespace) -> None:
 
 def _texts(options: argparse.Namespace) -> list[str]:
     """The text of the items that are trained on."""
-    spec = options.data
-    if options.task == "nli":
-        from synthlang.tasks import open_task
-
-        source: Any = open_task(spec if spec.startswith("nli:") else f"nli:{spec}").as_source()
-    else:
-        source = open_source(spec)
+    task = task_of(parse(TransferConfig, settings_of(options), "bench")).open(options.data)
     batches: list[Corpus] = []
-    for batch in source.batches("train"):
+    for batch in task.as_source().batches("train"):
         batches.append(batch)
         if sum(map(len, batches)) >= 2 * options.items:
             break
     return [text for batch in batches for text in batch.texts()]
-
-
-def peak_rows(examples: Examples) -> tuple[int, int]:
-    """Rows and real tokens of a set."""
-    return len(examples), int(examples.lengths.sum())
 
 
 def use_threads(count: int | None) -> None:

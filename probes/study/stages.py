@@ -20,7 +20,7 @@ from probes.transfer.data import load_data
 from probes.transfer.model import Pretrained, of_run
 from probes.transfer.predictions import write_predictions
 from probes.transfer.result import facts, seed_record
-from probes.transfer.run import Transfer, transfer_fingerprint
+from probes.transfer.run import Transfer
 from probes.words import probe_alignment, probe_fingerprint
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint
@@ -81,16 +81,15 @@ class TransferTask:
         artifacts = prepare(self.config, store)
         pretrained = self._opened(artifacts, store)
         data = load_data(self.transfer, pretrained, report)
-        all_seeds = transfer_fingerprint(pretrained, self.transfer, data.fingerprints)
-        name = fingerprint("transfer-seed", transfer=all_seeds, seed=self.seed)
+        transfer = Transfer(pretrained, data, self.transfer, report, store)
+        name = fingerprint("transfer-seed", transfer=transfer.fingerprint, seed=self.seed)
 
         def build(path: Path) -> None:
             work = path.with_name(f"{path.name}.work")
-            transfer = Transfer(pretrained, data, self.transfer, report, work, store)
-            result = transfer.run(self.seed)
+            result = transfer.run(self.seed, work)
             record = {**facts(transfer), **seed_record(result, transfer.main.name)}
             with atomic_folder(path) as folder:
-                write_json(folder / RESULT, {**record, "majority": transfer.majority()})
+                write_json(folder / RESULT, {**record, "majority": transfer.majority})
                 write_predictions(folder / PREDICTIONS, result.predictions)
             if work.exists():
                 shutil.rmtree(work)

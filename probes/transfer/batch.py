@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.reading import Text
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.language import Language
 from synthlang.vocabularies import MemberTokenizer, Specials
+from synthlang.vocabulary import Encoded
 
 NO_LABEL = -100  # of a target that no loss counts
 Role = Literal["source", "target"]
@@ -35,6 +38,15 @@ class Reader:
     specials: Specials
     role: Role
     bert: bool = False
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        """The ids of a corpus. InputError for a language of tokens that the model reads as words."""
+        if self.language.on_tokens and self.tokenizer.subwords is None:
+            raise InputError(
+                f"the language {self.language.name} moves or changes tokens, and the model's tokenizer is not the one "
+                "they are of: pretrain a run with it, or leave unit: token out"
+            )
+        return self.tokenizer.encode(corpus)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data
 from probes.transfer.model import Pretrained, is_run, open_pretrained
 from probes.transfer.places import open_places
-from probes.transfer.result import ResultFile, rows_of
-from probes.transfer.run import Transfer, transfer_fingerprint
+from probes.transfer.result import ResultFile, drops, rows_of
+from probes.transfer.run import Transfer
 from synthlang.config import load_yaml, override, parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, safe_name, user_path, write_json
@@ -48,15 +48,14 @@ def transfer_command(model: str, config: TransferConfig, seeds: int, out: Path |
         raise InputError("is a folder; name a JSON file with --out", path)
     with Display() as display:
         data = load_data(config, pretrained, display.report)
-        name = transfer_fingerprint(pretrained, config, data.fingerprints)
-        file = ResultFile(path, name)
-        work = path.with_name(f"{path.stem}.{name[:12]}.work")
-        transfer = Transfer(pretrained, data, config, display.report, work, Store(work / "data"))
+        work = path.with_name(f"{path.stem}.work")
+        transfer = Transfer(pretrained, data, config, display.report, Store(work / "data"))
+        file = ResultFile(path, transfer.fingerprint)
         transfer.check()
         _say_drops(transfer, display)
         for seed in range(seeds):
             if seed not in file.seeds:
-                file.add(transfer, transfer.run(seed))
+                file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12]))
     if work.exists():
         shutil.rmtree(work)
     held = read_json(path)
@@ -73,8 +72,6 @@ def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) ->
 
 
 def _say_drops(transfer: Transfer, display: Display) -> None:
-    from probes.transfer.result import drops
-
     for name, counts in drops(transfer).items():
         for reason, count in counts.items():
             display.message(f"{name}: {reason}: {count:,}")

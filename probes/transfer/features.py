@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pretrain.adjust.vectors import layer_numbers
 from pretrain.attention import Layer, at_slots
 from pretrain.config import ModelConfig
 from pretrain.dropout import Noise
@@ -27,16 +28,6 @@ class Rotation(Protocol):
 
     def apply(self, states: Tensor, index: int) -> Tensor:
         """[…, d] → […, d]; ``index`` is a layer's place among ``features.layers``."""
-
-
-def resolve_layers(layers: Sequence[int], body: MaskedLM) -> tuple[int, ...]:
-    """0 … N for ``layers``, of which negative ones count from the last; InputError for one that is not there."""
-    count = body.shape.layers
-    numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
-    for layer, number in zip(layers, numbers, strict=True):
-        if not 0 <= number <= count:
-            raise InputError(f"features.layers: the model has no layer {layer}; it has 0 (embeddings) to {count}")
-    return numbers
 
 
 def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
@@ -81,9 +72,10 @@ class Features(nn.Module):
         _check_bodies(list(copies.values()), self.frozen)
         self.bodies = nn.ModuleList(copies.values())
         self._of = {role: list(copies).index(id(body)) for role, body in bodies.items()}
-        self.layers = {role: resolve_layers(config.layers, body) for role, body in bodies.items()}
+        self.layers = {role: layer_numbers(config.layers, body, "features.layers") for role, body in bodies.items()}
         for role in bodies:
-            self._freeze(self.body(role), max(*self.layers[role], *resolve_layers(also_read, self.body(role)), 0))
+            also = layer_numbers(also_read, self.body(role), "continual.loss.layers")
+            self._freeze(self.body(role), max(*self.layers[role], *also, 0))
         first = self.body(next(iter(bodies)))
         parts = len(config.layers) if config.combine == "concat" else 1
         self.width = parts * first.shape.hidden

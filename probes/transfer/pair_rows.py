@@ -22,7 +22,6 @@ from pretrain.data.packing import ranges
 from pretrain.reading import Text
 from probes.transfer.batch import Reader, Role
 from synthlang.corpus import FORM, Column, Corpus
-from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
 
 Ints = NDArray[np.int64]
@@ -47,11 +46,6 @@ class FieldTokens:
     @staticmethod
     def of(batch: TaskBatch, field: int, reader: Reader) -> FieldTokens:
         """Encode the texts of a field. InputError for a language of tokens that the model reads as words."""
-        if reader.language.on_tokens and reader.tokenizer.subwords is None:
-            raise InputError(
-                f"the language {reader.language.name} moves or changes tokens, and the model's tokenizer is not the "
-                "one they are of: pretrain a run with it, or leave unit: token out"
-            )
         mine = batch.field_of_text == field
         corpus = batch.corpus.take(np.flatnonzero(mine[batch.text_of_sentence]).astype(np.int64))
         # only the words that occur: those of the other field are of another language, maybe not even words
@@ -60,7 +54,7 @@ class FieldTokens:
         place[used] = np.arange(len(used))
         names = corpus.form.names or ()
         form = Column(place[corpus.form.codes], tuple(names[i] for i in used.tolist()))
-        encoded = reader.tokenizer.encode(Corpus(corpus.offsets, {FORM: form}, corpus.ids))
+        encoded = reader.encode(Corpus(corpus.offsets, {FORM: form}, corpus.ids))
         texts = np.concatenate([[0], np.cumsum(np.where(mine, np.diff(batch.word_offsets), 0))]).astype(np.int64)
         assert len(encoded.ids) < 2**31, "more tokens than an int32 counts"
         return FieldTokens(encoded.ids.astype(np.int32), encoded.word_offsets.astype(np.int32), texts, form)

@@ -71,7 +71,7 @@ class ResultFile:
             **facts(transfer),
             "seeds": [self.seeds[seed] for seed in sorted(self.seeds)],
             "all": summary(transfer.main, parts, self.name),
-            "majority": transfer.majority(),
+            "majority": transfer.majority,
             "counts": {name: {"items": len(b), "words": int(b.corpus.offsets[-1])} for name, b in sets.items()},
             "drops": drops(transfer),
             "predictions": predictions_path(self.path).name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -69,12 +69,14 @@ def fit_rotation(
     seed: int = 0,
     store: Store | None = None,
     report: Report = silent,
+    texts: Sequence[Aligned] | None = None,
 ) -> Rotation:
     """Fit a map for each of ``features.layers`` on the vectors of words that mean the same.
 
     Vectors are those of the models before fine-tuning, pooled over subwords as ``features.subword`` says. Which words
     are taken, where there are more than ``config.words``: those of randomly drawn sentence pairs (a function of the
-    seed), or with dictionary supervision the most frequent ones. The models are left as they are.
+    seed), or with dictionary supervision the most frequent ones. The models are left as they are. ``texts`` are the
+    sentence pairs where they have been read already (``read_aligned``).
 
     Raises InputError for sentence pairs that cannot be read, for models whose states differ in size, and for a layer
     that a model does not have.
@@ -84,7 +86,8 @@ def fit_rotation(
     if len(sizes) > 1:
         raise InputError(f"rotation: the states of both models must have the same size; they have {sorted(sizes)}")
     numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
-    texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
+    if texts is None:
+        texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
     if len(texts) > 1:
         raise InputError(f"rotation.pairs: name one pair of languages, not {len(texts)}")
     subword = SUBWORDS[features.subword]

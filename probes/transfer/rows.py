@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pretrain.data.packing import ranges
 from pretrain.reading import Text
 from probes.transfer.batch import Reader
-from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
 
 Rows = NDArray[np.int64]
@@ -52,12 +51,7 @@ def token_rows(batch: TaskBatch, reader: Reader, length: int) -> TokenRows:
 
     InputError for a language of tokens that the model reads as words.
     """
-    if reader.language.on_tokens and reader.tokenizer.subwords is None:
-        raise InputError(
-            f"the language {reader.language.name} moves or changes tokens, and the model's tokenizer is not the one "
-            "they are of: pretrain a run with it, or leave unit: token out"
-        )
-    encoded = reader.tokenizer.encode(batch.corpus)
+    encoded = reader.encode(batch.corpus)
     starts, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
     text_starts = encoded.word_offsets[batch.word_offsets]  # [texts + 1] in tokens
     kept = np.minimum(np.diff(text_starts), length - 2)  # [texts] tokens of each in its row

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,14 @@ from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, TransferConfig
 from probes.transfer.continual import Continual
+from probes.transfer.continual_config import ContinualConfig
 from probes.transfer.data import TransferData
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.model import Pretrained
 from probes.transfer.predictions import Predictions
 from probes.transfer.rotation import Rotation, fit_rotation
+from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.search import combinations, rank
 from probes.transfer.tasks import main_metric
 from synthlang.fingerprint import fingerprint
@@ -35,23 +38,9 @@ from synthlang.rng import key_of
 from synthlang.store import Store
 
 DIGITS = 4
-DATA_KEYS = {
-    "language",
-    "train",
-    "dev",
-    "test",
-    "target",
-    "target_model",
-}  # where data is does not matter; what it is does
-
-
-def transfer_fingerprint(pretrained: Pretrained, config: TransferConfig, data: Mapping[str, object]) -> str:
-    """Of the scores of any seed: the model, the data (``TransferData.fingerprints``) and the settings."""
-    settings = config.model_dump(mode="json", exclude=DATA_KEYS)
-    readers = [reader.tokenizer.fingerprint for reader in (pretrained.source, pretrained.target)]
-    members = [pretrained.source.member, pretrained.target.member]
-    parents = {"model": pretrained.fingerprint, "data": dict(data), "tokenizers": readers, "members": members}
-    return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
+# where data is does not matter; what it is does
+PLACES: dict[str, Any] = dict.fromkeys(("language", "train", "dev", "test", "target", "target_model"), True)
+PLACES |= {"continual": {"pairs"}, "rotation": {"pairs"}}
 
 
 @dataclass(frozen=True)
@@ -71,8 +60,7 @@ class SeedResult:
 class Transfer:
     """A transfer of one model: ``run(seed)`` for each seed.
 
-    folder   where fits in progress are kept, so that a killed one goes on; None: nowhere
-    store    where aligned text is kept (continual learning, rotations)
+    store   where aligned text is kept (continual learning, rotations)
     """
 
     def __init__(
@@ -81,13 +69,11 @@ class Transfer:
         data: TransferData,
         config: TransferConfig,
         report: Report = silent,
-        folder: Path | None = None,
         store: Store | None = None,
-        name: str = "",
     ) -> None:
         self.pretrained, self.data, self.config = pretrained, data, config
-        self.report, self.folder, self.store = report, folder, store
-        self.name = name or f"{config.task} {pretrained.name} → {data.language.name}"
+        self.report, self.store = report, store
+        self.name = f"{config.task} {pretrained.name} → {data.language.name}"
         self.task = data.task
         self.metrics = self.task.metrics()
         self.main = main_metric(self.task)
@@ -97,7 +83,30 @@ class Transfer:
             self.labels["target"] = self.task.labels(data.sets["target train"].batch)
         self._encoded: dict[tuple[str, str], Examples] = {}
         self._rotations: dict[str, Mapping[Role, Rotation]] = {}
-        self._texts: tuple[Aligned, ...] | None = None
+        self._texts: dict[str, tuple[Aligned, ...]] = {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the scores of any seed: the model, the data, the aligned text and the settings."""
+        settings = self.config.model_dump(mode="json", exclude=PLACES)
+        readers = self.pretrained.source, self.pretrained.target
+        parents = {
+            "model": self.pretrained.fingerprint,
+            "data": dict(self.data.fingerprints),
+            "tokenizers": [reader.tokenizer.fingerprint for reader in readers],
+            "members": [reader.member for reader in readers],
+        }
+        for key, held in (("continual", self.config.continual), ("rotation", self.config.rotation)):
+            if held is not None:
+                parents[key] = [[text.data.name, text.text.fingerprint] for text in self._aligned(held)]
+        return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
+
+    def _aligned(self, settings: ContinualConfig | RotationConfig) -> tuple[Aligned, ...]:
+        """The aligned text, read once: drawn by seed 0, so that no seed's result depends on which ran before."""
+        key = repr((settings.pairs, settings.data))
+        if key not in self._texts:
+            self._texts[key] = read_aligned(settings.pairs, settings.data, self.pretrained, 0, self.store, self.report)
+        return self._texts[key]
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
         """A set, encoded with the labels of the language that is trained on."""
@@ -115,18 +124,21 @@ class Transfer:
         tests |= mixed  # type: ignore[arg-type]
         return tests | ({"sup": ("target test", "target")} if self.data.has_target_train else {})
 
-    def run(self, seed: int) -> SeedResult:
-        """Fine-tune with a seed and test. Settings are chosen on the source language's dev set."""
+    def run(self, seed: int, folder: Path | None = None) -> SeedResult:
+        """Fine-tune with a seed and test. Settings are chosen on the source language's dev set.
+
+        ``folder`` is where fits in progress are kept, so that a killed one goes on; None: nowhere.
+        """
         kept: list[tuple[str, TransferConfig, TaskModel, Fitted]] = []
         for label, config in combinations(self.config):
-            kept.append((label, config, *self._fit(config, "source", seed, label)))
+            kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
             # no more models are held than are kept in the end
             kept = [kept[i] for i in rank([_dev(fitted) for *_, fitted in kept], self.config.best)]
         models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
         fits = {"source": [_record(label, fitted) for label, _, _, fitted in kept], "target": []}
         if self.data.has_target_train:
             for label, config, _, _ in kept:
-                model, fitted = self._fit(config, "target", seed, label)
+                model, fitted = self._fit(config, "target", seed, label, folder)
                 models["target"].append(model)
                 fits["target"].append(_record(label, fitted))
         predictions = []
@@ -147,7 +159,9 @@ class Transfer:
             for test, scores in found.items()
         }
 
-    def _fit(self, config: TransferConfig, trained: Role, seed: int, label: str) -> tuple[TaskModel, Fitted]:
+    def _fit(
+        self, config: TransferConfig, trained: Role, seed: int, label: str, folder: Path | None
+    ) -> tuple[TaskModel, Fitted]:
         """A model fine-tuned on a language; the same seed starts from the same head whatever the language."""
         language = "parent" if trained == "source" else "target"
         name = " ".join(filter(None, (self.name, f"seed {seed}", language, label)))
@@ -157,13 +171,10 @@ class Transfer:
         if config.continual is not None:
             body = model.features.body("source")
             settings = config.continual
-            if self._texts is None:  # drawn by seed 0, so that a seed's result does not depend on which ran before
-                self._texts = read_aligned(settings.pairs, settings.data, self.pretrained, 0, self.store, self.report)
-            extra = Continual(settings, self.pretrained, body, seed, texts=self._texts).loss
-        folder = None
-        if self.folder is not None:
+            extra = Continual(settings, self.pretrained, body, seed, texts=self._aligned(settings)).loss
+        if folder is not None:
             key = fingerprint("fit", settings=config.model_dump(mode="json"), seed=seed, trained=trained)
-            folder = self.folder / f"fit-{key}"
+            folder = folder / f"fit-{key}"
         train, dev = (self.examples(f"{trained} {split}", trained) for split in ("train", "dev"))
         fitted = fine_tune(
             model, train, dev, self.main, config.fine_tune, seed, folder=folder, extra=extra, report=progress
@@ -185,9 +196,8 @@ class Transfer:
             return None
         key = repr((config.rotation, config.features.layers, config.features.subword))
         if key not in self._rotations:
-            fitted = fit_rotation(
-                config.rotation, config.features, self.pretrained, store=self.store, report=self.report
-            )
+            texts = self._aligned(config.rotation)
+            fitted = fit_rotation(config.rotation, config.features, self.pretrained, report=self.report, texts=texts)
             self._rotations[key] = {config.rotation.moves: fitted}
         return self._rotations[key]
 
@@ -199,6 +209,7 @@ class Transfer:
             for split in ("train", "dev"):
                 self.examples(f"{trained} {split}", trained)
 
+    @cached_property
     def majority(self) -> dict[str, float]:
         """The main score of a prediction that knows only how often what occurs in training, on each test set."""
         found = {}

@@ -14,7 +14,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.characters import Words
@@ -22,9 +21,9 @@ from synthlang.sources.hub_columns import STRINGS, described, dtype_of, is_space
 from synthlang.sources.hub_load import by_split, digest_values, load_data, rows_of
 from synthlang.sources.reasons import because
 from synthlang.sources.words import RULES
-from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.build import Group, batches_of_groups, unique_ids
+from synthlang.tasks.hub import HubTask
 from synthlang.tasks.squad import CONTEXT, FIELDS, Question, group_of
 
 READER = 1  # part of the fingerprint: count up when the same rows give other items
@@ -33,7 +32,7 @@ OPTIONAL = {"id": (*STRINGS, "int32", "int64"), "title": STRINGS, "is_impossible
 PARTS = ("text", "answer_start")
 
 
-class HubAnswers(TaskSet):
+class HubAnswers(HubTask):
     """Questions of a data set; what cannot be reached or understood is an InputError here."""
 
     kind = "spans"
@@ -58,20 +57,6 @@ class HubAnswers(TaskSet):
         return fingerprint(
             "hub-answers", reader=READER, rules=RULES, columns=self._reads, spaced=self._spaced, splits=splits
         )
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits that map to train, dev or test."""
-        return tuple(self._data)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Words only."""
-        return (FORM,)
-
-    def size(self, split: str) -> int | None:
-        """The rows of a split."""
-        return len(self._data[split]) if split in self._data else None
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """The questions of a split in order, those of a paragraph together."""

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.characters import Words
@@ -21,8 +20,8 @@ from synthlang.sources.hub_columns import STRINGS, described, dtype_of, is_space
 from synthlang.sources.hub_load import by_split, digest_values, load_data, rows_of, tables
 from synthlang.sources.reasons import because, listed
 from synthlang.sources.words import RULES, split_words
-from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
+from synthlang.tasks.hub import HubTask
 from synthlang.tasks.pairs import FIELDS, IDS, NAMES, NO_LABEL, UNLABELLED, Pair, batches_of_pairs, order_labels
 
 READER = 1  # part of the fingerprint: count up when the same rows give other pairs
@@ -51,7 +50,7 @@ class Plan(NamedTuple):
         return [c for c in (self.premise, self.hypothesis, self.label, self.id, self.language) if c is not None]
 
 
-class HubPairs(TaskSet):
+class HubPairs(HubTask):
     """Labelled pairs of a data set; what cannot be reached or understood is an InputError here.
 
     ``language`` chooses the rows whose column ``language`` says so, for a data set with several.
@@ -66,7 +65,7 @@ class HubPairs(TaskSet):
         self._plan = plan_pairs(next(iter(data.values())).features, self.name)
         if language is not None and self._plan.language is None:
             raise InputError(f"{self.name}: has no column {LANGUAGE!r} to choose from; leave ?language= out")
-        self._data: dict[str, Any] = {}
+        self._data = {}
         left_out: dict[str, str] = {}
         for split, rows in data.items():
             counts: Counter[str] = Counter()
@@ -88,16 +87,6 @@ class HubPairs(TaskSet):
         named["id"] = self._plan.id is not None
         return fingerprint("hub-pairs", reader=READER, rules=RULES, splits=splits, **named)
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits that map to train, dev or test and have a labelled pair."""
-        return tuple(self._data)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Words only."""
-        return (FORM,)
-
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The class labels that are declared, else those of all splits; those of NLI in their usual order."""
@@ -106,10 +95,6 @@ class HubPairs(TaskSet):
         column = self._plan.label
         values = {v for data in self._data.values() for part in tables(data, [column]) for v in set(part[column])}
         return order_labels({name for name in map(self._label, values) if name is not None})
-
-    def size(self, split: str) -> int | None:
-        """The rows of a split."""
-        return len(self._data[split]) if split in self._data else None
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """The pairs of a split in order."""

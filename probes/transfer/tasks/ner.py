@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.transfer.batch import Examples, Reader
-from probes.transfer.heads.head import Head
 from probes.transfer.metrics.metric import Metric
 from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.words import TagExamples, WordTask, classes_of, names_in, not_inserted, with_unseen
+from probes.transfer.tasks.tags import TagTask
+from probes.transfer.tasks.words import names_in, not_inserted
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
@@ -22,11 +21,12 @@ from synthlang.tasks.batch import TaskBatch
 OUTSIDE = "O"
 
 
-class Ner(WordTask):
+class Ner(TagTask):
     """Words with the column ``ner``."""
 
     name = "ner"
     requires = ("ner",)
+    unread = OUTSIDE
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
         """[words] all but inserted ones."""
@@ -38,27 +38,6 @@ class Ner(WordTask):
         if len(tags) == 1:
             raise InputError("no word of the training set is part of an entity, so there is nothing to learn")
         return {"tags": tags}
-
-    def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
-        """A tag for each word."""
-        words = self.words(batch, readers)
-        column = words.column("ner")
-        classes, unseen = classes_of(column, labels["tags"])
-        return TagExamples(
-            batch.ids,
-            words.lists(column.values()),
-            with_unseen(words.counts, unseen),
-            words=words,
-            targets={"tags": classes},
-            tags=labels["tags"],
-            unread=OUTSIDE,
-        )
-
-    def head(self, hidden: int, labels: Labels) -> Head:
-        """A tagger."""
-        from probes.transfer.heads.tags import TagHead
-
-        return TagHead(hidden=hidden, classes=len(labels["tags"]), config=self.config.head)
 
     def metrics(self) -> dict[str, Metric]:
         """F1, precision and recall of entities; of words, the F1 of tags other than O, and accuracy."""

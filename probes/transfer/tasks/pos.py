@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.transfer.batch import Examples, Reader
-from probes.transfer.heads.head import Head
 from probes.transfer.metrics.metric import Metric
 from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.words import TagExamples, WordTask, classes_of, is_named, names_in, with_unseen
+from probes.transfer.tasks.tags import TagTask
+from probes.transfer.tasks.words import is_named, names_in
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
 
 
-class Pos(WordTask):
+class Pos(TagTask):
     """Words with the column ``upos``; a word without a tag (``_``) is neither trained on nor counted."""
 
     name = "pos"
     requires = ("upos",)
+    unread = ""
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
         """[words] which have a tag."""
@@ -36,27 +36,6 @@ class Pos(WordTask):
         if not tags:
             raise InputError("no word of the training set has a UPOS tag, so there is nothing to learn")
         return {"tags": tuple(tags)}
-
-    def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
-        """A tag for each word that has one."""
-        words = self.words(batch, readers)
-        column = words.column("upos")
-        classes, unseen = classes_of(column, labels["tags"])
-        return TagExamples(
-            batch.ids,
-            words.lists(column.values()),
-            with_unseen(words.counts, unseen),
-            words=words,
-            targets={"tags": classes},
-            tags=labels["tags"],
-            unread="",
-        )
-
-    def head(self, hidden: int, labels: Labels) -> Head:
-        """A tagger."""
-        from probes.transfer.heads.tags import TagHead
-
-        return TagHead(hidden=hidden, classes=len(labels["tags"]), config=self.config.head)
 
     def metrics(self) -> dict[str, Metric]:
         """Accuracy over words, F1 over tags."""

@@ -15,7 +15,8 @@ from probes.transfer.heads.head import Head
 from probes.transfer.metrics.metric import Metric
 from probes.transfer.tasks.base import Labels
 from probes.transfer.tasks.ner import OUTSIDE, span_tags
-from probes.transfer.tasks.words import TagExamples, WordTask, classes_of, names_in, not_inserted, with_unseen
+from probes.transfer.tasks.tags import TagExamples
+from probes.transfer.tasks.words import WordTask, classes_of, names_in, not_inserted, with_unseen
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -132,25 +132,6 @@ class WordExamples(Examples):
             role=self.words.tokens.reader.role,
             rows=rows,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TagExamples(WordExamples):
-    """A tag for each word; ``unread`` is what is predicted for a word that was not read."""
-
-    tags: tuple[str, ...]
-    unread: str
-
-    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """[items] the tags of its words; ``outputs`` are the classes of the words that are read."""
-        return self.tags_of(outputs)
-
-    def tags_of(self, outputs: Iterable[Iterable[int]]) -> list[list[str]]:
-        """For each item the tag of each word, from the classes of those that were read."""
-        classes = np.full(len(self.words.read), len(self.tags), np.int64)
-        classes[self.words.read] = np.fromiter(chain.from_iterable(outputs), np.int64)
-        names = (*self.tags, self.unread)
-        return self.words.lists([names[code] for code in classes.tolist()])
 
 
 class WordTask(Task):
