@@ -21,6 +21,7 @@ from synthlang.errors import InputError
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=,-]{0,127}")
 LONGEST_LINE = 1 << 24  # bytes
+GZIP = b"\x1f\x8b"  # how packed files begin
 TEMPORARY = ".tmp-"
 
 
@@ -163,6 +164,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         with path.open("rb") as handle:
             for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
+                if number == 1 and raw.startswith(GZIP):
+                    raise InputError("is packed with gzip: unpack it first (gunzip)", path)
                 if len(raw) == LONGEST_LINE:
                     raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number)
                 try:

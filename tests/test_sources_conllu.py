@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.sources import conllu, open_source
+from synthlang.sources.base import require_columns
 from synthlang.sources.conllu import ConlluSource, tree_problem
 from tests.real_data import DATA
 
@@ -156,7 +158,7 @@ BAD = [
     ([word(2)], 1, "the id 2 is out of sequence; 1 is next"),
     ([word(1, head=2), word(3)], 2, "the id 3 is out of sequence; 2 is next"),
     ([word(1), word(1)], 2, "the id 1 is out of sequence; 2 is next"),
-    ([word(1, head="_")], 1, "the head '_' of word 1 must be an integer"),
+    ([word(1), word(2, head="_")], 2, "the head '_' of word 2 must be an integer"),
     ([word(1, head="-1")], 1, "the head '-1' of word 1 must be an integer"),
     ([word(1, head="9" * 5000)], 1, "of word 1 must be an integer"),
     ([*GOOD, word(1), word(2, head=3)], 5, "the head 3 of word 2 is out of range; the sentence has 2 words"),
@@ -214,3 +216,30 @@ def test_real_treebanks(folder, counts):
         found[split] = (sum(map(len, batches)), sum(int(batch.offsets[-1]) for batch in batches))
         assert all(" " not in form for batch in batches for form in batch.form.names or ())
     assert found == counts
+
+
+def test_a_file_without_heads_has_tags_and_no_trees(tmp_path):
+    words = word("1-2", "ab", "_", "_", "_"), word(1, "a", "_", "_", "DET"), word(2, "b", "_", "_", "NOUN")
+    lines = "\n".join(("# text = x", *words, "", ""))
+    path = tmp_path / "x.conllu"
+    path.write_text(lines * 2, encoding="utf-8")
+    source = ConlluSource(path)
+    assert source.columns == ("form", "upos")
+    (corpus,) = source.batches("train")
+    assert corpus.columns["upos"].values() == ["DET", "NOUN"] * 2
+    treed = lines.replace("DET\t_\t_\t_", "DET\t_\t_\t2").replace("NOUN\t_\t_\t_", "NOUN\t_\t_\t0")
+    path.write_text(lines + treed, encoding="utf-8")
+    with pytest.raises(InputError, match=r"x\.conllu:8: word 1 has a head, and the words before have none"):
+        list(ConlluSource(path).batches("train"))
+    path.write_text(treed + lines, encoding="utf-8")
+    with pytest.raises(InputError, match=r"x\.conllu:8: the head '_' of word 1 must be an integer"):
+        list(ConlluSource(path).batches("train"))
+    (tmp_path / "y-dev.conllu").write_text(lines, encoding="utf-8")
+    with pytest.raises(InputError, match="head"):
+        require_columns(ConlluSource(tmp_path / "y-dev.conllu"), ("head",), "y", "the task parsing")
+
+
+def test_a_packed_file_says_so(tmp_path):
+    (tmp_path / "x.conllu").write_bytes(gzip.compress(b"1\ta"))
+    with pytest.raises(InputError, match="is packed with gzip: unpack it first"):
+        ConlluSource(tmp_path / "x.conllu")

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from probes.transfer.command import read_transfer_config
+from probes.transfer.config import TransferConfig
 from probes.transfer.search import combinations
+from synthlang.config import parse
 
 FOLDER = Path(__file__).parents[1] / "configs" / "transfer"
 FILES = sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "parts")
@@ -43,3 +45,16 @@ def test_options_stand_above_the_file():
     config = read_transfer_config(path, {"task": "pos", "train": "a", "dev": None}, {"test": "b"}, ["length=20"])
     assert (config.task, config.train, config.dev, config.length) == ("pos", "a", None, 20)
     assert config.target is not None and (config.target.test, config.target.train) == ("b", None)
+
+
+def test_settings_that_mean_nothing_for_a_task_are_told():
+    asked = {"head": {"kind": "crf", "arc": 5}, "stride": 8, "score": {"repair": "final-type"}}
+    idle = {task: parse(TransferConfig, {"task": task, **asked}).idle for task in ("nli", "ner", "parsing", "qa")}
+    assert idle == {
+        "nli": ["stride", "head.kind", "head.arc", "score.repair"],
+        "ner": ["stride", "head.arc"],
+        "parsing": ["stride", "head.kind", "score.repair"],
+        "qa": ["head.kind", "head.arc", "score.repair"],
+    }
+    for path in FILES:
+        assert read_transfer_config(path, {}, {}, []).idle == [], path

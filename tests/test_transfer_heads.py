@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -185,29 +186,35 @@ def test_slots():
     assert head.decode(states, batch) == [(intents[row], tags[row]) for row in range(3)]
 
 
-def _spans(start, stop, mask, best, longest):
+def _spans(start, stop, mask, word_of, best, words, tokens):
     """By the definition, one span at a time."""
     found = []
     for first, last in itertools.product(range(1, len(mask)), repeat=2):
-        if first <= last < first + longest and mask[first : last + 1].all():
+        short = len(set(word_of[first : last + 1])) <= words and last - first < tokens
+        if first <= last and short and mask[first : last + 1].all():
             found.append((float(start[first] + stop[last]), first, last))
     return sorted(found, key=lambda span: (-span[0], span[1], span[2]))[:best]
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize(("best", "longest"), [(1, 1), (4, 3), (20, 30), (500, 30)])
-def test_answers(ties, best, longest):
-    head, rng = AnswerHead(hidden=2, dropout=0.1, best=best, longest=longest).eval(), np.random.default_rng(best)
+@pytest.mark.parametrize(
+    ("best", "words", "tokens"), [(1, 1, 1), (4, 3, None), (20, 30, 4), (20, 2, 5), (500, 30, None)]
+)
+def test_answers(ties, best, words, tokens):
+    head = AnswerHead(hidden=2, dropout=0.1, best=best, words=words, tokens=tokens).eval()
+    rng = np.random.default_rng(best)
     with torch.no_grad():
         head.linear.weight.copy_(torch.eye(2))
         head.linear.bias.zero_()
     scores = rng.integers(0, 3, (40, 12, 2)) if ties else rng.normal(size=(40, 12, 2))
-    mask = rng.random((40, 12)) < rng.choice([0.0, 0.5, 0.9, 1.0], (40, 1))
+    begin, columns = rng.integers(1, 12, (40, 1)), np.arange(12)
+    mask = (columns == 0) | ((columns >= begin) & (columns < begin + rng.integers(0, 12, (40, 1))))
+    word_of = np.cumsum(rng.random((40, 12)) < 0.6, axis=1)
     states = torch.tensor(scores, dtype=torch.float32)
-    found = head.decode(states, batch_of(torch.tensor(mask)))
-    for (none, spans), row, inside in zip(found, states.double().numpy(), mask, strict=True):
+    found = head.decode(states, replace(batch_of(torch.tensor(mask)), word_of=torch.tensor(word_of)))
+    for (none, spans), row, inside, of in zip(found, states.double().numpy(), mask, word_of, strict=True):
         assert none == row[0, 0] + row[0, 1]
-        assert spans == _spans(row[:, 0], row[:, 1], inside, best, longest)
+        assert spans == _spans(row[:, 0], row[:, 1], inside, of.tolist(), best, words, tokens or 12)
 
 
 @torch.no_grad()

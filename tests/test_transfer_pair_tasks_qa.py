@@ -263,3 +263,12 @@ def test_open_takes_questions_only(tmp_path):
     assert qa().open(str(tmp_path / "train.json")).fields == ("question", "context")
     with pytest.raises(InputError, match="the task qa needs items of question and context"):
         qa().open("nli:builtin:mini-english")
+
+
+def test_answers_that_are_too_long_are_counted(tmp_path):
+    batch = squad(tmp_path, "the big old cat sat on the mat", ("who ?", "the big old cat"), ("where ?", "the mat"))
+    for head, long in (({}, 0), ({"answer_words": 3}, 1), ({"answer_words": 1}, 2), ({"answer_tokens": 1}, 2)):
+        examples = qa(length=64, stride=8, head=head).encode(batch, (reader("parent", 0),) * 2, ANSWERABLE)
+        assert examples.counts.get("answers that are never given, they are too long", 0) == long
+        word_of = examples.batch(np.arange(2)).word_of
+        assert word_of is not None and len(set(word_of[0, 1:].tolist())) > 5

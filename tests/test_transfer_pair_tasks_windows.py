@@ -8,14 +8,14 @@ from probes.transfer.windows import Windows, best_answer
 
 
 def plain_best(windows, found):
-    """The rule of the released script: a span counts where its first token has most context."""
+    """A span counts in the window where it has most context on the smaller side."""
     best = None
     for number in range(len(windows)):
         for score, first, last in found[number]:
             scores = []
             for other, (begin, many) in enumerate(windows):
-                if begin <= first < begin + many:
-                    scores.append((min(first - begin, begin + many - 1 - first) + 0.01 * many, -other))
+                if begin <= first and last < begin + many:
+                    scores.append((min(first - begin, begin + many - 1 - last) + 0.01 * many, -other))
             if -max(scores)[1] == number and (best is None or score > best[0]):
                 best = (score, first, last)
     return best
@@ -48,6 +48,13 @@ def test_a_long_window_wins_over_one_with_a_little_more_context():
     windows = Windows.over(np.array([452]), np.array([380]), 128)
     assert (windows.start.tolist(), windows.size.tolist()) == ([0, 252], [380, 200])
     # token 316 has 63 others behind it in the first window and 64 before it in the second; 319 has 60 and 67
-    found = [[(2.0, 316, 317), (1.0, 319, 320)], [(4.0, 316, 316), (3.0, 319, 319)]]
+    found = [[(2.0, 316, 316), (1.0, 319, 319)], [(4.0, 316, 316), (3.0, 319, 319)]]
     assert best_answer(windows.start, windows.size, found) == (3.0, 319, 319)
-    assert best_answer(windows.start, windows.size, [found[0], found[1][:1]]) == (2.0, 316, 317)
+    assert best_answer(windows.start, windows.size, [found[0], found[1][:1]]) == (2.0, 316, 316)
+
+
+def test_a_window_that_does_not_hold_all_of_an_answer_does_not_hide_it():
+    windows = Windows.over(np.array([36]), np.array([20]), 4)
+    assert (windows.start.tolist(), windows.size.tolist()) == ([0, 16], [20, 20])
+    # token 17 alone has more context in the first window, which ends at token 19
+    assert best_answer(windows.start, windows.size, [[(-1.0, 3, 3)], [(20.0, 17, 22)]]) == (20.0, 17, 22)

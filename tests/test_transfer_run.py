@@ -217,3 +217,40 @@ def test_the_summary_of_a_metric_by_hand():
     assert found["delta"]["runs"] == 2 and found["delta"]["seeds_low"] == 50.0
     one = result.summary(accuracy(), [p for p in parts if p.seed == 0], "name")
     assert one["parent"]["seeds_low"] is None and one["zs"]["low"] is not None
+
+
+def test_a_test_set_of_one_language_is_not_trained_on_or_chosen_by_in_the_other(run, tmp_path):
+    names = {}
+    for name in ("a", "b", "c"):
+        names[name] = str(tmp_path / f"{name}.conllu")
+        rows = [f"{i}\t{name}{i}\t_\tNOUN\t_\t_\t{i - 1}\tx\t_\t_" for i in (1, 2, 3)]
+        (tmp_path / f"{name}.conllu").write_text("\n".join(rows) + "\n\n")
+    natural = replace(run, natural=True)
+    for case in (
+        {"train": names["a"], "dev": names["b"], "test": names["c"], "target": {"test": names["b"]}},
+        {"train": names["a"], "dev": names["b"], "test": names["c"], "target": {"test": names["a"]}},
+        {
+            "train": names["a"],
+            "dev": names["b"],
+            "test": names["c"],
+            "target": {"test": names["b"], "train": names["c"]},
+        },
+    ):
+        with pytest.raises(InputError, match="are the same items"):
+            load_data(config(language="b", **case), natural)
+    with pytest.raises(InputError, match=r"there is no test set beside .*a\.conllu, train: name one with --test"):
+        load_data(config(train=names["a"]), run)
+
+
+def test_a_set_without_gold_labels_is_refused(run, tmp_path):
+    for name, tag in (("train", "NOUN"), ("dev", "NOUN"), ("test", "_")):
+        rows = [f"{i}\t{name}{i}\t_\t{tag}\t_\t_\t{i - 1}\tx\t_\t_" for i in (1, 2, 3)]
+        (tmp_path / f"x-{name}.conllu").write_text("\n".join(rows) + "\n\n")
+    with pytest.raises(InputError, match="source test: no word has a gold label for the task pos"):
+        transfer_of(run, config(task="pos", train=str(tmp_path))).check()
+
+
+def test_without_alpha_nothing_is_aligned(run):
+    unknown = replace(run, text=None)
+    transfer = transfer_of(unknown, config(task="pos", continual={"alpha": 0.0}))
+    assert transfer.run(0).scores == transfer_of(unknown, config(task="pos")).run(0).scores

@@ -64,6 +64,7 @@ class Batch:
                start, stop [rows]                           qa: first and last column of an answer, 0 0 for none
              NO_LABEL where nothing is to be learned
     rows     [rows] their numbers in the Examples
+    word_of  [rows, width] the number of the word that a column is part of (qa, where ``mask`` is set); None: one each
     """
 
     text: Text
@@ -72,12 +73,14 @@ class Batch:
     targets: Mapping[str, Tensor]
     role: Role
     rows: NDArray[np.int64]
+    word_of: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """The same on a device."""
         words = None if self.words is None else self.words.to(device, non_blocking=True)
         targets = {name: tensor.to(device, non_blocking=True) for name, tensor in self.targets.items()}
         mask = self.mask.to(device, non_blocking=True)
+        # word_of is read on the CPU
         return replace(self, text=self.text.to(device), words=words, mask=mask, targets=targets)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ def read_transfer_config(
     data = {} if path is None else load_yaml(path)
     data |= {key: value for key, value in options.items() if value is not None}
     named = {key: value for key, value in target.items() if value is not None}
+    if named and "test" not in named and "test" not in (data.get("target") or {}):
+        raise InputError("--target-train and --target-dev go with --target-test, the target language's own test set")
     if named:
         data["target"] = {**(data.get("target") or {}), **named}
     return parse(TransferConfig, override(data, overrides), path or "transfer")
@@ -46,18 +49,19 @@ def transfer_command(model: str, config: TransferConfig, seeds: int, out: Path |
     path = out or _default_path(model, config, pretrained)
     if path.is_dir():
         raise InputError("is a folder; name a JSON file with --out", path)
+    work = _work_folder(path)
     with Display() as display:
         data = load_data(config, pretrained, display.report)
-        work = path.with_name(f"{path.stem}.work")
         transfer = Transfer(pretrained, data, config, display.report, Store(work / "data"))
         file = ResultFile(path, transfer.fingerprint)
         transfer.check()
+        for key in config.idle:
+            display.message(f"{key} has no effect on the task {config.task}")
         _say_drops(transfer, display)
         for seed in range(seeds):
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12]))
-    if work.exists():
-        shutil.rmtree(work)
+    shutil.rmtree(work)
     held = read_json(path)
     Console().print(result_table(held))
     Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
@@ -69,6 +73,18 @@ def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) ->
     if not is_run(run):
         raise InputError(f"{model} is no run folder: name the file of the result with --out FILE.json")
     return run / "transfer" / f"{config.task}-{safe_name(pretrained.target.language.name, 'language name')}.json"
+
+
+def _work_folder(path: Path) -> Path:
+    """Where unfinished work is kept, beside the result; InputError if nothing can be written there."""
+    work = path.with_name(f"{path.stem}.work")
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=work):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}; name another file with --out", path) from error
+    return work
 
 
 def _say_drops(transfer: Transfer, display: Display) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -10,7 +11,20 @@ from probes.transfer.continual_config import ContinualConfig
 from probes.transfer.rotation_config import RotationConfig
 from synthlang.config import StrictModel
 
-FORMAT = 3  # raise when the same settings give other scores
+OF_TASKS = {
+    "stride": ("qa",),
+    "features.subword": ("ner", "pos", "slots", "parsing"),
+    "head.kind": ("ner", "pos", "slots"),
+    "head.hidden": ("ner", "pos", "slots"),
+    "head.arc": ("parsing",),
+    "head.relation": ("parsing",),
+    "head.answer_words": ("qa",),
+    "head.answer_tokens": ("qa",),
+    "score.repair": ("ner", "slots"),
+    "score.punctuation": ("parsing",),
+    "score.answers": ("qa",),
+}  # settings that not all tasks have
+FORMAT = 4  # raise when the same settings give other scores
 
 TaskName = Literal["nli", "ner", "pos", "parsing", "slots", "qa"]
 
@@ -51,6 +65,8 @@ class HeadConfig(StrictModel):
     crf           the same with a linear-chain CRF on top
     bilstm_crf    two BiLSTM layers of ``hidden`` units in each direction, then a CRF (Kulshreshtha et al. 2020)
     arc, relation sizes of the biaffine parser (Dozat & Manning 2017)
+    answer_words  the longest answer that is given, in words, so that it does not depend on how a language is cut (qa)
+    answer_tokens the same in tokens, besides (Devlin et al. 2019, the released script: 30); none: no limit
     """
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
@@ -58,6 +74,8 @@ class HeadConfig(StrictModel):
     hidden: int = Field(default=256, ge=1)
     arc: int = Field(default=500, ge=1)
     relation: int = Field(default=100, ge=1)
+    answer_words: int = Field(default=30, ge=1)
+    answer_tokens: int | None = Field(default=None, ge=1)
 
 
 class FineTuneConfig(StrictModel):
@@ -141,6 +159,16 @@ class TransferConfig(StrictModel):
     continual: ContinualConfig | None = None
     rotation: RotationConfig | None = None
     target_model: str | None = None
+
+    @property
+    def idle(self) -> list[str]:
+        """The keys that differ from their defaults and mean nothing for the task."""
+        found, plain = [], TransferConfig()
+        for key, tasks in OF_TASKS.items():
+            mine, usual = (operator.attrgetter(key)(held) for held in (self, plain))
+            if self.task not in tasks and mine != usual:
+                found.append(key)
+        return found
 
     @field_validator("search")
     @classmethod

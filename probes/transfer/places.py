@@ -71,22 +71,28 @@ def open_places(config: TransferConfig, text: str | None, length: int) -> tuple[
             held = place(dev, "dev")
         else:
             held = Place(first.task, "dev") if first and "dev" in first.task.splits and first.split != "dev" else None
-        found = Places(first, held, place(test, "test"))
-        _check_apart(found, config.task)
-        return found
+        return Places(first, held, place(test, "test"))
 
     own = None if config.target is None else places(config.target.train, config.target.dev, config.target.test)
-    test = config.test or train
-    return task, places(train, config.dev, test), own
+    found = places(train, config.dev, config.test or train)
+    for mine in (found,) if own is None else (found, own):
+        for other in (found,) if own is None else (found, own):
+            _check_apart(mine, other.test, config)
+    return task, found, own
 
 
-def _check_apart(places: Places, task: str) -> None:
-    """Raise InputError if the test set is also trained on or chosen by."""
+def _check_apart(places: Places, test: Place, config: TransferConfig) -> None:
+    """Raise InputError if a test set, of either language, is also trained on or chosen by."""
     for name, place in (("train", places.train), ("dev", places.dev)):
-        if place is not None and place.fingerprint == places.test.fingerprint:
+        if place is not None and place.fingerprint == test.fingerprint:
+            where = f"{place.task.name}, {place.split}"
+            if config.test is None and name == "train" and test is places.test:
+                raise InputError(
+                    f"there is no test set beside {where}: name one with --test (SOURCE#dev chooses a split)"
+                )
             raise InputError(
-                f"the {name} and the test set of the task {task} are the same items ({place.task.name}, "
-                f"{place.split}); name another one with --{name} or --test (SOURCE#dev chooses a split)"
+                f"the {name} and the test set of the task {config.task} are the same items ({where}); name another "
+                f"one with --{name} or --test (SOURCE#dev chooses a split)"
             )
 
 

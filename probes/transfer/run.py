@@ -32,6 +32,7 @@ from probes.transfer.rotation import Rotation, fit_rotation
 from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.search import combinations, rank
 from probes.transfer.tasks import main_metric
+from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
@@ -96,7 +97,8 @@ class Transfer:
             "tokenizers": [reader.tokenizer.fingerprint for reader in readers],
             "members": [reader.member for reader in readers],
         }
-        for key, held in (("continual", self.config.continual), ("rotation", self.config.rotation)):
+        continual = self.config.continual if self.config.continual and self.config.continual.alpha else None
+        for key, held in (("continual", continual), ("rotation", self.config.rotation)):
             if held is not None:
                 parents[key] = [[text.data.name, text.text.fingerprint] for text in self._aligned(held)]
         return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
@@ -168,7 +170,7 @@ class Transfer:
         progress: Report = lambda _, done, total, note: self.report(name, done, total, note)  # noqa: E731
         model = self.build(config, trained, seed)
         extra: Callable[[int], torch.Tensor] | None = None
-        if config.continual is not None:
+        if config.continual is not None and config.continual.alpha:
             body = model.features.body("source")
             settings = config.continual
             extra = Continual(settings, self.pretrained, body, seed, texts=self._aligned(settings)).loss
@@ -202,12 +204,17 @@ class Transfer:
         return self._rotations[key]
 
     def check(self) -> None:
-        """Encode every set, so that whatever is wrong with one is known before anything is trained."""
-        for name, _ in self.tests.values():
-            self.examples(name)
-        for trained in ("source", "target") if self.data.has_target_train else ("source",):
-            for split in ("train", "dev"):
-                self.examples(f"{trained} {split}", trained)
+        """Encode every set, so that whatever is wrong with one is known before anything is trained.
+
+        Raises InputError for what a task refuses, and for a set without anything to score.
+        """
+        sets = list(self.tests.values())
+        sets += [("source train", "source"), ("source dev", "source")]
+        if self.data.has_target_train:
+            sets += [("target train", "target"), ("target dev", "target")]
+        for name, trained in sets:
+            if all(gold == [] for gold in self.examples(name, trained).gold):
+                raise InputError(f"{name}: no word has a gold label for the task {self.config.task}")
 
     @cached_property
     def majority(self) -> dict[str, float]:

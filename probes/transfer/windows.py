@@ -66,9 +66,10 @@ def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -
     start, size   [windows] of the windows
     found         [windows] candidates (score, first, last) with tokens of the item's text, best first
 
-    A span counts in the window where its first token has most context (Devlin et al. 2019, the released script for
-    SQuAD: ``max_context``), since the others see it from the edge; if no span does, all count. Of equal scores that of
-    the first window counts.
+    A span counts in the window where it has most context, since the others see it from the edge; if no span does, all
+    count. Of equal scores that of the first window counts. The released script for SQuAD (Devlin et al. 2019,
+    ``max_context``) looks at the first token only: where windows overlap by less than two answers, that is often a
+    window which does not hold all of the answer, and then it could never be given.
     """
     assert len(start) == len(found), "one output for each window"
     every = sorted(
@@ -77,13 +78,13 @@ def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -
     )
     if not every:
         return -np.inf, 0, -1
-    chosen = next((c for c in every if _widest(start, size, c[2]) == c[1]), every[0])
+    chosen = next((c for c in every if _widest(start, size, c[2], c[3]) == c[1]), every[0])
     return -chosen[0], chosen[2], chosen[3]
 
 
-def _widest(start: Ints, size: Ints, token: int) -> int:
-    """The window where a token has most context: the smaller of both sides, and a little for a long window."""
+def _widest(start: Ints, size: Ints, first: int, last: int) -> int:
+    """The window where a span has most context: the smaller of both sides, and a little for a long window."""
     if len(start) == 1:
         return 0
-    inside = np.minimum(token - start, start + size - 1 - token)
+    inside = np.minimum(first - start, start + size - 1 - last)
     return int(np.argmax(np.where(inside >= 0, inside + 0.01 * size, -np.inf)))

@@ -5,6 +5,7 @@ nodes (``8.1``) and comments are skipped; none of them renumbers words. White sp
 (French ``10 000``) becomes U+00A0, because a space separates words everywhere downstream.
 A file by itself is the split its name says (``x-dev.conllu``), else ``train``.
 ``PATH?feats`` has one more column, ``feats``: the morphological features as they stand (``Case=Nom|Number=Plur``).
+A file whose first word has no head (``_``) has no trees: its columns are ``form upos``.
 Columns ``ner`` and ``slot`` are there if every word of the first sentence of each file has ``NER=`` or ``Slot=`` with a
 tag in its last column, as parsed sources are written; a later word without one is ``O``.
 Format: https://universaldependencies.org/format.html
@@ -32,12 +33,13 @@ from synthlang.sources.text import digest_splits, files_by_split
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
 ENDING = (".conllu",)
 FEATS = "feats"
+TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 LONG_ID = 9  # digits; also keeps int() away from numbers of any length
 
 
 class Block(NamedTuple):
-    """The words of one sentence: line of each in the file, and the columns."""
+    """The words of one sentence: line of each in the file, and the columns; ``head`` is empty without a tree."""
 
     lines: list[int]
     form: list[str]
@@ -66,7 +68,10 @@ class ConlluSource:
         self.path = user_path(path)
         self.files = files_by_split(self.path, ENDING)
         # an empty file ends here, not in the middle of the work
-        found = [columns_in(next(read_blocks(file)).misc) for file in self.files.values()]
+        firsts = [next(read_blocks(file)) for file in self.files.values()]
+        if not all(block.head for block in firsts):
+            plain = tuple(name for name in plain if name not in TREE)
+        found = [columns_in(block.misc) for block in firsts]
         self._plain, self._tags = plain, tuple(name for name in found[0] if all(name in names for names in found))
         self.columns = (*plain, *self._tags)
         self._sizes = Sizes()
@@ -122,26 +127,28 @@ def annotated_batches(sentences: Iterable[dict[str, list[Any]]]) -> Iterator[Cor
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
-    """Read the sentences of a CoNLL-U file, each checked to be one tree.
+    """Read the sentences of a CoNLL-U file, each checked to be one tree, or all of them without (heads ``_``).
 
     Raises InputError with the line for anything else, and if there is no sentence at all.
     """
-    block, none = Block.empty(), True
+    block, none, trees = Block.empty(), True, True
     for number, line in read_lines(path):
         if line.startswith("#"):
             continue
         if line.strip(" "):
-            _add_line(block, line, path, number)
+            if none and not block.lines and not NOT_A_WORD.fullmatch(line.partition("\t")[0]):
+                trees = line.split("\t")[6:7] != ["_"]
+            _add_line(block, line, path, number, trees)
         elif block.lines:
-            yield _checked(block, path)
+            yield _checked(block, path) if trees else block
             block, none = Block.empty(), False
     if block.lines:
-        yield _checked(block, path)
+        yield _checked(block, path) if trees else block
     elif none:
         raise InputError("holds no sentence", path)
 
 
-def _add_line(block: Block, line: str, path: Path, number: int) -> None:
+def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
         raise InputError(f"a word has 10 columns with a tab between each two, here are {len(fields)}", path, number)
@@ -155,14 +162,17 @@ def _add_line(block: Block, line: str, path: Path, number: int) -> None:
         )
     if int(name) != expected:
         raise InputError(f"the id {name} is out of sequence; {expected} is next", path, number)
-    if not _is_number(head):
+    if not trees and head != "_":
+        raise InputError(f"word {name} has a head, and the words before have none", path, number)
+    if trees and not _is_number(head):
         raise InputError(f"the head {head!r} of word {name} must be an integer", path, number)
     if not form:
         raise InputError(f"word {name} has an empty form", path, number)
     block.lines.append(number)
     block.form.append(one_word(form))
     block.upos.append(upos)
-    block.head.append(int(head))
+    if trees:
+        block.head.append(int(head))
     block.deprel.append(deprel)
     block.feats.append(feats)
     block.misc.append(misc)

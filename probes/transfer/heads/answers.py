@@ -20,13 +20,16 @@ class AnswerHead(Head):
     """A start and a stop score for each column (Devlin et al. 2019, section 4.3); column 0 stands for no answer.
 
     best     so many spans are kept of each row
-    longest  answers have at most so many columns
+    words    answers have at most so many words
+    tokens   and at most so many columns; None: no limit
     """
 
-    def __init__(self, *, hidden: int, dropout: float, best: int = 20, longest: int = 30) -> None:
+    def __init__(
+        self, *, hidden: int, dropout: float, best: int = 20, words: int = 30, tokens: int | None = None
+    ) -> None:
         super().__init__()
-        assert best >= 1 and longest >= 1, "at least one span of one column"
-        self.best, self.longest = best, longest
+        assert best >= 1 and words >= 1 and (tokens is None or tokens >= 1), "at least one span of one column"
+        self.best, self.longest_words, self.longest_tokens = best, words, tokens
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(hidden, 2)
 
@@ -47,25 +50,33 @@ class AnswerHead(Head):
     def decode(self, states: Tensor, batch: Batch) -> list[Answers]:
         """For each row (score of no answer, best spans first); scores are sums of the two columns' scores.
 
-        All columns of a span are in the mask. Of equal spans the one that starts first, then the shorter one.
+        All columns of a span are in the mask, which but for column 0 is one run of columns. Of equal spans the one that
+        starts first, then the shorter one.
         """
         start, stop = self.scores(states).double().cpu().numpy()
-        mask = batch.mask.cpu().numpy().copy()
-        mask[:, 0] = False
-        spans = [self._spans(*row) for row in zip(start, stop, mask, strict=True)]
+        mask = batch.mask.cpu().numpy()
+        word_of = np.arange(mask.size).reshape(mask.shape) if batch.word_of is None else batch.word_of.cpu().numpy()
+        spans = [self._spans(*row) for row in zip(start, stop, mask, word_of, strict=True)]
         return list(zip((start[:, 0] + stop[:, 0]).tolist(), spans, strict=True))
 
-    def _spans(self, start: Floats, stop: Floats, mask: NDArray[np.bool_]) -> list[tuple[float, int, int]]:
-        """The best spans of a row [w]: all spans are a table [w, longest] of first column and length − 1."""
-        beyond = min(self.longest, len(mask)) - 1
-        stops = sliding_window_view(np.pad(stop, (0, beyond)), beyond + 1)
-        inside = np.logical_and.accumulate(sliding_window_view(np.pad(mask, (0, beyond)), beyond + 1), axis=1)
-        scores = np.where(inside, start[:, None] + stops, -np.inf).ravel()
-        count = min(self.best, int(inside.sum()))
-        if not count:
+    def _spans(
+        self, start: Floats, stop: Floats, mask: NDArray[np.bool_], word_of: NDArray[np.int64]
+    ) -> list[tuple[float, int, int]]:
+        """The best spans of a row [w]: all spans are a table [context, longest] of first column and length − 1."""
+        context = 1 + np.flatnonzero(mask[1:])
+        if not len(context):
             return []
+        word = word_of[context]
+        most = np.searchsorted(word, word + self.longest_words) - np.arange(len(context))  # columns from each one on
+        if self.longest_tokens is not None:
+            most = np.minimum(most, self.longest_tokens)
+        widest = int(most.max())
+        stops = sliding_window_view(np.pad(stop[context], (0, widest - 1)), widest)
+        inside = np.arange(widest) < most[:, None]
+        scores = np.where(inside, start[context][:, None] + stops, -np.inf).ravel()
+        count = min(self.best, int(most.sum()))
         least = np.partition(scores, -count)[-count]
         found = np.flatnonzero(scores >= least)
         found = found[np.argsort(-scores[found], kind="stable")][:count]
-        first, further = np.divmod(found, beyond + 1)
+        first, further = context[found // widest], found % widest
         return list(zip(scores[found].tolist(), first.tolist(), (first + further).tolist(), strict=True))

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from probes.transfer.batch import Batch, Examples, Reader
+from probes.transfer.config import HeadConfig
 from probes.transfer.heads.head import Head
 from probes.transfer.metrics.metric import Metric
 from probes.transfer.pair_rows import FieldTokens, PairRows, separators
@@ -32,6 +33,7 @@ Ints = NDArray[np.int64]
 OPENING = 8  # words of a context that are kept with the gold answers, for the majority baseline
 EMPTY = "answers not learned, they have no token"
 NO_ROW = "answers not learned, no row holds all of them"
+LONG = "answers that are never given, they are too long"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +64,11 @@ class AnswerExamples(Examples):
         mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
         target = torch.from_numpy(np.where(self.answer[rows] < 0, 0, begin + self.answer[rows]))
         targets = {"start": target[:, 0].contiguous(), "stop": target[:, 1].contiguous()}
-        return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows)
+        token = self.rows.start[rows, 1][:, None] + np.clip(
+            columns - begin, 0, None
+        )  # beyond the window: not looked at
+        word_of = torch.from_numpy(np.searchsorted(self.context.words, token, side="right") - 1)
+        return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
         """The words that the best span of all windows touches, with a space between each two.
@@ -117,7 +123,7 @@ class Qa(PairTask):
         kept = np.minimum(size, limit)
         windows = Windows.over(tokens, length - separators(asker.bert) - kept, stride)
         item = windows.item
-        answer, counts = _first_answers(batch, context, windows)
+        answer, counts = _first_answers(batch, context, windows, self.config.head)
         counts[f"questions cut to {limit} tokens"] = int((kept < size).sum())
         rows = PairRows(
             (question.ids, context.ids),
@@ -141,7 +147,8 @@ class Qa(PairTask):
         """Where an answer begins and ends."""
         from probes.transfer.heads.answers import AnswerHead
 
-        return AnswerHead(hidden=hidden, dropout=self.config.head.dropout)
+        head = self.config.head
+        return AnswerHead(hidden=hidden, dropout=head.dropout, words=head.answer_words, tokens=head.answer_tokens)
 
     def metrics(self) -> dict[str, Metric]:
         """F1 of words and exact match; also of the questions with and without an answer apart."""
@@ -162,7 +169,9 @@ class Qa(PairTask):
         return opening(test, max((words, 0), key=lambda n: f1(train, opening(train, n))))
 
 
-def _first_answers(batch: TaskBatch, context: FieldTokens, windows: Windows) -> tuple[Ints, dict[str, int]]:
+def _first_answers(
+    batch: TaskBatch, context: FieldTokens, windows: Windows, head: HeadConfig
+) -> tuple[Ints, dict[str, int]]:
     """[windows, 2] the first answer of each item, counted in the window, −1 −1 where it is not whole; and why not."""
     found = np.full((len(batch), 2), -1, np.int64)
     item, which = np.unique(batch.answers.item, return_index=True)
@@ -176,7 +185,10 @@ def _first_answers(batch: TaskBatch, context: FieldTokens, windows: Windows) -> 
     answer = found[windows.item] - windows.start[:, None]
     inside = there[windows.item] & (answer[:, 0] >= 0) & (answer[:, 1] < windows.size)
     held = np.bincount(windows.item[inside], minlength=len(batch)) > 0
-    counts = {EMPTY: len(item) - int(there.sum()), NO_ROW: int((there & ~held).sum())}
+    long = (batch.answers.stop - batch.answers.start)[which] > head.answer_words
+    if head.answer_tokens is not None:
+        long |= (found[item, 1] - found[item, 0]) >= head.answer_tokens
+    counts = {EMPTY: len(item) - int(there.sum()), NO_ROW: int((there & ~held).sum()), LONG: int(long.sum())}
     return np.where(inside[:, None], answer, -1), counts
 
 
