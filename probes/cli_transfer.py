@@ -54,6 +54,12 @@ def transfer(
 
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Results of synthlang transfer, the baseline first.")],
+    metric: Annotated[
+        list[str], typer.Option(help="A score to compare; repeatable (default: the task's main one).")
+    ] = [],  # noqa: B006
+    test: Annotated[
+        list[str], typer.Option(help="A test: parent, zs, sup, …; repeatable (default: all that all files have).")
+    ] = [],  # noqa: B006
     correction: Annotated[str, typer.Option(help="For many comparisons: holm, bh or none.")] = "holm",
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of the permutation test.")] = 1000,
     swap: Annotated[
@@ -65,4 +71,4 @@ def compare(
     """Test whether results differ from the first one: paired t-test and permutation test of the kept predictions."""
     from probes.transfer.command import compare_command
 
-    compare_command(results, correction, rounds, swap, out)
+    compare_command(results, metric, test, correction, rounds, swap, out)

@@ -110,7 +110,7 @@ OPTIONS = {
         *("--task", "--config", "--train", "--dev", "--test", "--language"),
         *("--target-train", "--target-dev", "--target-test", "--seeds", "--out", "--set"),
     ],
-    "compare": ["--correction", "--rounds", "--swap", "--out"],
+    "compare": ["--metric", "--test", "--correction", "--rounds", "--swap", "--out"],
     "probe": ["--probe", "--out"],
     "study": ["--out", "--executor", "--workers", "--set"],
     "report": [],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from probes.transfer.compare import compare
@@ -63,6 +66,52 @@ def test_files_that_cannot_be_compared(tmp_path: Path, options: dict[str, Any], 
     with pytest.raises(InputError, match=message) as error:
         compare(files, known=NLI)
     assert "b.json" in str(error.value) and "\n" not in str(error.value)
+
+
+RECORD = ("seeds", 0)
+CHANGES: list[tuple[tuple[str | int, ...], Any]] = [
+    ((*RECORD, "scores"), []),
+    ((*RECORD, "scores"), None),
+    ((*RECORD, "scores", "zs"), 3),
+    ((*RECORD, "scores", "zs", "accuracy"), "many"),
+    ((*RECORD, "seed"), [0]),
+    ((*RECORD, "seed"), True),
+    (("settings",), None),
+    (("settings", "score"), None),
+]
+
+
+@pytest.mark.parametrize(("where", "value"), CHANGES, ids=str)
+def test_values_of_another_type(tmp_path: Path, where: tuple[str | int, ...], value: Any) -> None:
+    def change(held: Any) -> None:
+        for key in where[:-1]:
+            held = held[key]
+        held[where[-1]] = value
+
+    with pytest.raises(InputError, match="is no result of synthlang transfer"):
+        compare(pair(tmp_path, "nli", {"zs": 0.6}, change=change), known=NLI)
+
+
+def test_a_score_that_is_no_number_is_not_the_predictions_score(tmp_path: Path) -> None:
+    def change(held: Any) -> None:
+        held["seeds"][0]["scores"]["zs"]["accuracy"] = float("nan")
+
+    files = pair(tmp_path, "nli", {"zs": 0.6})
+    held = json.loads(files[1].read_text())
+    change(held)
+    files[1].write_text(json.dumps(held))
+    with pytest.raises(InputError, match="but its predictions give"):
+        compare(files, known=NLI)
+
+
+def test_predictions_with_gaps(tmp_path: Path) -> None:
+    files = pair(tmp_path, "nli", {"zs": 0.6})
+    beside = files[1].with_name("b.predictions.parquet")
+    table = pq.read_table(beside)
+    seeds = pa.array([None, *table["seed"].to_pylist()[1:]], pa.int64())
+    pq.write_table(table.set_column(table.schema.get_field_index("seed"), "seed", seeds), beside)
+    with pytest.raises(InputError, match="a column has gaps or values of another type"):
+        compare(files, known=NLI)
 
 
 def damage(path: Path, change: Callable[[Predictions], Predictions]) -> None:

@@ -6,8 +6,10 @@ import pytest
 
 from probes.transfer.command import read_transfer_config
 from probes.transfer.config import TransferConfig
+from probes.transfer.model import open_pretrained
 from probes.transfer.search import combinations
 from synthlang.config import parse
+from synthlang.errors import InputError
 
 FOLDER = Path(__file__).parents[1] / "configs" / "transfer"
 FILES = sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "parts")
@@ -58,3 +60,17 @@ def test_settings_that_mean_nothing_for_a_task_are_told():
     }
     for path in FILES:
         assert read_transfer_config(path, {}, {}, []).idle == [], path
+
+
+def test_a_search_is_told_how_its_keys_are_written():
+    with pytest.raises(
+        InputError, match=r"must be a dotted key with a list of values, as in {fine_tune\.NAME: \[1, 2\]}"
+    ):
+        read_transfer_config(None, {}, {}, ["search.fine_tune.rows=[8]"])
+    with pytest.raises(InputError, match="--target-train and --target-dev go with --target-test"):
+        read_transfer_config(None, {}, {"train": "a"}, [])
+
+
+def test_a_model_that_is_not_there():
+    with pytest.raises(InputError, match="there is no such folder; name a run"):
+        open_pretrained("/nowhere/at/all", None)

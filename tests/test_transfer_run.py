@@ -14,7 +14,7 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data
 from probes.transfer.model import open_pretrained
 from probes.transfer.predictions import read_predictions
-from probes.transfer.result import ResultFile, predictions_path, rows_of
+from probes.transfer.result import ResultFile, drops, facts, predictions_path, rows_of
 from probes.transfer.run import Transfer
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -254,3 +254,53 @@ def test_without_alpha_nothing_is_aligned(run):
     unknown = replace(run, text=None)
     transfer = transfer_of(unknown, config(task="pos", continual={"alpha": 0.0}))
     assert transfer.run(0).scores == transfer_of(unknown, config(task="pos")).run(0).scores
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"best": 3, "search": {"fine_tune.rows": [8, 16]}}, "best 3: the search has 2 combinations"),
+        ({"search": {"features.layers": [[0], [99]]}}, "features.layers: the model has no layer 99"),
+        ({"task": "qa", "score": {"metric": "no_answer"}, "train": "ANSWERED"}, "no item counts for no_answer"),
+    ],
+)
+def test_what_no_fit_is_needed_to_know_is_said_before(run, tmp_path, settings, message):
+    if settings.get("train") == "ANSWERED":
+        context = "the big cat sat on the mat"
+        asked = [{"id": "1", "question": "who ?", "answers": [{"text": "cat", "answer_start": 8}]}]
+        squad = {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": asked}]}]}
+        for split in ("train", "dev", "test"):
+            asked[0]["question"] = f"who {split} ?"
+            (tmp_path / f"{split}.json").write_text(json.dumps(squad))
+        settings = {**settings, "train": str(tmp_path)}
+    with pytest.raises(InputError, match=message):
+        transfer_of(run, config(**settings)).check()
+
+
+def test_a_score_without_items_is_null_and_drops_of_a_cut_set_are_told_once(run, tmp_path):
+    context = "the well-known cat sat on the mat"
+    asked = [
+        {"id": str(n), "question": f"who {n} ?", "answers": [{"text": "known cat", "answer_start": 9}]}
+        for n in range(20)
+    ]
+    squad = {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": asked}]}]}
+    (tmp_path / "train.json").write_text(json.dumps(squad))
+    asked[0]["question"] = "another ?"
+    (tmp_path / "test.json").write_text(json.dumps(squad))
+    transfer = transfer_of(run, config(task="qa", train=str(tmp_path), length=48))
+    assert transfer.run(0).scores["zs"]["no_answer"] is None
+    found = drops(transfer)
+    (widened,) = (reason for reason in found["source train"] if "widened" in reason)
+    assert found["source train"][widened] == 20 and widened not in found.get("source dev", {})
+
+
+def test_a_result_tells_what_was_aligned(run):
+    frozen = {"tune": "none", "layers": [-1]}
+    continual = transfer_of(run, config(task="pos", continual={"alpha": 0.1, "rows": 4}))
+    continual.run(0)
+    rotated = transfer_of(run, config(task="pos", rotation={}, features=frozen))
+    rotated.run(0)
+    held = facts(continual)["aligned"]["pretraining"]
+    assert held["counts"]["sentence pairs to train on"] > 0 and held["fingerprint"]
+    assert facts(rotated)["rotations"][0]["layers"][0]["pairs"] > 0
+    assert facts(rotated)["aligned"].keys() == {"pretraining"}

@@ -32,7 +32,7 @@ def run_ours(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_theirs(options: argparse.Namespace) -> dict[str, Any]:
-    """The Trainer with its padding collator; it evaluates on dev each epoch and keeps the best, as ours does."""
+    """The Trainer with its padding collator; it scores dev each epoch, as ours does, and ends with the last epoch."""
     use_threads(options.threads)
     job = open_job(options)
     rows = {split: _rows(job.examples(split)) for split in ("train", "dev", "test")}

@@ -94,25 +94,44 @@ def _say_drops(transfer: Transfer, display: Display) -> None:
 
 
 def result_table(held: Mapping[str, Any]) -> Table:
-    """A result as a table: mean, 95 % interval over seeds and items, each seed."""
+    """A result as a table: mean, 95 % intervals over seeds and items and over seeds alone, each seed."""
     items = held["counts"]["target test"]["items"]
     title = f"{held['task']}, {held['model']} → {held['language']} ({held['metric']}, %; {items:,} test items)"
     table = Table(title=title)
     seeds = [record["seed"] for record in held["seeds"]]
-    for column in ("", "mean", "95 % interval", "majority", *(f"seed {s}" for s in seeds)):
+    for column in ("", "mean", "95 % interval", "over seeds", "majority", *(f"seed {s}" for s in seeds)):
         table.add_column(column, justify="right")
     keys = {"parent": "parent", "SUP": "sup", "ZS": "zs"}
     for label, whole, values in rows_of(held):
-        bounds = "–" if whole["low"] is None else f"{whole['low']:.1f} … {whole['high']:.1f}"
+        bounds = [_bounds(whole["low"], whole["high"]), _bounds(whole["seeds_low"], whole["seeds_high"])]
         majority = held["majority"].get(keys.get(label, label))
         shown = "–" if majority is None else f"{majority:.1f}"
-        table.add_row(label, f"{whole['mean']:.1f}", bounds, shown, *(f"{v:.1f}" for v in values))
+        table.add_row(label, f"{whole['mean']:.1f}", *bounds, shown, *(f"{v:.1f}" for v in values))
     return table
 
 
-def compare_command(results: Sequence[Path], correction: str, rounds: int, swap: str, out: Path | None) -> None:
+def _bounds(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.1f} … {high:.1f}"
+
+
+def compare_command(
+    results: Sequence[Path],
+    metrics: Sequence[str],
+    tests: Sequence[str],
+    correction: str,
+    rounds: int,
+    swap: str,
+    out: Path | None,
+) -> None:
     """Compare results with the first one, print the table and write it where ``out`` says."""
-    found = compare(results, correction=correction, rounds=rounds, swap=swap)  # type: ignore[arg-type]
+    found = compare(
+        results,
+        metrics=metrics,
+        tests=tests,
+        correction=correction,  # type: ignore[arg-type]
+        rounds=rounds,
+        swap=swap,  # type: ignore[arg-type]
+    )
     Console().print(found.table())
     for test in found.left_out:
         Console().print(f"not compared, some file does not have it: {test}", markup=False)

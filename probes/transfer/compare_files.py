@@ -37,7 +37,7 @@ class Outcome:
         for record in self.held["seeds"]:
             said = record["scores"].get(test, {}).get(metric.name)
             found = [float(metric.score(s.sum(axis=0))) for run, s in by_run.items() if run[0] == record["seed"]]
-            if said is not None and abs(float(np.mean(found)) - said) > ROUNDING:
+            if said is not None and not abs(float(np.mean(found)) - said) <= ROUNDING:
                 raise InputError(
                     f"says {said} for {metric.name} of {test}, seed {record['seed']}, but its predictions give "
                     f"{np.mean(found):.4f}: one of the two files was changed; run the transfer again",
@@ -56,7 +56,8 @@ class Outcome:
 def read_outcome(path: Path) -> Outcome:
     """A result of ``synthlang transfer`` with its predictions; InputError for anything else."""
     held = read_json(path)
-    if not isinstance(held, dict) or not all(key in held for key in KEYS) or not _scored(held["seeds"]):
+    sound = isinstance(held, dict) and all(key in held for key in KEYS) and _scored(held["seeds"])
+    if not sound or not isinstance(held["settings"], dict) or not isinstance(held["settings"].get("score", {}), dict):
         raise InputError("is no result of synthlang transfer", path)
     if held.get("format") != FORMAT:
         raise InputError(f"has format {held.get('format')}, this version reads {FORMAT}; run the transfer again", path)
@@ -79,8 +80,17 @@ def read_outcome(path: Path) -> Outcome:
 
 def _scored(records: Any) -> bool:
     """Whether these are scores of at least one seed."""
-    sound = isinstance(records, list) and all(isinstance(r, dict) and {"seed", "scores"} <= r.keys() for r in records)
-    return sound and bool(records)
+    return isinstance(records, list) and bool(records) and all(map(_is_record, records))
+
+
+def _is_record(record: Any) -> bool:
+    """Whether this is {"seed": number, "scores": {test: {metric: number or null}}} and maybe more."""
+    if not isinstance(record, dict) or type(record.get("seed")) is not int:
+        return False
+    scores = record.get("scores")
+    if not isinstance(scores, dict) or not all(isinstance(held, dict) for held in scores.values()):
+        return False
+    return all(value is None or type(value) in (int, float) for held in scores.values() for value in held.values())
 
 
 def metrics_of(task: str, settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Metric]:

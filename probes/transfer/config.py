@@ -170,6 +170,14 @@ class TransferConfig(StrictModel):
                 found.append(key)
         return found
 
+    @field_validator("search", mode="before")
+    @classmethod
+    def _dotted(cls, value: Any) -> Any:
+        for key, values in value.items() if isinstance(value, dict) else ():
+            if isinstance(values, dict):
+                raise ValueError(f"{key!r} must be a dotted key with a list of values, as in {{{key}.NAME: [1, 2]}}")
+        return value
+
     @field_validator("search")
     @classmethod
     def _known(cls, value: dict[str, list[Any]]) -> dict[str, list[Any]]:

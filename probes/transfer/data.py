@@ -33,7 +33,10 @@ DEV_SHARE = 10  # without a dev split, one item in ten of the training items is 
 
 @dataclass(frozen=True)
 class Set:
-    """Items of one set and how each text of an item is read; ``drops``: reason → how many were left out or changed."""
+    """Items of one set and how each text of an item is read; ``drops``: reason → how many were left out or changed.
+
+    What a reader left out it counts for all that was read: also of items beyond ``train_items`` and the like.
+    """
 
     batch: TaskBatch
     readers: tuple[Reader, ...]
@@ -103,7 +106,8 @@ def _read(places: Places, config: TransferConfig) -> dict[str, TaskBatch]:
             if not count:
                 raise InputError(f"{places.train.task.name}: one item is too few to train on and to choose by")
             every = np.arange(len(items["train"]), dtype=np.int64)
-            items["dev"] = items["train"].take(every[count:])
+            # what the reader left out of all of them is told of the training items
+            items["dev"] = replace(items["train"].take(every[count:]), counts={})
             items["train"] = items["train"].take(every[:count])
     if places.dev is not None:
         items["dev"] = _items(places.dev, config.dev_items)

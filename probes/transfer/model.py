@@ -60,6 +60,8 @@ def open_pretrained(
                for natural ones any name
     """
     path = user_path(model)
+    if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
+        raise InputError("there is no such folder; name a run, a folder or a model of Hugging Face", path)
     if is_run(path):
         config, artifacts = open_run(path)
         record = read_json(path / "run.json")["fingerprint"]

@@ -61,6 +61,8 @@ def read_predictions(path: Path) -> list[Predictions]:
         raise InputError(f"cannot be read as predictions: {reason}", path) from error
     if table.schema.names != SCHEMA.names:
         raise InputError(f"holds no predictions: its columns are {', '.join(table.schema.names)}", path)
+    if any(table[column].null_count for column in SCHEMA.names) or not table.schema.equals(SCHEMA):
+        raise InputError("holds no predictions: a column has gaps or values of another type", path)
     rows = table.to_pydict()
     parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
     for test, seed, setting, name, gold, predicted in zip(*(rows[c] for c in SCHEMA.names), strict=True):

@@ -90,6 +90,7 @@ def facts(transfer: Transfer) -> dict[str, Any]:
         "labels": {kind: list(names) for kind, names in transfer.labels["source"].items()},
         "settings": config.model_dump(mode="json"),
         "parents": {"model": pretrained.fingerprint, "data": dict(transfer.data.fingerprints)},
+        **transfer.aligned,
     }
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pretrain.adjust.vectors import layer_numbers
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, TransferConfig
@@ -26,6 +27,8 @@ from probes.transfer.continual_config import ContinualConfig
 from probes.transfer.data import TransferData
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
+from probes.transfer.metrics.items import ItemMetric
+from probes.transfer.metrics.metric import Floats, Metric
 from probes.transfer.model import Pretrained
 from probes.transfer.predictions import Predictions
 from probes.transfer.rotation import Rotation, fit_rotation
@@ -48,12 +51,12 @@ PLACES |= {"continual": {"pairs"}, "rotation": {"pairs"}}
 class SeedResult:
     """One seed's scores and predictions.
 
-    scores   test → metric → percent; the mean over the kept settings of a search
+    scores   test → metric → percent, None where no item counts; the mean over the kept settings of a search
     fits     what was trained: ``source`` and ``target`` → one record for each kept setting
     """
 
     seed: int
-    scores: Mapping[str, Mapping[str, float]]
+    scores: Mapping[str, Mapping[str, float | None]]
     predictions: tuple[Predictions, ...]
     fits: Mapping[str, list[dict[str, Any]]]
 
@@ -83,7 +86,7 @@ class Transfer:
         if pretrained.natural and data.has_target_train:
             self.labels["target"] = self.task.labels(data.sets["target train"].batch)
         self._encoded: dict[tuple[str, str], Examples] = {}
-        self._rotations: dict[str, Mapping[Role, Rotation]] = {}
+        self._rotations: dict[str, dict[Role, Rotation]] = {}
         self._texts: dict[str, tuple[Aligned, ...]] = {}
 
     @cached_property
@@ -103,12 +106,22 @@ class Transfer:
                 parents[key] = [[text.data.name, text.text.fingerprint] for text in self._aligned(held)]
         return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
 
-    def _aligned(self, settings: ContinualConfig | RotationConfig) -> tuple[Aligned, ...]:
-        """The aligned text, read once: drawn by seed 0, so that no seed's result depends on which ran before."""
-        key = repr((settings.pairs, settings.data))
+    def _aligned(self, settings: ContinualConfig | RotationConfig, seed: int = 0) -> tuple[Aligned, ...]:
+        """The aligned text; which sentence pairs are drawn of it is a function of the seed."""
+        key = repr((settings.pairs, settings.data, seed))
         if key not in self._texts:
-            self._texts[key] = read_aligned(settings.pairs, settings.data, self.pretrained, 0, self.store, self.report)
+            self._texts[key] = read_aligned(
+                settings.pairs, settings.data, self.pretrained, seed, self.store, self.report
+            )
         return self._texts[key]
+
+    @property
+    def aligned(self) -> dict[str, Any]:
+        """What aligned text was read and what was left out of it, and the rotations fitted on it."""
+        texts = {text.data.name: text for texts in self._texts.values() for text in texts}
+        found = {name: {"fingerprint": t.text.fingerprint, "counts": t.data.counts} for name, t in texts.items()}
+        fits = [rotation.to_json() for held in self._rotations.values() for rotation in held.values()]
+        return {**({"aligned": found} if found else {}), **({"rotations": fits} if fits else {})}
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
         """A set, encoded with the labels of the language that is trained on."""
@@ -151,15 +164,14 @@ class Transfer:
                 predictions.append(Predictions(test, seed, setting, examples.ids, list(examples.gold), said))
         return SeedResult(seed, self._scores(predictions), tuple(predictions), fits)
 
-    def _scores(self, predictions: list[Predictions]) -> dict[str, dict[str, float]]:
-        found: dict[str, dict[str, list[float]]] = {}
+    def _scores(self, predictions: list[Predictions]) -> dict[str, dict[str, float | None]]:
+        found: dict[str, dict[str, list[float | None]]] = {}
         for part in predictions:
             for name, metric in self.metrics.items():
-                found.setdefault(part.test, {}).setdefault(name, []).append(metric(part.gold, part.predicted))
-        return {
-            test: {name: round(float(np.mean(values)), DIGITS) for name, values in scores.items()}
-            for test, scores in found.items()
-        }
+                stats = metric.stats(part.gold, part.predicted).sum(axis=0)
+                score = None if _nothing_counts(metric, stats) else float(metric.score(stats))
+                found.setdefault(part.test, {}).setdefault(name, []).append(score)
+        return {test: {name: _mean(values) for name, values in scores.items()} for test, scores in found.items()}
 
     def _fit(
         self, config: TransferConfig, trained: Role, seed: int, label: str, folder: Path | None
@@ -173,7 +185,7 @@ class Transfer:
         if config.continual is not None and config.continual.alpha:
             body = model.features.body("source")
             settings = config.continual
-            extra = Continual(settings, self.pretrained, body, seed, texts=self._aligned(settings)).loss
+            extra = Continual(settings, self.pretrained, body, seed, texts=self._aligned(settings, seed)).loss
         if folder is not None:
             key = fingerprint("fit", settings=config.model_dump(mode="json"), seed=seed, trained=trained)
             folder = folder / f"fit-{key}"
@@ -213,8 +225,18 @@ class Transfer:
         if self.data.has_target_train:
             sets += [("target train", "target"), ("target dev", "target")]
         for name, trained in sets:
-            if all(gold == [] for gold in self.examples(name, trained).gold):
+            gold = self.examples(name, trained).gold
+            if all(labels == [] for labels in gold):
                 raise InputError(f"{name}: no word has a gold label for the task {self.config.task}")
+            sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
+            if _nothing_counts(self.main, sums):
+                raise InputError(f"{name}: no item counts for {self.main.name}; choose another score.metric")
+        settings = combinations(self.config)
+        if self.config.best > len(settings):
+            raise InputError(f"best {self.config.best}: the search has {len(settings)} combinations")
+        for _, config in settings:
+            for body in (self.pretrained.model, self.pretrained.target_model):
+                layer_numbers(config.features.layers, body, "features.layers")
 
     @cached_property
     def majority(self) -> dict[str, float]:
@@ -225,6 +247,16 @@ class Transfer:
             gold = self.examples(name, trained).gold
             found[test] = round(self.main(gold, self.task.majority(train, gold)), DIGITS)
         return found
+
+
+def _nothing_counts(metric: Metric, sums: Floats) -> bool:
+    return isinstance(metric, ItemMetric) and not sums[1]
+
+
+def _mean(values: list[float | None]) -> float | None:
+    """None if one is: the same items count for all settings."""
+    known = [value for value in values if value is not None]
+    return round(float(np.mean(known)), DIGITS) if len(known) == len(values) else None
 
 
 def _dev(fitted: Fitted) -> float:
