@@ -129,7 +129,7 @@ class TransferConfig(StrictModel):
     target             the sentences of another natural language; none: those of the parent, derived
     mixed              pair tasks are also tested with one text in the target language and the other in the parent's
     parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
-    train_items …      at most so many of each split (none: all)
+    train_items …      at most so many of each split, the first ones of the file (none: all)
     length             longest row in tokens, sentence tokens included; words beyond it are not predicted and count as
                        errors; ``stride`` tokens of a paragraph come again in its next window (qa)
     search             dotted key → values: every combination is fine-tuned, those best on the source's dev set are kept
