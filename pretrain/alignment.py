@@ -15,18 +15,16 @@ and a score is 100 times the mean over the words of a subset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from pretrain.nearest import nearest
+from pretrain.nearest_lists import TILE
 from synthlang.errors import InputError
-
-TIE = 1e-6
-"""Similarities closer than this are tied: float32 products differ by as much between kernels."""
+from synthlang.progress import Report, silent
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,54 @@ class AlignmentScores:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class WordCredits:
+    """What each word [n] earns, (forward, backward) under each score, 0 to 1 (see ``alignment``)."""
+
+    cosine: tuple[Tensor, Tensor]
+    csls: tuple[Tensor, Tensor]
+
+    def __len__(self) -> int:
+        return len(self.cosine[0])
+
+    def scores(self, in_dictionary: Tensor, words: Tensor | None = None) -> AlignmentScores:
+        """The scores of ``words`` [n] (bool; default: of all), of those in the dictionary [n] (bool), and of the rest.
+
+        Every other word still competes as a neighbour.
+        """
+        inside = in_dictionary.cpu()
+        words = torch.ones_like(inside) if words is None else words.cpu()
+        for members in (inside, words):
+            assert members.dtype == torch.bool and len(members) == len(self), (members.dtype, members.shape, len(self))
+        return AlignmentScores(*(self._subset(members & words) for members in (words, inside, ~inside)))
+
+    def _subset(self, members: Tensor) -> SubsetAlignment | None:
+        n = int(members.sum())
+        return SubsetAlignment(n, *(_retrieval(pair, members) for pair in (self.cosine, self.csls))) if n else None
+
+
+def word_credits(
+    parent: Tensor,
+    derived: Tensor,
+    candidates: Tensor | None = None,
+    *,
+    k: int = 10,
+    chunk: int = TILE,
+    report: Report = silent,
+) -> WordCredits:
+    """What each word earns: ``alignment`` before the mean over a subset, so that any subset costs nothing more."""
+    assert parent.ndim == 2 and parent.shape == derived.shape, (parent.shape, derived.shape)
+    assert candidates is None or candidates.shape[1:] == parent.shape[1:], "rows of the same size"
+    if k < 1 or chunk < 1:
+        raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}")
+    targets = derived if candidates is None else torch.cat([derived, candidates.to(derived.device)])
+    pairs = torch.arange(len(parent)).unsqueeze(1).expand(-1, 2)
+    found = nearest(parent, targets, pairs, k=k, tile=chunk, report=report)
+    both = found.forward, found.backward
+    cosine, csls = [way.cosine.credit.cpu() for way in both], [way.csls.credit.cpu() for way in both]
+    return WordCredits((cosine[0], cosine[1]), (csls[0], csls[1]))
+
+
 def alignment(
     parent: Tensor,
     derived: Tensor,
@@ -70,7 +116,8 @@ def alignment(
     candidates: Tensor | None = None,
     *,
     k: int = 10,
-    chunk: int = 1024,
+    chunk: int = TILE,
+    report: Report = silent,
 ) -> AlignmentScores:
     """Score how well rows of ``parent`` [n, d] find their counterparts, rows of ``derived`` [n, d].
 
@@ -84,97 +131,16 @@ def alignment(
     A tie for the maximum (within TIE) between t rows, the counterpart among them, counts
     1/t: the expectation of breaking it at random, so a collapsed embedding scores 100/n and
     not 100. A row of zeros has cosine 0 to everything, and its word counts as a miss in
-    both directions. Similarities are float32 whatever the input; memory is O(chunk · (n + m));
+    both directions. Similarities are float32 whatever the input; memory is O(chunk² + k · (n + m));
     ``k`` is cut to the number of rows.
 
     >>> rows = torch.eye(3)
     >>> alignment(rows, rows[[0, 2, 1]], torch.tensor([True, False, False])).all.cosine.forward
     33.33333333333333
     """
-    _check(parent, derived, in_dictionary, candidates)
-    if k < 1 or chunk < 1:
-        raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}")
-    with torch.no_grad(), _full_precision(parent.device.type):
-        p, d, usable, further = _prepare(parent, derived, candidates)
-        targets = d if further is None else torch.cat([d, further])
-        cosine = (_credit(p, targets, None, chunk), _credit(d, p, None, chunk))
-        r_parent, r_targets = _density(p, targets, k, chunk), _density(targets, p, k, chunk)
-        csls = (_credit(p, targets, r_targets, chunk), _credit(d, p, r_parent, chunk))
-        inside = in_dictionary.to(usable.device)
-
-        def subset(members: Tensor) -> SubsetAlignment | None:
-            n = int(members.sum())
-            return SubsetAlignment(n, *(_retrieval(pair, members, usable) for pair in (cosine, csls))) if n else None
-
-        return AlignmentScores(subset(torch.ones_like(inside)), subset(inside), subset(~inside))
+    return word_credits(parent, derived, candidates, k=k, chunk=chunk, report=report).scores(in_dictionary)
 
 
-def _check(parent: Tensor, derived: Tensor, members: Tensor, extra: Tensor | None) -> None:
-    assert parent.ndim == 2 and parent.shape == derived.shape, (parent.shape, derived.shape)
-    assert members.dtype == torch.bool and members.shape == parent.shape[:1], (members.dtype, members.shape)
-    assert extra is None or (extra.ndim == 2 and extra.shape[1] == parent.shape[1]), "rows of the same size"
-    if not all(bool(rows.isfinite().all()) for rows in (parent, derived, extra) if rows is not None):
-        raise InputError("the embeddings hold NaN or infinity: the training run has diverged")
-
-
-@contextmanager
-def _full_precision(device: str) -> Iterator[None]:
-    """No TF32 and no autocast: nearest neighbours differ by less than their rounding."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        with torch.autocast(device, enabled=False):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def _unit(rows: Tensor) -> Tensor:
-    """Rows of length 1 in float32; a row of zeros stays zero. Scaled first: no under- or overflow of squares."""
-    rows = rows.float()
-    if not rows.numel():
-        return rows
-    largest = rows.abs().amax(1, keepdim=True)
-    rows = rows / largest.where(largest > 0, 1)
-    norms = rows.norm(dim=1, keepdim=True)
-    unit: Tensor = rows / norms.where(norms > 0, 1)
-    return unit
-
-
-def _prepare(parent: Tensor, derived: Tensor, extra: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Unit rows [n, d] twice, which words have a direction on both sides [n], unit further rows [m, d]."""
-    p, d = _unit(parent), _unit(derived.to(parent.device))
-    usable = (p != 0).any(1) & (d != 0).any(1)
-    return p, d, usable, None if extra is None else _unit(extra.to(parent.device))
-
-
-def _density(queries: Tensor, targets: Tensor, k: int, chunk: int) -> Tensor:
-    """r(x) [n]: mean cosine of each query [n, d] to its k nearest targets [m, d]."""
-    k = min(k, len(targets))
-    if not k or not len(queries):
-        return queries.new_zeros(len(queries))
-    blocks = (queries[start : start + chunk] for start in range(0, len(queries), chunk))
-    return torch.cat([(block @ targets.T).topk(k, dim=1).values.mean(1) for block in blocks])
-
-
-def _credit(queries: Tensor, targets: Tensor, density: Tensor | None, chunk: int) -> Tensor:
-    """1/t [n] where target i is among the t nearest tied ones of query i, else 0.
-
-    With ``density`` r(target) [m] the similarity is CSLS less r(query), which is the same
-    for all targets of a query and does not move the maximum.
-    """
-    parts = [queries.new_zeros(0, dtype=torch.float64)]
-    for start in range(0, len(queries), chunk):
-        similarity = queries[start : start + chunk] @ targets.T  # [chunk, m]
-        if density is not None:
-            similarity = similarity.mul_(2).sub_(density)
-        own = similarity.diagonal(start)  # [chunk]: query start + i against target start + i
-        nearest = similarity >= similarity.amax(1, keepdim=True) - TIE
-        hit = own >= similarity.amax(1) - TIE
-        parts.append(hit.double() / nearest.sum(1))
-    return torch.cat(parts)
-
-
-def _retrieval(credits: tuple[Tensor, Tensor], members: Tensor, usable: Tensor) -> Retrieval:
-    forward, backward = (100 * float((credit * usable)[members].mean()) for credit in credits)
+def _retrieval(credits: tuple[Tensor, Tensor], members: Tensor) -> Retrieval:
+    forward, backward = (100 * float(credit[members].mean()) for credit in credits)
     return Retrieval(forward, backward, (forward + backward) / 2)

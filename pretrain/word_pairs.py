@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.alignment import AlignmentScores, alignment
+from pretrain.alignment import AlignmentScores, WordCredits, word_credits
 from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
 from synthlang.dictionary import IdDictionary
+from synthlang.progress import Report, silent
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,15 @@ def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bo
 
 def alignment_of(model: MaskedLM, pairs: WordPairs, member: int) -> AlignmentScores:
     """How well the embedding rows of the pairs find each other."""
+    return credits_of(model, pairs, member).scores(torch.from_numpy(pairs.in_dictionary))
+
+
+def credits_of(model: MaskedLM, pairs: WordPairs, member: int, report: Report = silent) -> WordCredits:
+    """What each of the pairs earns."""
     device = next(model.parameters()).device
     with torch.no_grad():
         sides = [
             model.word_rows(torch.from_numpy(pairs.pairs[:, i].copy()).to(device), which).float()
             for i, which in ((0, 0), (1, member))
         ]
-    return alignment(sides[0], sides[1], torch.from_numpy(pairs.in_dictionary))
+    return word_credits(sides[0], sides[1], report=report)

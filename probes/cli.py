@@ -12,6 +12,7 @@ import typer
 from pretrain.adjust.command import HELP as ADJUST_HELP
 from probes import cli_language
 from probes.cli_order import order
+from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
 from synthlang.errors import InputError
 
@@ -25,7 +26,6 @@ app = typer.Typer(
 )
 
 Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config; repeatable.")]
-RunArgument = Annotated[Path, typer.Argument(help="A finished run folder.")]
 
 
 app.command()(cli_language.derive)
@@ -66,16 +66,9 @@ app.command()(transfer)
 app.command()(compare)
 
 
-@app.command()
-def probe(
-    model: RunArgument,
-    probe: Annotated[str, typer.Option(help="The probe: alignment.")] = "alignment",
-    out: Annotated[Path | None, typer.Option(help="Folder for probes.json (default: the run).")] = None,
-) -> None:
-    """Measure how well the word embeddings of the two languages are aligned."""
-    from probes.commands import probe_run
-
-    probe_run(model, probe, out)
+app.command()(probe)
+app.command()(align)
+app.command()(correlate)
 
 
 @app.command()

@@ -36,6 +36,9 @@ def transfer(
     out: Annotated[
         Path | None, typer.Option(help="JSON file to write (default for a run: RUN/transfer/TASK-LANGUAGE.json).")
     ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Folder for the models fine-tuned on the parent, as synthlang probe reads them.")
+    ] = None,
     overrides: Annotated[
         list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config; repeatable.")
     ] = [],  # noqa: B006  typer copies it
@@ -49,7 +52,7 @@ def transfer(
 
     options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
     target = {"train": target_train, "dev": target_dev, "test": target_test}
-    transfer_command(model, read_transfer_config(config, options, target, overrides), seeds, out)
+    transfer_command(model, read_transfer_config(config, options, target, overrides), seeds, out, keep)
 
 
 def compare(

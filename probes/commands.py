@@ -3,60 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from pretrain.model import trained_model
-from pretrain.run import open_run, store_of
 from probes.study.config import Cell, load_study, positions_of
 from probes.study.report import ReportPaths, terminal_table, write_report
 from probes.study.runner import StudyRun
 from probes.transfer.model import derived_members, first_derived
 from probes.transfer.places import check_columns, open_places
-from probes.words import probe_alignment, probe_fingerprint
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
 from synthlang.language import check_source
 from synthlang.progress import Display
 from synthlang.sources import open_source
-
-
-def probe_run(run: Path, probe: str, out: Path | None) -> None:
-    """Probe a run; merges the result into probes.json by fingerprint."""
-    if probe != "alignment":
-        raise InputError(f"unknown probe {probe!r}; there is: alignment")
-    config, artifacts = open_run(run)
-    result = probe_alignment(trained_model(run, config, artifacts), config, artifacts, store_of(run))
-    path = (out or run) / "probes.json"
-    name = probe_fingerprint(read_json(run / "run.json")["fingerprint"], config.dictionary)
-    _merge(path, name, result)
-    for language, found in result["languages"].items():
-        if found["scores"] is not None:
-            Console().print(_alignment_table(found["scores"], language))
-    if result["scores"] is None:
-        Console().print(f"no alignment: {result['reason']}")
-    Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
-
-
-def _alignment_table(scores: dict[str, Any], language: str) -> Table:
-    table = Table(title=f"Word-embedding alignment, parent ↔ {language} (%)")
-    for column in ("types", "n", "cosine →", "cosine ←", "cosine mean", "CSLS mean"):
-        table.add_column(column, justify="right")
-    for key, subset in scores.items():
-        if subset is None:
-            table.add_row(key, "0", "–", "–", "–", "–")
-        else:
-            cosine = subset["cosine"]
-            values = (cosine["forward"], cosine["backward"], cosine["mean"], subset["csls"]["mean"])
-            table.add_row(key.replace("_", " "), str(subset["n"]), *(f"{v:.1f}" for v in values))
-    return table
-
-
-def _merge(path: Path, name: str, result: dict[str, Any]) -> None:
-    held = read_json(path) if path.exists() else {}
-    write_json(path, {**held, name: result})
 
 
 def run_study(config: Path, out: Path, executor: str, workers: int | None, overrides: list[str]) -> bool:

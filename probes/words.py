@@ -1,44 +1,111 @@
-"""Probe ``alignment``: the word-embedding alignment of a run (see alignment.py)."""
+"""Probe ``alignment``: the word-embedding alignment of a run (see alignment.py), also by bands of frequency."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pretrain.alignment import WordCredits
 from pretrain.config import PretrainConfig
 from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
-from pretrain.word_pairs import alignment_of, word_pairs
+from pretrain.word_pairs import WordPairs, credits_of, word_pairs
 from synthlang.dictionary import DictionarySpec, IdDictionary, build_id_dictionary
+from synthlang.dictionary.spec import trained_types
+from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
+from synthlang.progress import Report, silent
 from synthlang.store import Store
 
-FORMAT = 2
+FORMAT = 3
+BANDS = (100, 1000, 5000)
+"""The last rank of each band of frequency; one more band has all the rest."""
 
 
-def probe_fingerprint(run: str, dictionary: DictionarySpec) -> str:
+def probe_fingerprint(run: str, dictionary: DictionarySpec, bands: Sequence[int] = BANDS) -> str:
     """Of the scores; ``run`` is the fingerprint of the run."""
-    spec = dictionary.model_dump(mode="json")
-    return fingerprint("probe", format=FORMAT, probe="alignment", dictionary=spec, parents={"pretrain": run})
+    spec = {"dictionary": dictionary.model_dump(mode="json"), "bands": list(bands)}
+    return fingerprint("probe", format=FORMAT, probe="alignment", parents={"pretrain": run}, **spec)
 
 
-def probe_alignment(model: MaskedLM, config: PretrainConfig, artifacts: Artifacts, store: Store) -> dict[str, Any]:
+def probe_alignment(
+    model: MaskedLM,
+    config: PretrainConfig,
+    artifacts: Artifacts,
+    store: Store,
+    bands: Sequence[int] = BANDS,
+    report: Report = silent,
+) -> dict[str, Any]:
     """Alignment over all types, those in the dictionary and those held out, in percent, for each language.
 
     Types are the ids that occur in the training text of both languages, specials left out.
     ``in dictionary`` means the config's dictionary, also for a run that did not use it, so
     that objectives are compared on the same types. Without pairs of rows (a language in the parent's own
-    vocabulary, no dictionary) ``scores`` is null. ``types`` and ``scores`` are those of the first derived language.
+    vocabulary, no dictionary) ``scores`` is null and ``bands`` is empty. ``types``, ``scores`` and ``bands`` are those
+    of the first derived language.
+
+    ``bands`` are the same scores by the frequency of the parent's type in the parent's training text, most frequent
+    first: ``{"from": 101, "to": 1000, "types": …, "scores": …}``, ranks that include the last, null for the rest.
+    Ranks count every type that occurs, the smaller id first if two occur as often, so a band may have fewer ``types``
+    than ranks: not all have a counterpart. The types of other bands still compete as neighbours.
     """
+    check_bands(bands)
     dictionary = _dictionary(config, artifacts, store)
     languages: dict[str, Any] = {}
     for number, member in enumerate(artifacts.members[1:], 1):
         pairs = word_pairs(artifacts, number, dictionary)
-        scores = None if pairs is None else alignment_of(model, pairs, number).to_json()
-        languages[member.name] = {"types": 0 if pairs is None else len(pairs.pairs), "scores": scores}
-    first: dict[str, Any] = next(iter(languages.values()), {"types": 0, "scores": None})
+        languages[member.name] = _language(model, artifacts, pairs, number, bands, report)
+    first: dict[str, Any] = next(iter(languages.values()), {"types": 0, "scores": None, "bands": []})
     result: dict[str, Any] = {"probe": "alignment", **first, "languages": languages}
     if first["scores"] is None:
         result["reason"] = "no pairs of words: the languages share one vocabulary, and there is no dictionary"
+    return result
+
+
+def check_bands(bands: Sequence[int]) -> None:
+    """InputError unless each band ends at a rank of at least 1 and after the one before."""
+    if any(last <= before for before, last in pairwise((0, *bands))):
+        raise InputError(f"the last ranks of bands of frequency must be at least 1 and grow, not {list(bands)}")
+
+
+def _language(
+    model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, member: int, bands: Sequence[int], report: Report
+) -> dict[str, Any]:
+    if pairs is None:
+        return {"types": 0, "scores": None, "bands": []}
+    credits = credits_of(model, pairs, member, report)
+    inside = torch.from_numpy(pairs.in_dictionary)
+    types = trained_types(artifacts.members[0].train.counts, artifacts.id_space.specials.all)
+    ranks = frequency_ranks(artifacts.members[0].train.counts, types)[pairs.pairs[:, 0]]
+    return {
+        "types": len(pairs.pairs),
+        "scores": credits.scores(inside).to_json(),
+        "bands": band_scores(credits, inside, ranks, bands),
+    }
+
+
+def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[ids] the rank of each of the ``types`` (ids, sorted) by its count, from 1; 0 for other ids."""
+    ranks = np.zeros(len(counts), np.int64)
+    ranks[types[np.argsort(-counts[types], kind="stable")]] = np.arange(1, len(types) + 1)
+    return ranks
+
+
+def band_scores(
+    credits: WordCredits, in_dictionary: torch.Tensor, ranks: NDArray[np.int64], bands: Sequence[int]
+) -> list[dict[str, Any]]:
+    """The scores of the words whose rank [n] lies in each band (see ``probe_alignment``)."""
+    result = []
+    for before, last in pairwise((0, *bands, None)):
+        assert before is not None, "only the last band is open"
+        members = (ranks > before) & (ranks <= (last or ranks.max(initial=0)))
+        scores = credits.scores(in_dictionary, torch.from_numpy(members)).to_json()
+        result.append({"from": before + 1, "to": last, "types": int(members.sum()), "scores": scores})
     return result
 
 

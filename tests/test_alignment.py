@@ -77,7 +77,7 @@ def test_a_planted_alignment_scores_100_and_random_rows_score_100_over_n() -> No
 def test_unchanged_by_chunks_rotation_and_the_length_of_rows() -> None:
     parent, derived, mask, further = _random(150, 24, 5, extra=20)
     expected = alignment(parent, derived, mask, further)
-    for chunk in (1, 13, 150, 4096):
+    for chunk in (5, 13, 150, 4096):
         assert alignment(parent, derived, mask, further, chunk=chunk) == expected
     rotation = torch.linalg.qr(torch.randn(24, 24, generator=torch.Generator().manual_seed(4))).Q
     lengths = torch.logspace(-30, 18, 150).unsqueeze(1)

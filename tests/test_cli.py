@@ -108,10 +108,15 @@ OPTIONS = {
     "adjust": ["--out", "--set"],
     "transfer": [
         *("--task", "--config", "--train", "--dev", "--test", "--language"),
-        *("--target-train", "--target-dev", "--target-test", "--seeds", "--out", "--set"),
+        *("--target-train", "--target-dev", "--target-test", "--seeds", "--out", "--keep", "--set"),
     ],
     "compare": ["--metric", "--test", "--correction", "--rounds", "--swap", "--out"],
-    "probe": ["--probe", "--out"],
+    "probe": ["--probe", "--config", "--language", "--out", "--set"],
+    "align": [
+        *("--program", "--symmetrise", "--gold", "--gold-first", "--gold-reversed", "--links", "--links-first"),
+        *("--links-reversed", "--also", "--lower", "--words", "--also-words", "--blank", "--out", "--scores"),
+    ],
+    "correlate": ["--x", "--y", "--by", "--block", "--cluster", "--kind", "--level", "--out", "--figure"],
     "study": ["--out", "--executor", "--workers", "--set"],
     "report": [],
     "doctor": [],
@@ -190,7 +195,7 @@ def test_wrong_settings_name_their_key(assignment, message, work, monkeypatch, c
         ("study s.yaml --out run", "run: is not empty and holds no study"),
         ("pretrain c.yaml --out run --set seed=1", "run: holds another run ("),
         ("pretrain c.yaml --out out", "out: is not empty and holds no run"),
-        ("probe out", "out: is no run folder"),
+        ("probe out", "out is no run folder"),
         ("report out store", "store: is no study folder"),
         ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
         ("transfer run --set length=64", "length 64 is longer than the 48 tokens that the model reads"),
@@ -316,8 +321,9 @@ def test_no_space_left_says_what_to_do(work, monkeypatch, capsys, tmp_path):
     before = (work / "run" / "config.yaml").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        code, _, err = call(patch, capsys, "probe", work / "run", "--out", tmp_path)
-    assert_one_line(code, err, f"{tmp_path / 'probes.json'}: no space left on the disk; free some and run the same")
+        code, _, err = call(patch, capsys, "probe", work / "run", "--probe", "words", "--out", tmp_path / "p")
+    error = "".join(line for line in err.splitlines(keepends=True) if line.startswith("error:"))
+    assert_one_line(code, error, "no space left on the disk; free some and run the same")
     assert list(tmp_path.iterdir()) == []
     assert (work / "run" / "config.yaml").read_bytes() == before
 

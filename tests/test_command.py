@@ -50,10 +50,11 @@ def test_pretrain_obeys_set_and_writes_the_run(run):
 
 
 def test_probe_and_transfer_write_their_results(run, monkeypatch, capsys):
-    code, out, _ = call(monkeypatch, capsys, "probe", run)
+    code, out, _ = call(monkeypatch, capsys, "probe", run, "--probe", "words")
     assert code == 0
     assert "in dictionary" in out
-    (probe,) = read_json(run / "probes.json").values()
+    probe = read_json(run / "probes" / "probes.json")["probes"]["words"]
+    assert "Word embeddings" in (run / "probes" / "probes.html").read_text()
     assert probe["scores"]["in_dictionary"]["n"] + probe["scores"]["held_out"]["n"] == probe["types"]
     options = ["--set", "fine_tune.epochs=1", "--set", "length=48", "--set", "train_items=40"]
     code, out, _ = call(monkeypatch, capsys, "transfer", run, "--seeds", 2, "--out", run / "t.json", *options)
@@ -159,7 +160,7 @@ WRONG = {
     "missing treebank": ("derive conllu:none --language inv --out o", "none: no such file or folder"),
     "scheme": ("derive txt:t.txt --language inv --out o", "must be one of: builtin:mini-english"),
     "existing folder": ("derive text:t.txt --language inv --out full", "full: exists already"),
-    "not a run": ("probe full", "full: is no run folder"),
+    "not a run": ("probe full", "full is no run folder: name the folder of the results with --out DIR"),
     "transfer of no run": ("transfer full", "full is no pretraining run, so its languages are not known"),
     "not a study": ("report full", "full: is no study folder"),
     "study in a full folder": ("study s.yaml --out full", "full: is not empty and holds no study"),
@@ -213,7 +214,7 @@ def test_an_error_in_the_middle_leaves_no_folder(inputs, monkeypatch, capsys):
 
 def test_unknown_probe_and_task(run, monkeypatch, capsys):
     code, _, err = call(monkeypatch, capsys, "probe", run, "--probe", "cca")
-    assert_one_line(code, err, "unknown probe 'cca'; there is: alignment")
+    assert_one_line(code, err, "probes.0: 'cca'")
     code, _, err = call(monkeypatch, capsys, "transfer", run, "--task", "chunking")
     assert_one_line(code, err, "task: 'chunking'")
 

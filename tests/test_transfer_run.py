@@ -12,6 +12,7 @@ import torch
 from probes.transfer import fit, result
 from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data
+from probes.transfer.keep import check_keep
 from probes.transfer.model import open_pretrained
 from probes.transfer.predictions import read_predictions
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, rows_of
@@ -304,3 +305,17 @@ def test_a_result_tells_what_was_aligned(run):
     assert held["counts"]["sentence pairs to train on"] > 0 and held["fingerprint"]
     assert facts(rotated)["rotations"][0]["layers"][0]["pairs"] > 0
     assert facts(rotated)["aligned"].keys() == {"pretraining"}
+
+
+def test_a_fine_tuned_body_is_kept_as_probes_read_it(run, tmp_path):
+    transfer = transfer_of(run, config(task="pos"))
+    found = transfer.run(0, keep=tmp_path / "kept")
+    opened = open_pretrained(str(tmp_path / "kept" / "seed-0"), run.target.language.name)
+    frozen = {"task": "pos", "features": {"tune": "none"}, "fine_tune": {"epochs": 1, "learning_rate": 1e-9}}
+    before = run.model.state_dict()
+    after = opened.model.state_dict()
+    moved = [name for name in before if name.startswith("layers.") and not torch.equal(before[name], after[name])]
+    assert moved and opened.source.tokenizer.fingerprint == run.source.tokenizer.fingerprint
+    assert found.scores["zs"] == transfer_of(run, config(task="pos")).run(0).scores["zs"]
+    with pytest.raises(InputError, match="no body is fine-tuned, so there is nothing to keep"):
+        check_keep(config(**frozen), run)

@@ -1,11 +1,14 @@
-"""Intervals, tests and rank correlation for few seeds and few cells: NumPy and SciPy only.
+"""Intervals, tests and correlation for few seeds and few cells: NumPy and SciPy only.
 
 Every random draw comes from an explicit key, so a report repeats to the last digit.
 """
 
 from probes.statistics.base import BOOTSTRAP_ROUNDS, Floats, generator
 from probes.statistics.corrections import Correction, corrected
-from probes.statistics.intervals import Interval, bootstrap_interval, mean_interval
+from probes.statistics.correlation_values import KINDS
+from probes.statistics.correlation_values import Kind as CorrelationKind
+from probes.statistics.correlations import EXACT_ARRANGEMENTS, Correlation, correlation
+from probes.statistics.intervals import Interval, bootstrap_interval, mean_interval, wilson_interval
 from probes.statistics.paired import TEST_ROUNDS, PairedTest, paired_t_test, permutation_test
 from probes.statistics.ranks import (
     EXACT_UP_TO,
@@ -19,11 +22,15 @@ from probes.statistics.scores import Score, bootstrap_difference, bootstrap_metr
 
 __all__ = [
     "BOOTSTRAP_ROUNDS",
+    "EXACT_ARRANGEMENTS",
     "EXACT_UP_TO",
+    "KINDS",
     "PERMUTATIONS",
     "SMALLEST_BOOTSTRAP",
     "TEST_ROUNDS",
     "Correction",
+    "Correlation",
+    "CorrelationKind",
     "Floats",
     "Interval",
     "Kind",
@@ -34,9 +41,11 @@ __all__ = [
     "bootstrap_interval",
     "bootstrap_metric",
     "corrected",
+    "correlation",
     "generator",
     "mean_interval",
     "paired_t_test",
     "permutation_test",
     "rank_correlation",
+    "wilson_interval",
 ]

@@ -64,3 +64,12 @@ def bootstrap_interval(values: ArrayLike, key: int, rounds: int = BOOTSTRAP_ROUN
         means[i] = (weights @ table)[random.integers(items, size=items)].mean()
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(mean, float(low), float(high), array.size, level)
+
+
+def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
+    """Wilson's score interval (1927) in percent of a ``share`` (0 to 1) of ``n`` draws, n ≥ 1."""
+    z = float(stats.norm.ppf((1 + level) / 2))
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5 / (1 + z**2 / n)
+    low, high = max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))  # rounding at 0 and 1
+    return Interval(100 * share, 100 * low, 100 * high, n, level)

@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
+from probes.report.figure import INK, Figure, draw, markers, shorten, slug
 from probes.statistics import Interval
-from probes.study.figures import INK, Figure, draw, markers, shorten, slug
 from probes.study.report_scores import CellScore, grouped
 
 LABELLED = 16

@@ -15,10 +15,10 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from probes.study.figures import standalone_svg
-from probes.study.report_blocks import Figures, flat
+from probes.report.blocks import Figures, flat
+from probes.report.figure import standalone_svg
+from probes.report.page import html_page, markdown_page
 from probes.study.report_data import ResultRow, read_results, read_study
-from probes.study.report_page import html_page, markdown_page
 from probes.study.report_scores import cell_scores
 from probes.study.report_sections import interval_cell, sections
 from probes.study.report_summary import number

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from probes.study.report_blocks import Block, Code, Paragraph, Section, Table
+from probes.report.blocks import Block, Code, Paragraph, Section, Table
 from probes.study.report_data import Study
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from probes.report.blocks import Block, Bullets, Figures, Paragraph, Section, Table
+from probes.report.figure import colours
 from probes.statistics import Interval
-from probes.study.figures import colours
 from probes.study.figures_scores import alignment_scatter, delta_bars
-from probes.study.report_blocks import Block, Bullets, Figures, Paragraph, Section, Table
 from probes.study.report_data import ALIGNMENTS, Cell, ResultRow, Study
 from probes.study.report_provenance import provenance, settings
 from probes.study.report_scores import CellScore, cell_scores, conditions, correlate, grouped, in_study_order

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from probes.report.blocks import Block, Figures, Folded, Paragraph, Section, Table
 from probes.study.figures_curves import curve_figures
-from probes.study.report_blocks import Block, Figures, Folded, Paragraph, Section, Table
 from probes.study.report_data import Study, read_metrics, run_folder
 from probes.study.report_scores import grouped
 from probes.study.report_summary import number, plural

@@ -14,6 +14,7 @@ from rich.table import Table
 from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data
+from probes.transfer.keep import check_keep
 from probes.transfer.model import Pretrained, is_run, open_pretrained
 from probes.transfer.places import open_places
 from probes.transfer.result import ResultFile, drops, rows_of
@@ -39,13 +40,20 @@ def read_transfer_config(
     return parse(TransferConfig, override(data, overrides), path or "transfer")
 
 
-def transfer_command(model: str, config: TransferConfig, seeds: int, out: Path | None) -> Path:
-    """Transfer a model with seeds 0 … ``seeds`` − 1; seeds that ``out`` has are not run again. Returns the file."""
+def transfer_command(
+    model: str, config: TransferConfig, seeds: int, out: Path | None, keep: Path | None = None
+) -> Path:
+    """Transfer a model with seeds 0 … ``seeds`` − 1; seeds that ``out`` has are not run again. Returns the file.
+
+    ``keep`` is the folder of the fine-tuned models, none to leave them.
+    """
     natural = config.target is not None
     if natural and config.language is None:
         raise InputError("another natural language needs a name: --language")
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
     open_places(config, pretrained.text, pretrained.length)
+    if keep is not None:
+        check_keep(config, pretrained)
     path = out or _default_path(model, config, pretrained)
     if path.is_dir():
         raise InputError("is a folder; name a JSON file with --out", path)
@@ -58,9 +66,12 @@ def transfer_command(model: str, config: TransferConfig, seeds: int, out: Path |
         for key in config.idle:
             display.message(f"{key} has no effect on the task {config.task}")
         _say_drops(transfer, display)
+        lost = [seed for seed in range(seeds) if seed in file.seeds and keep is not None]
+        if lost:
+            raise InputError("--keep: has seeds already, whose models are gone; name another file with --out", path)
         for seed in range(seeds):
             if seed not in file.seeds:
-                file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12]))
+                file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
     shutil.rmtree(work)
     held = read_json(path)
     Console().print(result_table(held))

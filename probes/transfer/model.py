@@ -65,7 +65,9 @@ def open_pretrained(
     if is_run(path):
         config, artifacts = open_run(path)
         record = read_json(path / "run.json")["fingerprint"]
-        opened = of_run(config, artifacts, trained_model(path, config, artifacts), record, language, natural)
+        # with another model, the other language is for that one to know
+        asked = language if target_model is None else artifacts.members[0].name
+        opened = of_run(config, artifacts, trained_model(path, config, artifacts), record, asked, natural)
         opened = replace(opened, name=path.name)
     else:
         opened = _of_checkpoint(model, language, natural)

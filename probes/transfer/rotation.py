@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -12,7 +13,8 @@ from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.encoder import MaskedLM
-from probes.procrustes import Fit, Fitter, LinearMap
+from probes.maps.procrustes import Fit, Fitter, LinearMap
+from probes.maps.saved import load_maps
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
@@ -20,6 +22,7 @@ from probes.transfer.model import Pretrained
 from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.word_vectors import SideReader, anchors, linked_vectors, translations
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
 from synthlang.store import Store
@@ -86,6 +89,8 @@ def fit_rotation(
     if len(sizes) > 1:
         raise InputError(f"rotation: the states of both models must have the same size; they have {sorted(sizes)}")
     numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
+    if config.map is not None:
+        return _saved(config, user_path(config.map), features, pretrained, numbers)
     if texts is None:
         texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
     if len(texts) > 1:
@@ -108,11 +113,37 @@ def rotation_fingerprint(
     config: RotationConfig, features: FeaturesConfig, pretrained: Pretrained, text: Aligned, seed: int
 ) -> str:
     """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
-    settings = config.model_dump(mode="json", exclude={"pairs"})
+    settings = config.model_dump(mode="json", exclude={"pairs", "map"})
     read = {"layers": list(features.layers), "subword": features.subword}
     sides = [[reader.tokenizer.fingerprint, reader.member] for reader in (pretrained.target, pretrained.source)]
     parents = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}
     return fingerprint("rotation", format=FORMAT, settings=settings, features=read, seed=seed, parents=parents)
+
+
+def _saved(
+    config: RotationConfig,
+    folder: Path,
+    features: FeaturesConfig,
+    pretrained: Pretrained,
+    numbers: Mapping[Role, tuple[int, ...]],
+) -> Rotation:
+    """Maps of the probe ``maps``; InputError if they are of other models, layers or subwords, or move the other way."""
+    held = load_maps(folder)
+    about, subword = held.about, SUBWORDS[features.subword]
+    if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
+        raise InputError("holds maps of another model or language; make them again with the probe maps", folder)
+    if about.moves != config.moves or about.subword != subword:
+        raise InputError(
+            f"holds maps that move the {about.moves}, of words read by {about.subword}; "
+            f"the transfer moves the {config.moves} and reads {subword} (rotation.moves, features.subword)",
+            folder,
+        )
+    fits = []
+    for source, target in zip(numbers["source"], numbers["target"], strict=True):
+        if (source, target) not in zip(about.source, about.target, strict=True):
+            raise InputError(f"holds no map between layer {source} of the source and {target} of the target", folder)
+        fits.append(replace(held.maps[source].fit, map=held.maps[source].linear()))
+    return Rotation(config.moves, features.layers, tuple(fits), {}, held.name)
 
 
 def _pairs(

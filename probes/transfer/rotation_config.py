@@ -22,6 +22,8 @@ class RotationConfig(StrictModel):
     supervision   ``parallel``: linked words in context; ``dictionary``: the mean of all occurrences of each word of the
              most frequent link of its type (section 2.2.1)
     words    at most so many pairs of words are used
+    map      a folder of maps that the probe ``maps`` saved for these models and languages (SAVE/SUPERVISION): then
+             nothing is fitted, and of the other keys ``moves`` counts alone
     """
 
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
@@ -30,3 +32,4 @@ class RotationConfig(StrictModel):
     supervision: Literal["parallel", "dictionary"] = "parallel"
     data: DataConfig = DataConfig(dev=0, sentences=30_000)
     words: int = Field(default=100_000, ge=2)
+    map: str | None = None

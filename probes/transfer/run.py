@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from pretrain.adjust.vectors import layer_numbers
+from probes.maps.saved import maps_fingerprint
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, TransferConfig
@@ -27,6 +28,7 @@ from probes.transfer.continual_config import ContinualConfig
 from probes.transfer.data import TransferData
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
+from probes.transfer.keep import keep_body
 from probes.transfer.metrics.items import ItemMetric
 from probes.transfer.metrics.metric import Floats, Metric
 from probes.transfer.model import Pretrained
@@ -36,6 +38,7 @@ from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.search import combinations, rank
 from probes.transfer.tasks import main_metric
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
@@ -44,7 +47,7 @@ from synthlang.store import Store
 DIGITS = 4
 # where data is does not matter; what it is does
 PLACES: dict[str, Any] = dict.fromkeys(("language", "train", "dev", "test", "target", "target_model"), True)
-PLACES |= {"continual": {"pairs"}, "rotation": {"pairs"}}
+PLACES |= {"continual": {"pairs"}, "rotation": {"pairs", "map"}}
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,11 @@ class Transfer:
             "members": [reader.member for reader in readers],
         }
         continual = self.config.continual if self.config.continual and self.config.continual.alpha else None
-        for key, held in (("continual", continual), ("rotation", self.config.rotation)):
-            if held is not None:
+        rotation = self.config.rotation
+        for key, held in (("continual", continual), ("rotation", rotation)):
+            if rotation is not None and held is rotation and rotation.map is not None:
+                parents[key] = maps_fingerprint(user_path(rotation.map))
+            elif held is not None:
                 parents[key] = [[text.data.name, text.text.fingerprint] for text in self._aligned(held)]
         return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
 
@@ -139,10 +145,12 @@ class Transfer:
         tests |= mixed  # type: ignore[arg-type]
         return tests | ({"sup": ("target test", "target")} if self.data.has_target_train else {})
 
-    def run(self, seed: int, folder: Path | None = None) -> SeedResult:
+    def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
         """Fine-tune with a seed and test. Settings are chosen on the source language's dev set.
 
-        ``folder`` is where fits in progress are kept, so that a killed one goes on; None: nowhere.
+        folder   where fits in progress are kept, so that a killed one goes on; None: nowhere
+        keep     where the bodies fine-tuned on the source language are written: ``seed-N``, or ``seed-N-setting-K``
+                 where a search keeps several
         """
         kept: list[tuple[str, TransferConfig, TaskModel, Fitted]] = []
         for label, config in combinations(self.config):
@@ -156,6 +164,10 @@ class Transfer:
                 model, fitted = self._fit(config, "target", seed, label, folder)
                 models["target"].append(model)
                 fits["target"].append(_record(label, fitted))
+        for number, model in enumerate(models["source"] if keep is not None else ()):
+            assert keep is not None
+            place = f"seed-{seed}" + (f"-setting-{number}" if len(models["source"]) > 1 else "")
+            keep_body(model.features.body("source"), self.pretrained, keep / place)
         predictions = []
         for test, (name, trained) in self.tests.items():
             examples = self.examples(name, trained)
@@ -210,7 +222,7 @@ class Transfer:
             return None
         key = repr((config.rotation, config.features.layers, config.features.subword))
         if key not in self._rotations:
-            texts = self._aligned(config.rotation)
+            texts = None if config.rotation.map is not None else self._aligned(config.rotation)
             fitted = fit_rotation(config.rotation, config.features, self.pretrained, report=self.report, texts=texts)
             self._rotations[key] = {config.rotation.moves: fitted}
         return self._rotations[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from synthlang.alignments.errors import AlignmentErrors, alignment_errors, read_gold
 from synthlang.alignments.gold import gold_batches, gold_links
 from synthlang.alignments.links import Links
 from synthlang.alignments.parallel import ParallelText, read_joint, read_parallel
@@ -10,11 +11,14 @@ from synthlang.alignments.symmetrise import METHODS, Method, symmetrise
 
 __all__ = [
     "METHODS",
+    "AlignmentErrors",
     "Links",
     "Method",
     "ParallelText",
+    "alignment_errors",
     "gold_batches",
     "gold_links",
+    "read_gold",
     "read_joint",
     "read_parallel",
     "read_pharaoh",

@@ -87,6 +87,10 @@ class Links:
         inside = (self.left < left_lengths[sentence]) & (self.right < right_lengths[sentence])
         return self.select(inside), int((~inside).sum())
 
+    def swapped(self) -> Links:
+        """The same links the other way round: right words to the left."""
+        return Links.build(self.sentence, self.right.astype(np.int64), self.left.astype(np.int64), self.sure, len(self))
+
     def one_to_one(self) -> Links:
         """The links both of whose words have no other link (the word pairs of Cao et al. 2020, section 3.3)."""
         return self.select(_is_alone(self.sentence, self.left) & _is_alone(self.sentence, self.right))

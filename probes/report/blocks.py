@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from probes.study.figures import Figure, inline_svg
+from probes.report.figure import Figure, inline_svg
 
 
 @dataclass(frozen=True)

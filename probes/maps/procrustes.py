@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from probes.moments import Centre
 from synthlang.errors import InputError
 
 # a direction that both sides have only by the rounding of float32 says nothing: its share of the largest one
@@ -69,52 +70,50 @@ class Fit:
 class Fitter:
     """Gathers pairs of rows batch by batch; ``fit`` may be called at any time.
 
-    Means, and products and squares about them, are merged as in Chan, Golub & LeVeque 1983, "Algorithms for Computing
-    the Sample Variance", so that a mean far from 0 costs no digits.
+    Products and squares are about a point near each side's mean (``probes.moments.Centre``), so that a mean far from 0
+    costs no digits.
     """
 
     def __init__(self, width: int) -> None:
-        self.pairs = 0
-        self._x_mean, self._y_mean = (torch.zeros(width, dtype=torch.float64) for _ in range(2))
-        self._products = torch.zeros(width, width, dtype=torch.float64)  # Σ (y − ȳ)(x − x̄)ᵀ
+        self._width = width
+        self._x, self._y = Centre(), Centre()
+        self._products = torch.zeros(width, width, dtype=torch.float64)  # Σ (y − c)(x − b)ᵀ about the points b, c
         self._x_squares = self._y_squares = 0.0
+
+    @property
+    def pairs(self) -> int:
+        """Rows so far."""
+        return self._x.count
 
     def update(self, x: Tensor, y: Tensor) -> None:
         """Add rows [n, d] of ``x`` and their counterparts in ``y``; InputError for one that is not finite."""
-        assert x.shape == y.shape and x.shape[1:] == self._x_mean.shape, (x.shape, y.shape, self._x_mean.shape)
+        assert x.shape == y.shape and x.shape[1:] == (self._width,), (x.shape, y.shape, self._width)
         if not len(x):
             return
-        x, y = x.detach().double(), y.detach().double()
         if not bool(x.isfinite().all() and y.isfinite().all()):
             raise InputError("the vectors hold NaN or infinity, so no map can be fitted: the model has diverged")
-        x_mean, y_mean = x.mean(0), y.mean(0)
-        x, y = x - x_mean, y - y_mean
-        products, x_mean, y_mean = (y.T @ x).cpu(), x_mean.cpu(), y_mean.cpu()
-        before, self.pairs = self.pairs, self.pairs + len(x)
-        weight = before * len(x) / self.pairs
-        x_step, y_step = x_mean - self._x_mean, y_mean - self._y_mean
-        self._products += products + weight * torch.outer(y_step, x_step)
-        self._x_squares += float(x.square().sum()) + weight * float(x_step @ x_step)
-        self._y_squares += float(y.square().sum()) + weight * float(y_step @ y_step)
-        self._x_mean = self._x_mean + x_step * (len(x) / self.pairs)
-        self._y_mean = self._y_mean + y_step * (len(x) / self.pairs)
+        x, y = self._x.add(x.detach()), self._y.add(y.detach())
+        self._products += (y.T @ x).cpu()
+        self._x_squares += float(x.square().sum())
+        self._y_squares += float(y.square().sum())
 
     def fit(self, centre: bool = False) -> Fit:
         """The best map of x to y (see ``procrustes``); InputError without any rows."""
         if not self.pairs:
             raise InputError("there are no pairs of vectors to fit a map on")
-        raw = self._products + self.pairs * torch.outer(self._y_mean, self._x_mean)
-        x_raw = self._x_squares + self.pairs * float(self._x_mean @ self._x_mean)
-        y_raw = self._y_squares + self.pairs * float(self._y_mean @ self._y_mean)
-        products, squares = raw, x_raw + y_raw
-        if centre:
-            products, squares = self._products, self._x_squares + self._y_squares
+        x_mean, y_mean, x_shift, y_shift = (
+            side.cpu() for side in (self._x.mean, self._y.mean, self._x.shift, self._y.shift)
+        )
+        centred = torch.addr(self._products, y_shift, x_shift, alpha=-self.pairs)
+        squares = self._x_squares + self._y_squares - self.pairs * float(x_shift @ x_shift + y_shift @ y_shift)
+        raw = centred + self.pairs * torch.outer(y_mean, x_mean)
+        raw_squares = squares + self.pairs * float(x_mean @ x_mean + y_mean @ y_mean)
+        products, identity = (centred if centre else raw), raw_squares - 2.0 * float(raw.trace())
+        squares = squares if centre else raw_squares
         matrix, rank = _nearest_orthogonal(products)
-        none = torch.zeros_like(self._x_mean)
-        means = (self._x_mean.clone(), self._y_mean.clone()) if centre else (none, none)
+        means = (x_mean, y_mean) if centre else (torch.zeros_like(x_mean), torch.zeros_like(y_mean))
         # ‖W x − y‖² = ‖x‖² + ‖y‖² − 2 tr(Wᵀ y xᵀ)
         residual = squares - 2.0 * float((matrix * products).sum())
-        identity = x_raw + y_raw - 2.0 * float(raw.trace())
         off = float((matrix.T @ matrix - torch.eye(len(matrix), dtype=torch.float64)).abs().max())
         residual, identity = (max(value, 0.0) / self.pairs for value in (residual, identity))
         return Fit(LinearMap(matrix, *means), self.pairs, rank, residual, identity, off)

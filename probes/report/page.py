@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from probes.study.report_blocks import Section, html_blocks, markdown_blocks, markdown_text
+from probes.report.blocks import Section, html_blocks, markdown_blocks, markdown_text
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --ground: #fff; --card: #f6f8fa;

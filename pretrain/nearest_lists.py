@@ -1,0 +1,115 @@
+"""The largest cosines of every row and every column of X Yᵀ, from one product that is never held as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pretrain.nearest_rows import Rows
+from synthlang.progress import Report, silent
+
+TILE = 8192  # rows and columns of the product that are held at once: 256 MB
+GROUP = 16  # entries of which only the largest one is looked at first
+
+
+@dataclass(frozen=True)
+class Lists:
+    """``values`` [n, size], the largest cosines of each row in falling order, and whose they are, ``indices``.
+
+    A row has fewer than ``size`` entries only if the other side has fewer rows: then it has all of them.
+    """
+
+    values: Tensor
+    indices: Tensor
+
+    def last(self, others: int) -> Tensor:
+        """[n] what no cosine outside the list exceeds; −∞ where nothing of the ``others`` is outside."""
+        size = self.values.shape[1]
+        return self.values[:, -1] if 0 < size < others else self.values.new_full((len(self.values),), -torch.inf)
+
+
+def largest_cosines(
+    x: Rows, y: Rows, size: int, pairs: Tensor, tile: int = TILE, report: Report = silent
+) -> tuple[Lists, Lists, Tensor]:
+    """The ``size`` largest entries of each row of X Yᵀ [n, m], and of each column; those [q] at the ``pairs`` [q, 2].
+
+    Memory is O(tile² + (n + m) · size); each entry is computed once.
+    """
+    forward = _empty(len(x), min(size, len(y)), x.device)
+    backward = _empty(len(y), min(size, len(x)), x.device)
+    rows, columns = min(tile, len(x)), min(tile, len(y))
+    held = torch.empty(rows * columns, device=x.device)
+    own = torch.zeros(len(pairs), device=x.device)
+    total = -(-len(x) // tile) * -(-len(y) // tile)
+    done = 0
+    for top in range(0, len(x), tile):
+        left = x.block(top, top + tile)
+        for start in range(0, len(y), tile):
+            right = y.block(start, start + tile)
+            product = held[: len(left) * len(right)].view(len(left), len(right))
+            torch.mm(left, right.T, out=product)
+            _merge(forward, top, start, *largest_in_rows(product, forward.values.shape[1]))
+            _merge(backward, start, top, *_largest_in_columns(product, backward.values.shape[1]))
+            row, column = (pairs - torch.tensor([top, start], device=pairs.device)).unbind(1)
+            here = (row >= 0) & (row < len(left)) & (column >= 0) & (column < len(right))
+            own[here] = product[row[here], column[here]]
+            done += 1
+            report("nearest neighbours", done, total, "")
+    return forward, backward, own
+
+
+def largest_in_rows(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The largest entries of each row [n, min(size, m)], in falling order, and their columns.
+
+    Exact, and quicker than topk over whole rows: all of them lie in the ``size`` groups with the largest maxima or
+    among the few entries after the last whole group. The entries of a group lie apart, so that the maxima of
+    neighbouring groups are found together.
+    """
+    groups = matrix.shape[1] // GROUP
+    if groups <= size:
+        values, columns = matrix.topk(min(size, matrix.shape[1]), dim=1)
+        return values, columns
+    whole = groups * GROUP
+    maxima = matrix[:, :whole].view(-1, GROUP, groups).amax(1)
+    chosen = maxima.topk(size, dim=1, sorted=False).indices  # [n, size]
+    places = (chosen.unsqueeze(2) + torch.arange(0, whole, groups, device=matrix.device)).flatten(1)
+    if whole < matrix.shape[1]:
+        rest = torch.arange(whole, matrix.shape[1], device=matrix.device).expand(len(matrix), -1)
+        places = torch.cat([places, rest], 1)
+    values, found = matrix.gather(1, places).topk(size, dim=1)
+    return values, places.gather(1, found)
+
+
+def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The largest entries of each column [m, min(size, n)], in falling order, and their rows.
+
+    As ``largest_in_rows`` of the transposed matrix, which is not written out: only maxima and chosen entries are.
+    """
+    groups = len(matrix) // GROUP
+    if groups <= size:
+        return largest_in_rows(matrix.T.contiguous(), size)
+    whole = groups * GROUP
+    maxima = matrix[:whole].view(GROUP, groups, -1).amax(0).T.contiguous()  # [m, groups]
+    chosen = maxima.topk(size, dim=1, sorted=False).indices.T  # [size, m]
+    places = (chosen.unsqueeze(1) + torch.arange(0, whole, groups, device=matrix.device)[:, None]).flatten(0, 1)
+    if whole < len(matrix):
+        rest = torch.arange(whole, len(matrix), device=matrix.device)[:, None].expand(-1, matrix.shape[1])
+        places = torch.cat([places, rest])
+    values, found = matrix.gather(0, places).T.contiguous().topk(size, dim=1)
+    return values, places.T.gather(1, found)
+
+
+def _empty(rows: int, size: int, device: torch.device) -> Lists:
+    values = torch.full((rows, size), -torch.inf, device=device)
+    return Lists(values, torch.full((rows, size), -1, device=device))
+
+
+def _merge(lists: Lists, row: int, offset: int, values: Tensor, indices: Tensor) -> None:
+    """Take in entries of rows from ``row`` on; what they count from is ``offset``."""
+    here = slice(row, row + len(values))
+    every = torch.cat([lists.values[here], values], 1)
+    kept, places = every.topk(lists.values.shape[1], dim=1)
+    lists.values[here] = kept
+    lists.indices[here] = torch.cat([lists.indices[here], indices + offset], 1).gather(1, places)

@@ -1,0 +1,88 @@
+"""Bars of retrieval accuracy by part of speech, in groups, one colour a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from probes.figures.drawing import Drawing, legend_above
+from probes.report.figure import INK, colours, shorten
+from probes.statistics import Interval
+from synthlang.errors import InputError
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Accuracy in % (0 to 100) of the ``n`` words of a part of speech."""
+
+    group: str
+    tag: str
+    model: str
+    accuracy: Interval
+    n: int
+
+
+def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
+    """Parts of speech one under another under the heading of their group, for each a bar of every model."""
+    if not bars:
+        raise InputError(f"{title}: no part of speech has words to draw")
+    palette = colours([bar.model for bar in bars])
+    rows = _rows(bars)
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        y = 0.0
+        ticks: list[tuple[float, str]] = []
+        headings: list[int] = []
+        for group, tags in rows.items():
+            headings.append(len(ticks))
+            ticks.append((y, group))
+            y += 1
+            for tag, models in tags.items():
+                ticks.append((y, f"{tag} ({max(bar.n for bar in models.values()):,})"))
+                for i, (model, colour) in enumerate(palette.items()):
+                    if model in models:
+                        _bar(
+                            axes, y + 0.8 * ((i + 0.5) / len(palette) - 0.5), 0.8 / len(palette), models[model], colour
+                        )
+                y += 1
+            y += 0.3
+        axes.set_yticks([at for at, _ in ticks], [shorten(label, 30) for _, label in ticks])
+        for i in headings:
+            axes.get_yticklabels()[i].set_fontweight("bold")
+        axes.set_ylim(y - 0.7, -0.6)
+        axes.set_xlim(0, 100)
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color=INK, alpha=0.12, linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("retrieval accuracy (%)")
+        if len(palette) > 1:
+            handles = [Line2D([], [], color=c, linewidth=6, label=shorten(m, 30)) for m, c in palette.items()]
+            legend_above(axes, handles)
+
+    note = (
+        "How often the nearest word of the other language is the translation, by part of speech; in brackets the "
+        "number of words. Lines: 95 % intervals, where given."
+    )
+    told = "; ".join(f"{bar.tag}, {bar.model}: {bar.accuracy.mean:.1f} %" for bar in bars[:40])
+    lines = sum(1.3 + len(tags) * max(1.0, 0.55 * len(palette)) for tags in rows.values())
+    return Drawing(name, title, paint, note, f"{title}. {told}.", 0.9 + 0.24 * lines)
+
+
+def _rows(bars: Sequence[Bar]) -> Mapping[str, Mapping[str, Mapping[str, Bar]]]:
+    """Group → tag → model → its bar, in order of appearance."""
+    rows: dict[str, dict[str, dict[str, Bar]]] = {}
+    for bar in bars:
+        rows.setdefault(bar.group, {}).setdefault(bar.tag, {})[bar.model] = bar
+    return rows
+
+
+def _bar(axes: Axes, y: float, height: float, bar: Bar, colour: str) -> None:
+    axes.barh(y, bar.accuracy.mean, height=height, color=colour, alpha=0.75)
+    if bar.accuracy.low is not None and bar.accuracy.high is not None:
+        axes.plot([bar.accuracy.low, bar.accuracy.high], [y, y], color=INK, linewidth=1.1, solid_capstyle="butt")

@@ -1,0 +1,157 @@
+"""Figures that are lines: AUC and retrieval over layers, scores over steps, accuracy over differences of rank.
+
+Plain data in; intervals as bands. Nothing here computes a result but ``rank_series``, which bins one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import ArrayLike
+
+from probes.figures.drawing import Drawing, legend_above
+from probes.report.figure import COLOURS, INK, MARKERS, shorten
+from probes.statistics import Interval, wilson_interval
+from synthlang.errors import InputError
+
+HEADROOM = 1.05
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: ``y`` [n] over ``x`` [n], with bounds where they are known."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+
+    def __post_init__(self) -> None:
+        assert len(self.x) == len(self.y) and len(self.low) == len(self.high) in (0, len(self.x)), self.name
+        if not len(self.x):
+            raise InputError(f"{self.name}: no points to draw")
+        if not np.isfinite([*self.x, *self.y]).all():
+            raise InputError(f"{self.name}: the points to draw hold NaN or infinity")
+
+
+def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval]) -> Series:
+    """A line of means with their intervals."""
+    return Series(name, x, [i.mean for i in intervals], [i.low for i in intervals], [i.high for i in intervals])
+
+
+def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
+    """The AUC (0 to 1) of each model or distance over layers."""
+    low = min(0.5, *(y for line in series for y in line.y))
+    note = (
+        "AUC: how probably a related pair of words is closer than an unrelated one; dotted: chance (0.5). "
+        "Bands: 95 % intervals over sentences. Layer 0: the embeddings."
+    )
+    return _lines(name, title, series, ("layer", "AUC of related against unrelated"), (low - 0.03, 1.02), note, 0.5)
+
+
+def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
+    """Retrieval accuracy (0 to 100) of each model, direction or method over layers."""
+    note = (
+        "Accuracy: how often the nearest word of the other language is the translation. Layer 0: the embeddings. "
+        "Bands: 95 % intervals, where given."
+    )
+    return _lines(name, title, series, ("layer", "retrieval accuracy (%)"), (0, None), note)
+
+
+def emergence(name: str, title: str, series: Sequence[Series], label: str = "alignment (%)") -> Drawing:
+    """Scores over the steps of pretraining, one line a score."""
+    note = "Each point is a checkpoint of the run: when the line rises, the languages become aligned."
+    return _lines(name, title, series, ("pretraining step", label), (0, None), note, steps=True)
+
+
+def accuracy_by_rank(name: str, title: str, series: Sequence[Series]) -> Drawing:
+    """Accuracy (0 to 100) against the difference of frequency rank of a word and its translation (``rank_series``)."""
+    note = (
+        "Each point: equally many word pairs, at the median of their differences; bands: 95 % intervals. "
+        "A falling line: words are aligned as far as they are used equally often (Cao et al. 2020, figure 3)."
+    )
+    axes = ("difference of frequency rank (log scale, from 1)", "retrieval accuracy (%)")
+    return _lines(name, title, series, axes, (0, None), note, log=True)
+
+
+def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int = 10, level: float = 0.95) -> Series:
+    """Accuracy in % of items [n] in at most ``bins`` bins of equally many by |difference| of rank; equal ones together.
+
+    ``correct`` [n] 0 to 1. Bounds are Wilson's score interval (1927), which takes the items as independent. A bin is at
+    its median difference, at least 1, so that a log axis can show it.
+    """
+    size = np.abs(np.asarray(difference, dtype=np.float64))
+    hits = np.asarray(correct, dtype=np.float64)
+    assert size.ndim == 1 and size.shape == hits.shape and bins >= 1, (size.shape, hits.shape)
+    if not len(size) or not np.isfinite([size, hits]).all():
+        raise InputError(f"{name}: no items, or differences or results with NaN or infinity")
+    edges = np.unique(np.quantile(size, np.arange(1, bins) / bins))
+    number = np.unique(np.searchsorted(edges, size, side="left"), return_inverse=True)[1]
+    counts = np.bincount(number)
+    share = np.bincount(number, hits) / counts
+    bounds = [wilson_interval(p, n, level) for p, n in zip(share.tolist(), counts.tolist(), strict=True)]
+    x = [max(1.0, float(np.median(size[number == i]))) for i in range(len(counts))]
+    return interval_series(name, x, bounds)
+
+
+def _lines(
+    name: str,
+    title: str,
+    series: Sequence[Series],
+    labels: tuple[str, str],
+    limits: tuple[float, float | None],
+    note: str,
+    chance: float | None = None,
+    *,
+    steps: bool = False,
+    log: bool = False,
+) -> Drawing:
+    if not series:
+        raise InputError(f"{title}: no lines to draw")
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        if chance is not None:
+            axes.axhline(chance, color=INK, linewidth=1, linestyle=":")
+        for i, line in enumerate(series):
+            _line(axes, line, COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        top = max(
+            [*(y for line in series for y in line.y), *(b for line in series for b in line.high if b is not None)]
+        )
+        axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
+        if log:
+            axes.set_xscale("log")
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(8 if not steps else 6, steps=[1, 2, 5, 10], integer=True))
+        if log or steps:
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
+        grid(axes, "both")
+        if len(series) > 1:
+            legend_above(axes)
+
+    ends = "; ".join(f"{line.name}: from {line.y[0]:.3g} to {line.y[-1]:.3g}" for line in series[:20])
+    rows = (len(series) + 1) // 2 if len(series) > 1 else 0
+    return Drawing(name, title, paint, note, f"{title}. {labels[1]} over {labels[0]}: {ends}.", 2.9 + 0.2 * rows)
+
+
+def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
+    shown = marker if len(line.x) <= 40 else ""
+    axes.plot(line.x, line.y, color=colour, label=shorten(line.name, 30), marker=shown, markersize=4.5)
+    if line.low:
+        low, high = (np.array([np.nan if b is None else b for b in side]) for side in (line.low, line.high))
+        axes.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:
+    """Faint lines behind what is drawn."""
+    axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.7)
+    axes.set_axisbelow(True)

@@ -1,0 +1,176 @@
+"""The picture of word pairs: a point for each word, a line between translations, labels where there is room."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.lines import Line2D
+
+from probes.figures.drawing import Drawing, legend_above
+from probes.figures.projection import Picture
+from probes.report.figure import COLOURS, INK, shorten
+from probes.statistics.base import Floats
+
+FONT = "DejaVu Sans"  # comes with matplotlib, so it is the same everywhere
+LEFT, RIGHT = COLOURS[0], COLOURS[5]
+LABEL_POINTS = 7.5
+LINE_POINTS = 24  # where a line is taken to be
+GAP = 4.0  # points from a word's place to its label
+MOST_LABELS = 240
+"""Of more words than this no labels fit, and measuring them takes time: the first pairs are labelled."""
+
+
+def word_pairs(
+    name: str, title: str, drawn: Picture, left: str, right: str, fonts: Sequence[str] = (), height: float = 5.0
+) -> Drawing:
+    """Both words of each pair, languages ``left`` and ``right``, with a line between translations.
+
+    A label stands on the side of its point where it covers nothing; where there is none, it is left out, so give the
+    words that matter most first. A word that the font cannot write, such as one in a derived script or in letters that
+    need shaping, is labelled with its translation in ‹ ›. ``fonts``: names of installed fonts to try after DejaVu Sans.
+    """
+    families = (FONT, *fonts)
+    labels = [
+        label_pair(a, b, i, families) for i, (a, b) in enumerate(zip(drawn.left_words, drawn.right_words, strict=True))
+    ]
+    points = np.stack([drawn.left.numpy(), drawn.right.numpy()])  # [2, n, 2]
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for a, b in zip(*points, strict=True):
+            axes.plot([a[0], b[0]], [a[1], b[1]], color=INK, alpha=0.3, linewidth=0.8, zorder=1)
+        for side, colour, marker in ((0, LEFT, "o"), (1, RIGHT, "s")):
+            axes.plot(*points[side].T, linestyle="", marker=marker, markersize=3.6, color=colour, zorder=2)
+        axes.margins(0.12)
+        axes.set_xlabel(_axis(drawn, 0))
+        axes.set_ylabel(_axis(drawn, 1))
+        if drawn.method == "pca":
+            axes.set_aspect("equal", adjustable="datalim")
+        else:
+            axes.set_xticks([])
+            axes.set_yticks([])
+        handles = [
+            Line2D([], [], linestyle="", marker=m, color=c, label=shorten(language))
+            for language, m, c in ((left, "o", LEFT), (right, "s", RIGHT))
+        ]
+        legend_above(axes, handles)
+        _label(canvas, axes, points, labels, families)
+
+    apart = np.linalg.norm(points[0] - points[1], axis=1)
+    note = _note(drawn, any("‹" in label for pair in labels for label in pair))
+    alt = (
+        f"{title}. {len(labels)} word pairs of {left} and {right} in a plane; translations are "
+        f"{np.median(apart):.3g} apart (median), the words of {left} {_spread(points[0]):.3g} from their middle."
+    )
+    return Drawing(name, title, paint, note, alt, height)
+
+
+def _spread(places: Floats) -> float:
+    return float(np.median(np.linalg.norm(places - places.mean(0), axis=1)))
+
+
+def _axis(drawn: Picture, number: int) -> str:
+    if drawn.explained is None:
+        return f"t-SNE {number + 1} (no unit)"
+    return f"principal axis {number + 1} ({100 * drawn.explained[number]:.0f} % of the variance)"
+
+
+def _note(drawn: Picture, translated: bool) -> str:
+    method = (
+        "Principal components: distances are those of the vectors, seen from their broadest side."
+        if drawn.perplexity is None
+        else f"t-SNE, perplexity {drawn.perplexity:.3g}: neighbours are near; distances between groups mean little."
+    )
+    words = "A line joins a word and its translation; labels without room are left out. "
+    return words + ("‹word›: the translation of a word that the font cannot write. " if translated else "") + method
+
+
+def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,)) -> tuple[str, str]:
+    """Labels of both words of a pair; one that cannot be written is ‹its translation›, two are ‹#number›.
+
+    >>> label_pair("cat", "\\uac00", 0)
+    ('cat', '‹cat›')
+    """
+    can = [bool(word.strip()) and writable(word, tuple(fonts)) for word in (left, right)]
+    one, other = (shorten(word, 16) for word in (left, right))
+    if not any(can):
+        return f"‹#{number + 1}›", f"‹#{number + 1}›"
+    return one if can[0] else f"‹{other}›", other if can[1] else f"‹{one}›"
+
+
+@lru_cache(maxsize=10_000)
+def writable(word: str, fonts: tuple[str, ...] = (FONT,)) -> bool:
+    """Whether one of the fonts has each letter of the word, and no letter needs shaping or runs from right to left.
+
+    Shaping depends on how matplotlib was built; without it Arabic or Devanagari come out wrong, not missing.
+    """
+    for letter in word:
+        if unicodedata.bidirectional(letter) in ("R", "AL") or unicodedata.category(letter) in ("Mc", "Me", "Cc", "Cs"):
+            return False
+        if not any(_glyph(letter, font) for font in fonts):
+            return False
+    return True
+
+
+@lru_cache(maxsize=100_000)
+def _glyph(letter: str, font: str) -> bool:
+    return get_font(findfont(font)).get_char_index(ord(letter)) != 0
+
+
+def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[str, str]], fonts: Sequence[str]) -> None:
+    """Greedy: pair after pair, each label on one of eight sides where its box covers no point and no label.
+
+    Of those sides the one where it covers the least of the lines; of equals the first.
+    """
+    canvas.draw_without_rendering()
+    scale = canvas.dpi / 72
+    places = np.asarray(axes.transData.transform(points.reshape(-1, 2))).reshape(points.shape)
+    dots = places.reshape(-1, 2)
+    taken = np.concatenate([dots - 2.2 * scale, dots + 2.2 * scale], axis=1)  # [boxes, 4] x0 y0 x1 y1
+    frame = np.array(axes.bbox.extents)
+    on_lines = np.concatenate([(1 - t) * places[0] + t * places[1] for t in np.linspace(0, 1, LINE_POINTS)])
+    sizes: dict[str, tuple[float, float]] = {}
+    for number, pair in enumerate(labels[: MOST_LABELS // 2]):
+        for side, text in enumerate(pair):
+            if text not in sizes:
+                probe = axes.text(0, 0, text, fontsize=LABEL_POINTS, fontfamily=list(fonts))
+                box = probe.get_window_extent()
+                probe.remove()
+                sizes[text] = box.width, box.height
+            place = places[side, number]
+            found = _free(place, sizes[text], taken, on_lines, frame, GAP * scale)
+            if found is None:
+                continue
+            taken = np.vstack([taken, found])
+            offset = (found[:2] - place) / scale
+            axes.annotate(
+                text, points[side, number], offset, textcoords="offset points", ha="left", va="bottom",
+                fontsize=LABEL_POINTS, fontfamily=list(fonts), color=(LEFT, RIGHT)[side], in_layout=False, zorder=3,
+            )  # fmt: skip
+
+
+def _free(
+    place: Floats, size: tuple[float, float], taken: Floats, lines: Floats, frame: Floats, gap: float
+) -> Floats | None:
+    """[4] the box beside a place that touches no taken box, is inside the frame and covers fewest points of lines."""
+    width, height = size
+    near = 0.7 * gap
+    best, fewest = None, len(lines) + 1
+    for x, y in (
+        (gap, -height / 2), (-gap - width, -height / 2), (-width / 2, gap), (-width / 2, -gap - height),
+        (near, near), (-near - width, near), (near, -near - height), (-near - width, -near - height),
+    ):  # fmt: skip
+        box = np.array([place[0] + x, place[1] + y, place[0] + x + width, place[1] + y + height])
+        apart = (box[0] >= taken[:, 2]) | (box[2] <= taken[:, 0]) | (box[1] >= taken[:, 3]) | (box[3] <= taken[:, 1])
+        if not apart.all() or (box[:2] < frame[:2]).any() or (box[2:] > frame[2:]).any():
+            continue
+        covered = int(((lines >= box[:2]) & (lines <= box[2:])).all(1).sum())
+        if covered < fewest:
+            best, fewest = box, covered
+    return best

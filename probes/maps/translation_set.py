@@ -1,0 +1,98 @@
+"""Which rows are right translations of which: a MUSE dictionary laid over two vocabularies, and precision at k.
+
+As in MUSE (Conneau et al. 2018, section 4.1): a query is a source word with at least one known translation, any of its
+translations is right, and words that a vocabulary lacks are left out; here they are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.errors import InputError
+from synthlang.muse import Pair
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationSet:
+    """Queries in the order of the dictionary, and the right answers of each.
+
+    queries    [q] int64 rows of source words, each once
+    offsets    [q + 1] int64: the answers of query i are offsets[i] … offsets[i + 1] − 1
+    answers    [n] int64 rows of target words, each once for a query
+    counts     ``pairs`` of the dictionary, each once; ``known``: both words have a row; ``unknown_source`` and
+               ``unknown_target``: distinct words without one; ``words``: distinct source words; ``unanswered``: source
+               words that are known but none of whose translations is
+    """
+
+    queries: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    counts: Mapping[str, int]
+
+    def pairs(self) -> NDArray[np.int64]:
+        """[n, 2] rows of the known pairs, source and target: what a map is fitted on."""
+        return np.stack([np.repeat(self.queries, np.diff(self.offsets)), self.answers], axis=1)
+
+    def hits(self, neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """[q, k] whether a right answer is among the first 1, 2, … k of ``neighbours`` [q, k].
+
+        Row i has the target rows nearest to query i, the nearest first; −1 stands for none.
+        """
+        assert neighbours.ndim == 2 and len(neighbours) == len(self.queries), (neighbours.shape, len(self.queries))
+        size = int(max(self.answers.max(initial=0), neighbours.max(initial=0))) + 1
+        query = np.arange(len(self.queries), dtype=np.int64)
+        right = np.repeat(query, np.diff(self.offsets)) * size + self.answers
+        found = np.isin(query[:, None] * size + neighbours, right) & (neighbours >= 0)
+        return np.asarray(np.logical_or.accumulate(found, axis=1))
+
+    def precision(self, neighbours: NDArray[np.int64], at: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
+        """``{"p@1": percent, …}`` of the queries with a right answer among their first k ``neighbours`` [q, k']."""
+        width = neighbours.shape[1]
+        if not at or min(at) < 1 or max(at) > width:
+            raise InputError(f"precision at {list(at)} needs as many neighbours of each word; there are {width}")
+        hits = self.hits(neighbours)
+        return {f"p@{k}": 100.0 * float(hits[:, k - 1].mean()) for k in at}
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts, with the number of queries and their share of the dictionary's words in percent."""
+        share = 100.0 * len(self.queries) / self.counts["words"]
+        return {"queries": len(self.queries), "coverage": float(f"{share:.6g}"), **self.counts}
+
+
+def translation_set(pairs: Iterable[Pair], source: Mapping[str, int], target: Mapping[str, int]) -> TranslationSet:
+    """Lay a dictionary (``read_muse``) over two vocabularies word → row (``StaticVectors.index``).
+
+    Words are compared as they are: for a dictionary in small letters give vocabularies in small letters. Raises
+    InputError if no pair has both words, or there are no pairs.
+    """
+    answers: dict[str, dict[int, None]] = {}
+    distinct = dict.fromkeys(pairs)
+    for word, translation in distinct:
+        row = target.get(translation)
+        known = answers.setdefault(word, {})
+        if word in source and row is not None:
+            known[row] = None
+    queries = [word for word, rows in answers.items() if rows]
+    if not queries:
+        raise InputError(
+            f"none of the {len(distinct)} pairs of the dictionary has both words in the vocabularies; is it of these "
+            "languages, in this direction, and in small letters where the text is not?"
+        )
+    lengths = [len(answers[word]) for word in queries]
+    flat = [row for word in queries for row in answers[word]]
+    counts = {
+        "pairs": len(distinct),
+        "known": len(flat),
+        "words": len(answers),
+        "unknown_source": sum(word not in source for word in answers),
+        "unknown_target": sum(word not in target for word in dict.fromkeys(t for _, t in distinct)),
+        "unanswered": sum(word in source and not rows for word, rows in answers.items()),
+    }
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rows_of = np.array([source[word] for word in queries], np.int64)
+    return TranslationSet(rows_of, offsets, np.array(flat, np.int64), counts)

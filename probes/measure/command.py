@@ -1,0 +1,126 @@
+"""What ``synthlang probe`` does: every probe in turn, then probes.json, the figures and one page for readers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pretrain.run import store_of
+from probes.measure.cka import cka_probe
+from probes.measure.config import FORMAT, PROBES, ProbeConfig, ProbeName
+from probes.measure.distances import distances_probe
+from probes.measure.found import Found
+from probes.measure.maps import maps_probe
+from probes.measure.page import write_page
+from probes.measure.retrieval import retrieval_probe
+from probes.measure.subject import Subject
+from probes.measure.together import cka_against_retrieval
+from probes.measure.words import words_probe
+from probes.transfer.model import is_run, open_pretrained
+from synthlang.config import load_yaml, override, parse
+from synthlang.errors import InputError
+from synthlang.files import atomic_folder, read_json, user_path, write_json
+from synthlang.fingerprint import fingerprint
+from synthlang.progress import Display, Report
+from synthlang.store import Store
+
+Probe = Callable[[Subject, Report], Found]
+MEASURES: Mapping[ProbeName, Probe] = {
+    "words": words_probe,
+    "retrieval": retrieval_probe,
+    "maps": maps_probe,
+    "cka": cka_probe,
+    "distances": distances_probe,
+}
+
+
+def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
+    """The config of a YAML file with the options of the command on top, then ``--set``."""
+    data = {} if path is None else load_yaml(path)
+    data |= {key: value for key, value in options.items() if value is not None}
+    return parse(ProbeConfig, override(data, overrides), path or "probe")
+
+
+def probe_names(text: str | None) -> list[str] | None:
+    """``a,b`` as names; ``all`` and none stand for every probe."""
+    if text is None:
+        return None
+    return list(PROBES) if text == "all" else [name.strip() for name in text.split(",")]
+
+
+def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
+    """Probe a model; writes ``probes.json``, ``figures/`` and ``probes.html`` in the folder, which it returns."""
+    run = user_path(model)
+    ours = is_run(run)
+    folder = out or (run / "probes" if ours else None)
+    if folder is None:
+        raise InputError(f"{model} is no run folder: name the folder of the results with --out DIR")
+    _check_folder(folder)
+    if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
+        raise InputError("maps.save: lies in the folder of the results, which is replaced; name another one", folder)
+    pretrained = open_pretrained(model, config.language, config.natural, config.model2)
+    console = Console()
+    work = folder.parent / f".{folder.name}.work"  # where what an aligner finds is kept until all is done
+    with Display() as display:
+        store = store_of(run) if ours else Store(work)
+        subject = Subject(pretrained, config, run if ours else None, store, display.report)
+        found: dict[ProbeName, Found] = {}
+        with subject.reading():
+            for name in config.probes:
+                found[name] = MEASURES[name](subject, display.report)
+    values = record(subject, found)
+    with atomic_folder(folder, replace=True) as new:
+        write_json(new / "probes.json", values)
+        for held in found.values():
+            for figure in held.figures:
+                figure.write(new / "figures")
+        write_page(new, values, found)
+    if work.exists():
+        shutil.rmtree(work)
+    for held in found.values():
+        for table in held.tables:
+            console.print(table)
+        for note in held.notes:
+            console.print(f"note: {note}", markup=False, soft_wrap=True)
+    console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)
+    console.print(f"report:  {(folder / 'probes.html').resolve()}", soft_wrap=True, markup=False, emoji=False)
+    return folder
+
+
+def record(subject: Subject, found: Mapping[ProbeName, Found]) -> dict[str, Any]:
+    """The content of probes.json."""
+    pretrained, config = subject.pretrained, subject.config
+    settings = config.model_dump(mode="json")
+    # where maps are kept does not matter, nor where sentence pairs are: what these hold does
+    told = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
+    text = subject.aligned.text.fingerprint if "aligned" in vars(subject) else None
+    languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
+    name = fingerprint(
+        "probes", format=FORMAT, settings=told, model=pretrained.fingerprint, languages=languages, text=text
+    )
+    return {
+        "format": FORMAT,
+        "fingerprint": name,
+        "model": pretrained.name,
+        "language": subject.name("target"),
+        "settings": settings,
+        "parents": {"model": pretrained.fingerprint, "languages": languages, "text": text},
+        "cka_against_retrieval": cka_against_retrieval(found, config.seed),
+        "probes": {name: {**held.values, "notes": list(held.notes)} for name, held in found.items()},
+    }
+
+
+def _check_folder(folder: Path) -> None:
+    """InputError for a folder that holds something else than the results of probes."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError("is a file; name a folder with --out", folder)
+    if any(folder.iterdir()) and not (folder / "probes.json").exists():
+        raise InputError("holds something else than results of probes; name another folder with --out", folder)
+    if (folder / "probes.json").exists() and "probes" not in read_json(folder / "probes.json"):
+        raise InputError("holds something else than results of probes; name another folder with --out", folder)

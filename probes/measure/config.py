@@ -1,0 +1,62 @@
+"""What ``synthlang probe`` measures and on which text: one YAML file, every key checked."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field, model_validator
+
+from pretrain.adjust.config import DataConfig
+from pretrain.adjust.pairs import PairConfig
+from probes.measure.cka_config import CkaConfig
+from probes.measure.distances_config import DistancesConfig
+from probes.measure.maps_config import MapsConfig
+from probes.measure.retrieval_config import RetrievalConfig
+from probes.measure.words_config import WordsConfig
+from synthlang.config import StrictModel
+
+FORMAT = 1  # raise when the same settings give other numbers
+
+ProbeName = Literal["words", "retrieval", "maps", "cka", "distances"]
+PROBES: tuple[ProbeName, ...] = get_args(ProbeName)
+
+
+class ProbeConfig(StrictModel):
+    """Probes, the languages and the text they are measured on.
+
+    probes     which
+    language   what the parent is compared with: for a run the name or spec of one of its languages (none: the first
+               derived one), for other models the spec of a derived one, or any name with ``natural``
+    natural    the other language is not derived from the parent: ``pairs`` must name sentence pairs
+    model2     what reads the other language, when that is another model (two monolingual models)
+    pairs      sentence pairs with links (left: the other language, right: the parent), as in an adjustment; none: the
+               pretraining text in both languages, aligned by construction
+    data       which of them: the last ``dev`` before the last ``test`` are measured on, the others are there to fit on
+    subword    what stands for a word in context: its first (``start``) or last subword (``end``; Cao et al. 2020), or
+               the mean of all
+    layers     whose states: 0 for the embeddings, 1 … N, negative ones count from the last; none: all
+    seed       of everything that is drawn
+    """
+
+    probes: tuple[ProbeName, ...] = Field(default=PROBES, min_length=1)
+    language: str | None = None
+    natural: bool = False
+    model2: str | None = None
+    pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
+    data: DataConfig = DataConfig(sentences=20_000)
+    subword: Literal["start", "end", "mean"] = "end"
+    layers: tuple[int, ...] | None = None
+    seed: int = Field(default=0, ge=0)
+    words: WordsConfig = WordsConfig()
+    retrieval: RetrievalConfig = RetrievalConfig()
+    maps: MapsConfig = MapsConfig()
+    cka: CkaConfig = CkaConfig()
+    distances: DistancesConfig = DistancesConfig()
+
+    @model_validator(mode="after")
+    def _sound(self) -> ProbeConfig:
+        if self.natural and self.language is None:
+            raise ValueError("natural: the other language needs a name: language")
+        if self.natural and not any(self.pairs.values()):
+            raise ValueError("natural: nothing is aligned by construction; name sentence pairs (pairs)")
+        return self

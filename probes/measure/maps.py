@@ -1,0 +1,187 @@
+"""Probe ``maps``: an orthogonal map of each layer between two languages' states, and retrieval before and after it.
+
+With two monolingual models it shows how alike their spaces are (Emerging Cross-lingual Structure, section 5.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probes.maps.fitted import NormalisedMap
+from probes.maps.saved import FORMAT, About, check_place, save_maps
+from probes.measure.found import Found
+from probes.measure.maps_config import Supervision
+from probes.measure.maps_material import (
+    Dictionary,
+    Occurrences,
+    SentencePairs,
+    Sides,
+    linked_pairs,
+    read_dictionary,
+    read_sentence_files,
+)
+from probes.measure.maps_report import figures, tables
+from probes.measure.maps_scores import Both, Values, layer_scores
+from probes.measure.maps_static import static_scores
+from probes.measure.maps_vectors import Vectors, bytes_of_layer, fit_maps, layer_groups, read_vectors
+from probes.measure.subject import ROLES, Subject
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.progress import Report, silent
+
+Maps = dict[Supervision, list[NormalisedMap]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What does not depend on the layer. ``layers`` are those of both models, place by place."""
+
+    subject: Subject
+    layers: tuple[tuple[int, ...], tuple[int, ...]]
+    dictionary: Dictionary
+    words: tuple[Occurrences, Occurrences]
+    links: NDArray[np.int64]
+    files: SentencePairs | None
+
+    def sides(self, group: range) -> Sides:
+        """Both languages, read at some of the layers."""
+        left, right = (tuple(held[place] for place in group) for held in self.layers)
+        return self.subject.side("target", layers=left), self.subject.side("source", layers=right)
+
+
+def maps_probe(subject: Subject, report: Report = silent) -> Found:
+    """Fit maps and measure translation of words, retrieval of words in context and of sentences, in percent.
+
+    ``forward`` is from the parent to the other language; ``before`` is without a map and without normalisation.
+    InputError for models of different size or, where layers are
+    not named, depth; for dictionaries without a word of the text; for files that cannot be read; for NaN.
+    """
+    config, job = subject.config.maps, _prepare(subject)
+    for name in config.supervision if config.save is not None else ():
+        check_place(user_path(config.save or "") / name)
+    before: list[Values] = []
+    maps: Maps = {name: [] for name in config.supervision}
+    after: dict[Supervision, list[Values]] = {name: [] for name in config.supervision}
+    counts = {**subject.data.counts, **job.dictionary.counts, **({} if job.files is None else job.files.counts)}
+    sizes = bytes_of_layer(subject.body("source").shape.hidden, job.dictionary, job.words, job.files)
+    for group in layer_groups(len(job.layers[0]), sizes):
+        sides = job.sides(group)
+        files = None if job.files is None else job.files.sides(sides)
+        vectors = read_vectors(sides, files, job.dictionary, subject.fitted, job.words, report)
+        before += _scores(job, group, vectors, None, report)
+        for name in config.supervision:
+            fitted = fit_maps(subject, name, sides, vectors, job.dictionary, report)
+            maps[name] += fitted
+            after[name] += _scores(job, group, vectors, fitted, report)
+    static = None
+    if config.static is not None:
+        static = static_scores(subject, job.dictionary, job.words, job.links, report)
+    _save(job, maps)
+    values = _values(job, before, maps, after, static, counts)
+    return Found(values, tables(values), figures(values), _notes(subject, values))
+
+
+def _prepare(subject: Subject) -> _Job:
+    widths = sorted({subject.body(role).shape.hidden for role in ROLES})
+    if len(widths) > 1:
+        raise InputError(f"maps: the states of both models must have the same size; they have {widths}")
+    layers = subject.layers("target"), subject.layers("source")
+    if len(layers[0]) != len(layers[1]):
+        depths = [len(held) - 1 for held in layers]
+        raise InputError(f"maps: the models have {depths[1]} and {depths[0]} layers; name those to compare (layers)")
+    measured, text = subject.measured, subject.aligned.text
+    words = Occurrences.of(text.left, measured), Occurrences.of(text.right, measured)
+    dictionary = read_dictionary(subject)
+    links = linked_pairs(subject, words)
+    files = (
+        None if subject.config.maps.sentences is None else read_sentence_files(subject, subject.config.maps.sentences)
+    )
+    return _Job(subject, layers, dictionary, words, links, files)
+
+
+def _scores(
+    job: _Job, group: range, vectors: Vectors, maps: tuple[NormalisedMap, ...] | None, report: Report
+) -> list[Values]:
+    """What is measured at each layer of a group, and the numbers of the fit."""
+    config, found = job.subject.config.maps, []
+    device = job.subject.body("source").norm.weight.device
+    for place, at in enumerate(group):
+        held = None if maps is None else maps[place]
+        both = Both(held, config.moves)
+        scores = layer_scores(
+            vectors, place, both, job.dictionary, job.links, config.candidates == "linked", device, report
+        )
+        layer = {"layer": job.layers[1][at], "layer_target": job.layers[0][at]}
+        found.append({**layer, **({} if held is None else {"fit": held.to_json()}), **scores})
+        report("retrieval with maps", at + 1, len(job.layers[0]), "")
+    return found
+
+
+def _values(
+    job: _Job,
+    before: list[Values],
+    maps: Maps,
+    after: Mapping[Supervision, list[Values]],
+    static: dict[str, Any] | None,
+    counts: dict[str, int],
+) -> dict[str, Any]:
+    config, dictionary = job.subject.config.maps, job.dictionary
+    return {
+        "moves": config.moves,
+        "normalise": config.normalise,
+        "same_model": job.subject.same_model,
+        "fitted": {"sentence_pairs": len(job.subject.fitted), "translations": dictionary.fitted.to_json()},
+        "measured": {
+            "sentence_pairs": len(job.subject.measured),
+            "linked_words": len(job.links),
+            "words": {"parent": len(job.words[1].number), "other": len(job.words[0].number)},
+            "types": {"parent": len(dictionary.types[1]), "other": len(dictionary.types[0])},
+            "translations": dictionary.forward.to_json(),
+            "translations_backward": dictionary.backward.to_json(),
+        },
+        "before": before,
+        "maps": {name: {"layers": after[name]} for name in maps},
+        "files": None if job.files is None else len(job.files.corpora[0]),
+        "static": static,
+        "counts": counts,
+    }
+
+
+def _save(job: _Job, maps: Maps) -> None:
+    """Where a folder is named."""
+    config, subject = job.subject.config.maps, job.subject
+    if config.save is None:
+        return
+    for name, held in maps.items():
+        about = About(
+            format=FORMAT, moves=config.moves, source=job.layers[1], target=job.layers[0],
+            subword=subject.config.subword, supervision=name, model=subject.pretrained.fingerprint,
+            language=subject.name("target"),
+        )  # fmt: skip
+        save_maps(user_path(config.save) / name, held, about)
+
+
+def _notes(subject: Subject, values: Mapping[str, Any]) -> list[str]:
+    config = subject.config.maps
+    notes = ["the best layer of a table is the best one on what is measured, so its number is a little too good"]
+    if config.supervision != ("dictionary",):
+        notes.append(
+            "the words of the test dictionary are held out of the dictionary, but they occur in the sentences that the "
+            "maps from linked words and from sentences are fitted on"
+        )
+    if config.test_dictionary is None and config.dictionary is None:
+        notes.append("translations are the most frequent links of the sentence pairs, not a dictionary of a person")
+    if len(subject.measured) < 2 or (values["files"] is not None and values["files"] < 2):
+        notes.append("retrieval among one sentence says nothing, so it is left out")
+    rank = min(held["fit"]["rank"] for maps in values["maps"].values() for held in maps["layers"])
+    if rank + 1 < subject.body("source").shape.hidden:  # LayerNorm takes one direction
+        notes.append(
+            f"a map was fitted on pairs that say something of {rank} directions only; in the others it turns as little "
+            "as it can"
+        )
+    return notes

@@ -1,0 +1,137 @@
+"""Vectors of words, occurrences and sentences at some layers, and the maps between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from probes.maps.fitted import NormalisedMap
+from probes.maps.layers import Batches, fit_layers, passes_of, spooled
+from probes.maps.normalise import Method
+from probes.measure.maps_config import Supervision
+from probes.measure.maps_material import Dictionary, Occurrences, SentencePairs, Sides
+from probes.measure.states import sentence_states, word_states
+from probes.measure.subject import Side, Subject
+from probes.transfer.word_vectors import anchors, linked_vectors
+from synthlang.progress import Report
+
+HELD = 1 << 30  # bytes of vectors that are held at once; with more, layers are read a few at a time
+SENTENCES = 2048  # whose means are put beside each other before a map is fitted
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Of both languages (the other one, the parent), each [layers, n, d].
+
+    types       float64, the mean of all occurrences of each type of the dictionary's candidates
+    words       of the measured sentences
+    sentences   the means of the measured sentences
+    files       the means of further parallel sentences
+    """
+
+    types: tuple[Tensor, Tensor]
+    words: tuple[Tensor, Tensor]
+    sentences: tuple[Tensor, Tensor]
+    files: tuple[Tensor, Tensor] | None
+
+
+def layer_groups(count: int, each: int, held: int = HELD) -> list[range]:
+    """``count`` layers cut into groups of at most ``held`` bytes, or of one layer; ``each`` is the bytes of one.
+
+    >>> layer_groups(5, 10, 20)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    size = max(1, held // max(each, 1))
+    return [range(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def bytes_of_layer(
+    width: int, dictionary: Dictionary, words: tuple[Occurrences, Occurrences], files: SentencePairs | None
+) -> int:
+    """About how much the vectors of one layer take, with the copies that are made of them."""
+    types = sum(map(len, dictionary.types))
+    sentences = sum(len(one.rows) for one in words) + (2 * len(files.corpora[0]) if files else 0)
+    return width * (3 * 8 * types + 2 * 4 * (sum(len(one.number) for one in words) + sentences))
+
+
+def read_vectors(
+    sides: Sides,
+    files: Sides | None,
+    dictionary: Dictionary,
+    fitted: NDArray[np.int64],
+    words: tuple[Occurrences, Occurrences],
+    report: Report,
+) -> Vectors:
+    """What is measured on; ``files`` are sides of the same readers and layers."""
+    types = [
+        anchors(corpus, side.sentences, fitted, codes, side.reader, report)
+        for side, corpus, codes in zip(sides, dictionary.corpora, dictionary.types, strict=True)
+    ]
+    occurrences = [of_words(side, held, report) for side, held in zip(sides, words, strict=True)]
+    sentences = [of_sentences(side, held.rows, report) for side, held in zip(sides, words, strict=True)]
+    found = None
+    if files is not None:
+        rows = np.arange(len(files[0].corpus), dtype=np.int64)
+        found = of_sentences(files[0], rows, report), of_sentences(files[1], rows, report)
+    return Vectors((types[0], types[1]), (occurrences[0], occurrences[1]), (sentences[0], sentences[1]), found)
+
+
+def of_words(side: Side, words: Occurrences, report: Report) -> Tensor:
+    """[layers, words, d] in the order of ``words``; zeros for a word that the tokenizer leaves nothing of."""
+    order = np.argsort(words.number, kind="stable")
+    ordered = words.number[order]
+    found = _empty(side, len(order))
+    for batch in word_states(side, words.rows, report, f"words in context, {side.name}"):
+        places = order[np.searchsorted(ordered, batch.word.numpy())]
+        found[:, torch.from_numpy(places)] = batch.vectors.cpu()
+    return found
+
+
+def of_sentences(side: Side, rows: NDArray[np.int64], report: Report) -> Tensor:
+    """[layers, rows, d]: the mean of each sentence, in the order of ``rows`` (which grow)."""
+    found = _empty(side, len(rows))
+    for means, at in sentence_states(side, rows, report=report, task=f"sentences, {side.name}"):
+        found[:, torch.from_numpy(np.searchsorted(rows, at))] = means.float().cpu()
+    return found
+
+
+def _empty(side: Side, count: int) -> Tensor:
+    return torch.zeros(len(side.reader.layers), count, side.reader.body.shape.hidden)
+
+
+def fit_maps(
+    subject: Subject, supervision: Supervision, sides: Sides, vectors: Vectors, dictionary: Dictionary, report: Report
+) -> tuple[NormalisedMap, ...]:
+    """A map for each layer of ``sides``: from the language that moves to the other one."""
+    config = subject.config.maps
+    pairs: Callable[[], Batches]
+    if supervision == "dictionary":
+        known = torch.from_numpy(dictionary.fitted.pairs()[: config.words])
+        pairs = lambda: [(vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]])]  # noqa: E731
+    elif supervision == "parallel":
+        readers = sides[0].reader, sides[1].reader
+        pairs = _reading(
+            lambda: linked_vectors(subject.data, *readers, config.words, subject.config.seed, report), config.normalise
+        )
+    else:
+        pairs = _reading(lambda: _sentence_pairs(sides, subject.fitted, report), config.normalise)
+    moved = pairs if config.moves == "target" else lambda: ((y, x) for x, y in pairs())
+    width = sides[0].reader.body.shape.hidden
+    return fit_layers(moved, len(sides[0].reader.layers), width, config.normalise, config.rounds)
+
+
+def _reading(batches: Callable[[], Batches], method: Method) -> Callable[[], Batches]:
+    """As they come, or kept in a file where they are needed more than once."""
+    return batches if passes_of(method) == 1 else spooled(batches())
+
+
+def _sentence_pairs(sides: Sides, rows: NDArray[np.int64], report: Report) -> Iterator[tuple[Tensor, Tensor]]:
+    """Means of parallel sentences, so many at a time: each side is read in the order of its own lengths."""
+    for start in range(0, len(rows), SENTENCES):
+        part = rows[start : start + SENTENCES]
+        yield of_sentences(sides[0], part, report), of_sentences(sides[1], part, report)

@@ -1,0 +1,82 @@
+"""The page of a probed model: every table and figure with what they say, one file that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table as TerminalTable
+
+from probes.measure.config import ProbeName
+from probes.measure.found import Found
+from probes.report.blocks import Block, Bullets, Code, Figures, Paragraph, Section, Table
+from probes.report.page import html_page
+from synthlang.files import atomic_file
+
+SAID: Mapping[ProbeName, tuple[str, str]] = {
+    "words": (
+        "Word embeddings",
+        "How often the embedding of a word lies nearest to that of its counterpart in the other language, in percent; "
+        "every word that occurs in training competes. Words of the training dictionary were pulled together on "
+        "purpose; the held-out ones show what the model found by itself.",
+    ),
+    "retrieval": (
+        "Words in context",
+        "How often a word in a sentence finds the word that it is linked to in the translation of the sentence, among "
+        "the words of all sentences, in percent (Cao et al. 2020).",
+    ),
+    "maps": (
+        "Rotations",
+        "Whether the two languages have the same shape: an orthogonal map is fitted on some sentences and measured on "
+        "others, at every layer.",
+    ),
+    "cka": (
+        "Similarity of layers",
+        "Linear CKA: how alike the states of a sentence and of its translation are up to a rotation, 0 to 1; "
+        "compared with a model of random weights and, where given, with a paraphrase.",
+    ),
+    "distances": (
+        "Distances",
+        "Whether words that translate each other lie closer than words that do not: AUC is 0.5 by chance and 1 where "
+        "every related pair is closer than every unrelated one.",
+    ),
+}
+
+
+def write_page(folder: Path, values: Mapping[str, Any], found: Mapping[ProbeName, Found]) -> Path:
+    """Write ``probes.html``."""
+    sections = [Section(SAID[name][0], _blocks(name, held)) for name, held in found.items()]
+    together = values["cka_against_retrieval"]
+    if together is not None and together.get("r") is not None:
+        text = f"Pearson's r of CKA and retrieval over layers: {together['r']:.2f} (n = {together['n']} layers)."
+        sections.append(Section("CKA against retrieval", [Paragraph(text)]))
+    settings = json.dumps(values["settings"], indent=2, ensure_ascii=False)
+    parents = json.dumps(values["parents"], indent=2, ensure_ascii=False)
+    sections.append(Section("Settings", [Code(f"{settings}\n{parents}")]))
+    title = f"Probes of {values['model']}"
+    under = f"parent and {values['language']} · {', '.join(found)} · {values['fingerprint'][:12]}"
+    path = folder / "probes.html"
+    with atomic_file(path, "w") as handle:
+        handle.write(html_page(title, under, sections))
+    return path
+
+
+def _blocks(name: ProbeName, held: Found) -> list[Block]:
+    blocks: list[Block] = [Paragraph(SAID[name][1])]
+    blocks += [Paragraph(note, "note") for note in held.notes]
+    blocks += [block_of(table) for table in held.tables]
+    if held.figures:
+        blocks.append(Figures([figure.figure() for figure in held.figures]))
+    counts = [f"{reason}: {count:,}" for reason, count in (held.values.get("counts") or {}).items()]
+    if counts:
+        blocks += [Paragraph("Counted and left out:"), Bullets(counts)]
+    return blocks
+
+
+def block_of(table: TerminalTable) -> Table:
+    """The same table for a page."""
+    columns = [[str(cell) for cell in column.cells] for column in table.columns]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return Table(str(table.title or ""), [str(column.header) for column in table.columns], rows)

@@ -1,0 +1,181 @@
+"""What the probe ``retrieval`` found, for readers: tables, figures and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from probes.figures.bars import Bar, retrieval_by_tag
+from probes.figures.drawing import Drawing
+from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
+from probes.measure.retrieval_config import RetrievalConfig
+from probes.measure.retrieval_items import SETS
+from probes.measure.retrieval_scores import LEVEL, SIMILARITIES
+from probes.measure.retrieval_tags import intervals
+from probes.statistics import Interval
+
+FEW = 50
+"""Fewer links say little: the interval of an accuracy of 50 % is then wider than 27 points."""
+
+VARIANTS = {"context": "words in context", "types": "types (their first occurrence)"}
+SHORT = {"context": "in context", "types": "types"}
+NAMES = {"csls": "CSLS", "cosine": "cosine"}
+Names = tuple[str, str]
+Kinds = Mapping[str, str]
+
+
+def kinds_of(settings: RetrievalConfig) -> Kinds:
+    """What the sets of pairs are called."""
+    alike = " not written alike" if settings.exact_matches == "drop" else ""
+    unseen = "unseen pairs" if settings.seen == "drop" else "pairs"
+    named = {"linked": "pairs", "unlike": f"pairs{alike}", "counted": f"{unseen}{alike}"}
+    return {kind: "all linked pairs" if name == "pairs" else name for kind, name in named.items()}
+
+
+def tables(values: Mapping[str, Any], names: Names, kinds: Kinds) -> list[Table]:
+    """By layer for each variant, then by part of speech."""
+    made = [_by_layer(found, variant, names, kinds) for variant, found in values["variants"].items()]
+    return made if values["tags"] is None else [*made, _by_tag(values["tags"], names, kinds)]
+
+
+def _by_layer(found: Mapping[str, Any], variant: str, names: Names, kinds: Kinds) -> Table:
+    sizes = f"{found['candidates']['right']:,} and {found['candidates']['left']:,} words"
+    title = f"Word retrieval, {names[0]} ↔ {names[1]}, {VARIANTS[variant]}: % that find their translation, of {sizes}"
+    table = Table(title=title)
+    table.add_column("layer", justify="right")
+    columns = [f"CSLS, {kinds['counted']} (95 % interval)", f"{names[0]} asks", f"{names[1]} asks", "cosine, the same"]
+    columns += [f"CSLS, {kinds[kind]}" for kind in ("unlike", "linked")]
+    for name in columns:
+        table.add_column(name, justify="right")
+    links = [f"{found['links'][kind]:,}" for kind in SETS[::-1]]
+    table.add_row("links", links[0], "", "", "", *links[1:])
+    for layer in found["layers"]:
+        counted = layer["pairs"]["counted"]
+        cells = [_bounds(counted["csls"])]
+        cells += [_one(counted["csls"], key) for key in ("forward", "backward")]
+        cells += [_one(counted["cosine"]), *(_one(layer["pairs"][kind]["csls"]) for kind in ("unlike", "linked"))]
+        table.add_row(str(layer["layer"]), *cells)
+    return table
+
+
+def _by_tag(found: Mapping[str, Any], names: Names, kinds: Kinds) -> Table:
+    table = Table(
+        title=f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, layer {found['layer']}, "
+        f"{kinds[found['pairs']]} (CSLS, %)"
+    )
+    table.add_column("part of speech")
+    for variant in found["variants"]:
+        table.add_column("links", justify="right")
+        table.add_column(f"{SHORT[variant]} (95 % interval)", justify="right")
+    every = list(found["variants"].values())
+    for group in every[0]["groups"]:
+        cells = []
+        for one in every:
+            average, pooled = (one["groups"][group][key] for key in ("average", "pooled"))
+            cells += [_links(pooled), "–" if average is None else f"{average:.1f}"]
+        table.add_row(f"{group}: mean of", *cells)
+        for tag in every[0]["groups"][group]["tags"]:
+            of_tag = [one["groups"][group]["tags"][tag] for one in every]
+            if any(value is not None for value in of_tag):
+                table.add_row(f"  {tag}", *(cell for value in of_tag for cell in (_links(value), _bounds(value))))
+    return table
+
+
+def _links(score: Mapping[str, Any] | None) -> str:
+    return "0" if score is None else f"{score['links']:,}"
+
+
+def _one(score: Mapping[str, Any] | None, key: str = "mean") -> str:
+    return "–" if score is None else f"{score[key]:.1f}"
+
+
+def _bounds(score: Mapping[str, Any] | None) -> str:
+    return "–" if score is None else f"{score['mean']:.1f} ({score['low']:.1f} – {score['high']:.1f})"
+
+
+def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
+    """By layer, by part of speech, by difference of rank, where there is something to draw."""
+    both = f"{names[0]} and {names[1]}"
+    made = []
+    kind = _drawn_kind(values)
+    lines = [
+        interval_series(f"{SHORT[variant]}, {NAMES[similarity]}", [x for x, _ in points], [y for _, y in points])
+        for variant, found in values["variants"].items()
+        for similarity in SIMILARITIES
+        if (points := _points(found, kind, similarity))
+    ]
+    if lines:
+        title = f"Word retrieval by layer, {both}: {kinds[kind]}"
+        made.append(retrieval_by_layer("retrieval-by-layer", title, lines))
+    bars = _bars(values["tags"])
+    if bars:
+        title = f"Word retrieval by part of speech, {both}: {kinds[values['tags']['pairs']]}"
+        made.append(retrieval_by_tag("retrieval-by-tag", title, bars))
+    if ranks is not None and len(ranks.x) > 1:
+        title = f"Word retrieval by difference of frequency rank, {both}: {kinds[values['ranks']['pairs']]}"
+        made.append(accuracy_by_rank("retrieval-by-rank", title, [ranks]))
+    return made
+
+
+def _drawn_kind(values: Mapping[str, Any]) -> str:
+    """The pairs that count; if there are few, the next larger set that has some."""
+    for kind in ("counted", "unlike"):
+        if all(found["links"][kind] >= FEW for found in values["variants"].values()):
+            return kind
+    return "linked"
+
+
+def _points(found: Mapping[str, Any], kind: str, similarity: str) -> list[tuple[float, Interval]]:
+    points = []
+    for layer in found["layers"]:
+        score = layer["pairs"][kind][similarity]
+        if score is not None:
+            asking = min(score["asking"].values())
+            points.append((layer["layer"], Interval(score["mean"], score["low"], score["high"], asking, LEVEL)))
+    return sorted(points, key=lambda point: point[0])
+
+
+def _bars(found: Mapping[str, Any] | None) -> list[Bar]:
+    if found is None:
+        return []
+    bars = [
+        Bar(group, tag, SHORT[variant], accuracy, links)
+        for variant, one in found["variants"].items()
+        for group, tag, accuracy, links in intervals(one["groups"])
+    ]
+    places = list(dict.fromkeys((bar.group, bar.tag) for bar in bars))
+    groups = list(dict.fromkeys(group for group, _ in places))
+    return sorted(bars, key=lambda bar: (groups.index(bar.group), places.index((bar.group, bar.tag))))
+
+
+def notes_of(values: Mapping[str, Any], settings: RetrievalConfig, unit: str, same_model: bool) -> Sequence[str]:
+    """What a reader has to know."""
+    notes = []
+    dropped = [
+        text
+        for text, how in (
+            ("written alike (exact_matches)", settings.exact_matches),
+            ("linked in the fitted sentences too (seen)", settings.seen),
+        )
+        if how == "drop"
+    ]
+    for variant, found in values["variants"].items():
+        links = found["links"]
+        if links["counted"] < FEW and links["linked"] > links["counted"]:
+            notes.append(
+                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} links count once those "
+                f"{' and those '.join(dropped)} are dropped; read the numbers of 'unlike' and 'linked' beside them, or "
+                "set retrieval.seen: keep"
+            )
+    if values["tags"] is None:
+        reason = "links are between subwords" if unit == "subword" else "the text has none; name retrieval.parser"
+        notes.append(f"retrieval: nothing is broken down by part of speech: {reason}")
+    if values["ranks"] is None:
+        notes.append("retrieval: nothing is broken down by frequency rank: no link is left in retrieval.rank_pairs")
+    elif len(values["ranks"]["bins"]) < 2:
+        notes.append("retrieval: linked words hardly differ in frequency rank, so there is no figure of it")
+    if not same_model:
+        notes.append("retrieval: vectors of two models are compared as they are, without a map between their spaces")
+    return notes

@@ -1,0 +1,28 @@
+"""Settings of the probe ``words``."""
+
+from __future__ import annotations
+
+from pydantic import field_validator
+
+from synthlang.config import StrictModel
+
+
+class WordsConfig(StrictModel):
+    """Word-embedding alignment.
+
+    bands        the last frequency rank of each band; one more has the rest
+    checkpoints  also at every checkpoint that the run keeps: when does alignment emerge?
+    dictionary   for models that are no run of ours: a MUSE file of words of the parent and of the other language; those
+                 that are one token on both sides are compared
+    """
+
+    bands: tuple[int, ...] = (100, 1000, 5000)
+    checkpoints: bool = True
+    dictionary: str | None = None
+
+    @field_validator("bands")
+    @classmethod
+    def _growing(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if list(value) != sorted(set(value)) or any(last < 1 for last in value):
+            raise ValueError(f"ranks must be at least 1 and grow, not {list(value)}")
+        return value

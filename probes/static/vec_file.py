@@ -1,0 +1,147 @@
+"""Word vectors in the text format of word2vec and fastText (``.vec``, also gzipped): a line ``words dimensions``, then
+a line for each word with its numbers, all with a space between.
+
+Binary and pickled files are not read: export them as text with the program that wrote them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from probes.static.vectors import StaticVectors
+from synthlang.errors import InputError
+from synthlang.files import LONGEST_LINE, read_lines
+from synthlang.progress import Report, silent
+
+GZIP = b"\x1f\x8b"
+Vector = NDArray[np.float32]
+
+
+def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
+    """The vectors of a file in its order, which is usually by falling frequency; of the first ``words`` lines only.
+
+    Of a word that comes twice the first vector counts, and ``facts["duplicates"]`` tells how many others there were.
+    ``facts["zeros"]`` counts vectors of zeros. A word may hold spaces, but not before a number.
+    InputError with the line for a header that is not two numbers, a line with another number of dimensions, a number
+    that is none or not finite in float32, and a file that ends before, or goes on after, as many words as it says.
+    """
+    lines = _lines(path)
+    count, width = _header(next(lines, (1, ""))[1], path)
+    wanted = count if words is None else min(count, words)
+    try:
+        vectors = np.zeros((wanted, width), np.float32)
+    except (MemoryError, ValueError) as error:
+        raise InputError(f"{wanted} words of {width} dimensions do not fit into memory; read fewer", path, 1) from error
+    index: dict[str, int] = {}
+    seen = 0
+    for number, line in lines:
+        if seen == wanted:
+            if wanted < count:
+                break
+            if line.strip():
+                raise InputError(f"goes on after the {count} words that its first line says", path, number)
+            continue
+        seen += 1
+        word, row = _entry(line, width, path, number)
+        fresh = len(index)
+        if index.setdefault(word, fresh) == fresh:
+            vectors[fresh] = row
+        if not seen % 10_000:
+            report("word vectors", seen, wanted, "")
+    if seen < wanted:
+        raise InputError(f"ends after {seen} of the {count} words that its first line says; get it again", path)
+    rows = torch.from_numpy(vectors[: len(index)])
+    zeros = int((rows == 0).all(1).sum())
+    return StaticVectors(tuple(index), rows, {"source": "file", "duplicates": seen - len(index), "zeros": zeros})
+
+
+def _header(line: str, path: Path) -> tuple[int, int]:
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isascii() and field.isdigit() and len(field) < 10 for field in fields):
+        raise InputError(
+            "the first line must hold two numbers, how many words and how many dimensions (add it to a file of GloVe)",
+            path,
+            1,
+        )
+    count, width = map(int, fields)
+    if not count or not width:
+        raise InputError(f"says that it holds {count} words of {width} dimensions", path, 1)
+    return count, width
+
+
+def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, Vector]:
+    """A line's word and its vector."""
+    word, _, numbers = line.partition(" ")
+    row = _numbers(numbers)
+    if not word or row is None or len(row) != width:
+        word, row = _slow_entry(line, width, path, number)
+    with np.errstate(over="ignore"):
+        short = row.astype(np.float32)
+    if not np.isfinite(short).all():
+        raise InputError(f"the vector of {word!r} holds NaN or infinity", path, number)
+    return word, short
+
+
+def _numbers(text: str) -> NDArray[np.float64] | None:
+    """Several times faster than one by one; None if something else is between the numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # older NumPy warns and gives those up to there
+        try:
+            return np.fromstring(text, np.float64, sep=" ")
+        except (ValueError, DeprecationWarning):
+            return None
+
+
+def _slow_entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float64]]:
+    """The same for a word with spaces in it, or what is wrong with the line."""
+    parts = line.rstrip(" ").rsplit(" ", width)
+    if len(parts) != width + 1 or not parts[0]:
+        raise InputError(f"needs a word and {width} numbers, has {len(parts)} fields", path, number)
+    row = _numbers(" ".join(parts[1:]))
+    if row is None or len(row) != width:
+        raise InputError(f"a field is no number; the file has {width} dimensions", path, number)
+    # a number too many would become part of the word
+    if " " in parts[0] and _is_number(parts[0].rsplit(" ", 1)[1]):
+        raise InputError(f"has more than {width} numbers", path, number)
+    return parts[0], row
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(number, line) of a text file that may be gzipped."""
+    try:
+        with path.open("rb") as handle:
+            zipped = handle.read(2) == GZIP
+    except OSError:
+        zipped = False  # read_lines says what is wrong
+    yield from _unzipped(path) if zipped else read_lines(path)
+
+
+def _unzipped(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with gzip.open(path, "rb") as handle:
+            for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
+                if len(raw) == LONGEST_LINE:
+                    raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number)
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
+                yield number, line.rstrip("\r\n")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError("is no whole gzip file; get it again", path) from error

@@ -1,0 +1,160 @@
+"""Correlations within blocks of many samples at once: permuted ones, and ones where each row has a weight.
+
+Every kind is the cosine of two vectors of scores, to which each block adds its own part:
+
+    pearson    values minus the mean of their block
+    spearman   mid-ranks within the block minus their mean
+    kendall    signs of the differences of all pairs of rows of one block: with one block this is tau-b
+
+    r = Σ_b Σ_i u_bi v_bi / √(Σ_b Σ_i u_bi² · Σ_b Σ_i v_bi²)
+
+So a difference between blocks adds nothing, and with one block r is the ordinary correlation. A block counts by its
+spread: in ranks that grows with the cube of its rows, in pairs of rows with their square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from probes.statistics.base import Floats
+
+Kind = Literal["spearman", "kendall", "pearson"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Rows = NDArray[np.intp]
+PAIRWISE_UP_TO = 128
+"""Larger blocks have their pairs of rows counted by sorting, sample after sample."""
+NUMBERS = 4_000_000  # that a chunk of samples holds at a time
+
+
+def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
+    """[r] correlations of x [r, n] or [1, n] with y [n]; NaN where a side is constant within every block."""
+    parts = [_SUMS[kind](x[:, rows], y[rows]) for rows in blocks]
+    return _cosine(sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
+
+
+def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
+    """[r] correlations of x [n] with y [n] where row i stands weights[r, i] times; NaN as in ``permuted``."""
+    parts = [_WEIGHTED[kind](x[rows], y[rows], weights[:, rows]) for rows in blocks]
+    return _cosine(sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
+
+
+def _cosine(product: Floats | int, left: Floats | int, right: Floats | int) -> Floats:
+    norm = np.sqrt(np.asarray(left, np.float64) * np.asarray(right, np.float64))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r: Floats = np.clip(np.where(norm > 0, np.asarray(product, np.float64) / norm, np.nan), -1, 1)
+    return r
+
+
+Sums = tuple[Floats, Floats, Floats]  # Σuv, Σu², Σv² of one block, each [r]
+
+
+def _products(u: Floats, v: Floats) -> Sums:
+    return (u * v).sum(1), (u * u).sum(1), (v * v).sum(1)
+
+
+def _pearson(x: Floats, y: Floats) -> Sums:
+    return _products(_centred(x), _centred(y[None]))
+
+
+def _spearman(x: Floats, y: Floats) -> Sums:
+    return _products(_centred(_ranks(x)), _centred(_ranks(y[None])))
+
+
+def _centred(rows: Floats) -> Floats:
+    """Minus the mean of each row; a constant row is exactly 0, so that rounding makes no correlation of it."""
+    found: Floats = np.where(np.ptp(rows, axis=1, keepdims=True) > 0, rows - rows.mean(1, keepdims=True), 0.0)
+    return found
+
+
+def _ranks(rows: Floats) -> Floats:
+    return np.asarray(stats.rankdata(rows, axis=1), np.float64)
+
+
+def _kendall(x: Floats, y: Floats) -> Sums:
+    n = len(y)
+    if n > PAIRWISE_UP_TO:
+        columns = np.array([_kendall_sorted(row, y) for row in x]).T
+        return columns[0], columns[1], columns[2]
+    size, right = max(1, NUMBERS // n**2), _signs(y[None])
+    parts = []
+    for start in range(0, len(x), size):
+        left = _signs(x[start : start + size])
+        parts.append((left @ right[0], (left * left).sum(1)))
+    products, norms = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return products, norms, np.broadcast_to((right * right).sum(), products.shape)
+
+
+def _signs(rows: Floats) -> Floats:
+    return np.asarray(np.sign(rows[:, :, None] - rows[:, None, :]), np.float64).reshape(len(rows), -1)
+
+
+def _kendall_sorted(x: Floats, y: Floats) -> tuple[float, float, float]:
+    """The sums over ordered pairs from tau-b, which sorting finds in O(n log n)."""
+    left, right = _untied(x), _untied(y)
+    if not left or not right:
+        return 0.0, left, right
+    tau = float(stats.kendalltau(x, y, method="asymptotic").statistic)
+    return float(round(tau * (left * right) ** 0.5)), left, right
+
+
+def _untied(values: Floats) -> float:
+    """Ordered pairs of different values."""
+    _, counts = np.unique(values, return_counts=True)
+    return float(len(values) ** 2 - (counts.astype(np.float64) ** 2).sum())
+
+
+def _weighted_pearson(x: Floats, y: Floats, weights: Floats) -> Sums:
+    return _weighted_products(_weighted_centred(x, weights), _weighted_centred(y, weights), weights)
+
+
+def _weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Sums:
+    return _weighted_products(_weighted_ranks(x, weights), _weighted_ranks(y, weights), weights)
+
+
+def _weighted_products(u: Floats, v: Floats, weights: Floats) -> Sums:
+    return (weights * u * v).sum(1), (weights * u * u).sum(1), (weights * v * v).sum(1)
+
+
+def _weighted_centred(x: Floats, weights: Floats) -> Floats:
+    total = np.maximum(weights.sum(1, keepdims=True), 1e-300)
+    found: Floats = x - (weights @ x)[:, None] / total
+    # where all drawn rows have one value, what is left is rounding
+    lowest = np.where(weights > 0, x, np.inf).min(1, keepdims=True)
+    highest = np.where(weights > 0, x, -np.inf).max(1, keepdims=True)
+    return np.where(highest > lowest, found, 0.0)
+
+
+def _weighted_ranks(x: Floats, weights: Floats) -> Floats:
+    """[r, n] mid-rank minus mean rank of each row: the weight below it, half its own value's, minus half of all."""
+    order = np.argsort(x, kind="stable")
+    below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
+    sorted_x = x[order]
+    first, last = (np.searchsorted(sorted_x, x, side=side) for side in ("left", "right"))
+    found: Floats = (below[:, first] + below[:, last] - below[:, -1:]) / 2
+    return found
+
+
+def _weighted_kendall(x: Floats, y: Floats, weights: Floats) -> Sums:
+    """Sums over ordered pairs (i, j) of w_i w_j sign sign: two rows drawn from one are a tie."""
+    left, right = (_signs(values[None]).reshape(len(x), -1) for values in (x, y))
+    first, second, third = (
+        ((weights @ table) * weights).sum(1) for table in (left * right, np.abs(left), np.abs(right))
+    )
+    return first, second, third
+
+
+_SUMS: dict[Kind, Callable[[Floats, Floats], Sums]] = {
+    "pearson": _pearson,
+    "spearman": _spearman,
+    "kendall": _kendall,
+}
+_WEIGHTED: dict[Kind, Callable[[Floats, Floats, Floats], Sums]] = {
+    "pearson": _weighted_pearson,
+    "spearman": _weighted_spearman,
+    "kendall": _weighted_kendall,
+}

@@ -1,0 +1,147 @@
+"""``synthlang align``: with a program, with given links, with gold; what it writes and what it refuses."""
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from probes.statistics.alignment import alignment_interval
+from synthlang.alignments import METHODS, read_pharaoh
+from synthlang.alignments.command import AlignOptions, align_command
+from synthlang.errors import InputError
+
+TEXT = "a b c ||| A B C\nx y ||| X Y\n ||| Z\n"
+GOLD = "1-1 2-2 3p3\n1-1 2-2\n\n"
+# the forward direction links equal positions, the reverse one has no link of the last word
+FAST_ALIGN = """
+reverse = "-r" in args
+lines = open(args[args.index("-i") + 1], encoding="utf-8").read().splitlines()
+open({seen!r}, "w").write("\\n".join(lines))
+for line in lines:
+    left, right = (part.split() for part in line.split("|||"))
+    n = min(len(left), len(right))
+    print(" ".join(f"{{i}}-{{i}}" for i in range(n - reverse)))
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with text and gold, and a fast_align of a few lines on the PATH."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "fast_align"
+    code = FAST_ALIGN.format(seen=str(tmp_path / "seen"))
+    program.write_text(f"#!{sys.executable}\nimport sys\nargs = sys.argv[1:]\n{code}", encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    for name, text in {
+        "text": TEXT,
+        "gold": GOLD,
+        "forward": "0-0 1-1 2-2\n0-0 1-1\n\n",
+        "reverse": "0-0 1-1\n0-0\n\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(place, out=None, scores=None, texts=("text",), interval=None, **options):
+    return align_command(
+        [place / t for t in texts], AlignOptions(**options), out and place / out, scores and place / scores, interval
+    )
+
+
+def test_a_program_and_every_way_to_join(place, capsys):
+    got = run(place, "links", "scores.json", program="fast_align", gold=place / "gold", gold_first=1)
+    assert list(got) == ["forward", "reverse", *METHODS]
+    # forward: A = 5, S = 4, A∩S = 4, A∩P = 5; reverse: A = 3, all of them sure
+    assert got["forward"].aer == 0 and got["reverse"].aer == pytest.approx(1 - 6 / 7)
+    assert got["intersection"].aer == got["reverse"].aer and got["union"].aer == 0
+    assert read_pharaoh(place / "links").of_pair(0) == [(0, 0), (1, 1)]
+    held = json.loads((place / "scores.json").read_text())
+    assert held["scores"]["reverse"]["recall"] == 0.75 and held["gold_blank_pairs"] == 1
+    said = capsys.readouterr().out
+    assert "sentence pairs without a gold link" in said and "grow-diag" in said and "14.3" in said
+
+
+@pytest.mark.parametrize(("method", "count"), [("forward", 5), ("reverse", 3), ("union", 5), (None, 3)])
+def test_what_is_written(place, method, count):
+    assert run(place, "links", program="fast_align", symmetrise=method) == {}
+    found = read_pharaoh(place / "links")
+    assert len(found) == 3 and len(found.left) == count
+
+
+def test_more_text_is_given_to_the_program_and_its_links_are_not_kept(place):
+    (place / "more").write_text("Eins ||| One\n", encoding="utf-8")
+    (place / "l").write_text("Zwei, drei\n", encoding="utf-8")
+    (place / "r").write_text("two , three\n", encoding="utf-8")
+    also = (str(place / "more"), f"{place / 'l'},{place / 'r'}")
+    run(place, "links", program="fast_align", also=also, lower=True, also_words="rules")
+    seen = (place / "seen").read_text().splitlines()
+    assert seen == ["a b c ||| a b c", "x y ||| x y", "eins ||| one", "zwei , drei ||| two , three"]
+    assert len(read_pharaoh(place / "links")) == 3
+
+
+def test_two_files_of_text(place):
+    (place / "left").write_text("a b\n", encoding="utf-8")
+    (place / "right").write_text("A B\n", encoding="utf-8")
+    run(place, "links", texts=("left", "right"), program="fast_align")
+    assert read_pharaoh(place / "links").of_pair(0) == [(0, 0)]
+
+
+def test_given_links_are_scored(place):
+    both = (place / "forward", place / "reverse")
+    alone = run(place, links=both[:1], gold=place / "gold", gold_first=1)
+    assert list(alone) == ["given"] and alone["given"].aer == 0
+    joined = run(place, "links", links=both, symmetrise="union", gold=place / "gold", gold_first=1)
+    assert joined["reverse"].recall == 0.75 and len(read_pharaoh(place / "links").left) == 5
+
+
+def test_given_links_that_count_from_1_and_stand_the_other_way(place):
+    (place / "text").write_text("a b ||| A\n", encoding="utf-8")
+    (place / "gold").write_text("0-0 1-0\n", encoding="utf-8")
+    (place / "given").write_text("1-1 1-2 2-1\n", encoding="utf-8")
+    got = run(place, links=(place / "given",), links_first=1, links_swapped=True, gold=place / "gold")
+    assert got["given"].sums.tolist() == [[2, 2, 2, 2]]  # and one that the text does not have
+
+
+def test_blank_pairs_and_interval(place):
+    options = {"links": (place / "forward",), "gold": place / "gold", "gold_first": 1}
+    got = run(place, None, "s.json", interval=alignment_interval, blank="skip", **options)
+    assert got["given"].skipped == 1
+    assert json.loads((place / "s.json").read_text())["scores"]["given"]["interval"] == [0, 0]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"program": "giza"}, "--program giza: there is eflomal, fast_align"),
+    ({"symmetrise": "most"}, "--symmetrise most: there is forward, reverse, intersection"),
+    ({"blank": "no"}, "--blank no: there is wrong, skip"),
+    ({"words": "bytes"}, "--words bytes: there is spaces, rules"),
+    ({"gold_first": 2}, "words count from 0 or from 1"),
+    ({"links": ("forward",), "program": "eflomal"}, "leave out --program"),
+    ({"links": ("forward",), "symmetrise": "union"}, "give --links twice"),
+    ({"links": ("forward",) * 3}, "one file, or two"),
+    ({"links": ("gone",)}, "no such file"),
+    ({"links": ("short",)}, "is of 1 sentence pairs, but the text has 3"),
+    ({"program": "fast_align", "also": ("gone",)}, "(?i)no such file"),
+    ({"texts": ()}, "name one file of lines"),
+    ({"texts": ("text",) * 3}, "name one file of lines"),
+    ({"texts": ("empty",)}, "is empty"),
+    ({"texts": ("bars",)}, r"bars:1: a line is 'left \|\|\| right'"),
+    ({"texts": ("text", "short")}, "has 3 lines, but"),
+    ({"scores": "s.json", "links": ("forward",)}, "--scores needs a gold standard"),
+    ({"gold": "short", "links": ("forward",)}, "is of 1 sentence pairs"),
+])  # fmt: skip
+def test_refused(place, options, message):
+    (place / "short").write_text("0-0\n", encoding="utf-8")
+    (place / "empty").write_text("", encoding="utf-8")
+    (place / "bars").write_text("no bars\n", encoding="utf-8")
+    if "links" in options:
+        options = {**options, "links": tuple(place / name for name in options["links"])}
+    if "gold" in options:
+        options = {**options, "gold": place / Path(options["gold"])}
+    if "also" in options:
+        options = {**options, "also": tuple(str(place / name) for name in options["also"])}
+    with pytest.raises(InputError, match=message):
+        run(place, **options)

@@ -1,0 +1,170 @@
+"""Alignment error rate against sets, gold files of both countings, what is left out and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probes.statistics.alignment import alignment_interval
+from synthlang.alignments import Links, alignment_errors, read_gold, write_pharaoh
+from synthlang.alignments.errors import count_links, error_rate
+from synthlang.errors import InputError
+from tests.real_data import DATA
+
+PAIR = st.tuples(st.integers(0, 4), st.integers(0, 4))
+SENTENCES = st.lists(st.tuples(st.sets(PAIR), st.sets(PAIR), st.sets(PAIR)), min_size=1, max_size=6)
+
+
+def links(sentences, sure=None):
+    """Links from sets of pairs; those in ``sure`` are sure (default: all)."""
+    rows = [(i, a, b, sure is None or (a, b) in sure[i]) for i, pairs in enumerate(sentences) for a, b in pairs]
+    table = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3)
+    return Links.build(table[:, 0], table[:, 1], table[:, 2], np.array([row[3] for row in rows], bool), len(sentences))
+
+
+@given(SENTENCES)
+@settings(max_examples=100, deadline=None)
+def test_all_scores_are_those_of_sets(sentences):
+    found = [a for a, _, _ in sentences]
+    sure = [s for _, s, _ in sentences]
+    possible = [s | p for _, s, p in sentences]
+    gold = links(possible, sure)
+    if not any(possible):
+        with pytest.raises(InputError, match="the gold standard has no link"):
+            alignment_errors(links(found), gold)
+        return
+    got = alignment_errors(links(found), gold)
+    a, s = sum(map(len, found)), sum(map(len, sure))
+    in_sure = sum(len(x & y) for x, y in zip(found, sure, strict=True))
+    in_possible = sum(len(x & y) for x, y in zip(found, possible, strict=True))
+    assert got.aer == (pytest.approx(1 - (in_sure + in_possible) / (a + s)) if a + s else None)
+    assert got.precision == (pytest.approx(in_possible / a) if a else None)
+    assert got.recall == (pytest.approx(in_sure / s) if s else None)
+    if a and s:
+        p, r = in_possible / a, in_sure / s
+        assert got.f1 == pytest.approx(2 * p * r / (p + r) if p + r else 0)
+    else:
+        assert got.f1 is None
+
+
+def test_by_hand():
+    gold = links([{(0, 0), (1, 1), (1, 2)}], [{(0, 0), (1, 1)}])
+    got = alignment_errors(links([{(0, 0), (1, 2), (2, 2)}]), gold)
+    # |A| = 3, |S| = 2, |A ∩ S| = 1, |A ∩ P| = 2
+    assert got.sums.tolist() == [[3, 2, 1, 2]]
+    assert (got.aer, got.precision, got.recall) == pytest.approx((1 - 3 / 5, 2 / 3, 1 / 2))
+    assert got.to_json()["links_possible"] == 2
+
+
+def test_perfect_empty_and_sure_only():
+    gold = links([{(0, 0), (1, 1)}, {(2, 0)}])
+    assert alignment_errors(gold, gold).aer == 0
+    nothing = alignment_errors(links([set(), set()]), gold)
+    assert (nothing.aer, nothing.precision, nothing.recall, nothing.f1) == (1, None, 0, None)
+    half = alignment_errors(links([{(0, 0), (0, 1)}, {(2, 0)}]), gold)
+    assert half.f1 is not None and half.aer == pytest.approx(1 - half.f1)  # all gold links are sure
+
+
+def test_a_found_link_marked_possible_counts_like_any():
+    gold = links([{(0, 0)}])
+    assert alignment_errors(links([{(0, 0)}], [set()]), gold).aer == 0
+
+
+def test_pairs_without_gold_count_as_wrong_or_are_skipped():
+    gold, found = links([{(0, 0)}, set()]), links([{(0, 0)}, {(0, 0)}])
+    assert alignment_errors(found, gold).aer == pytest.approx(1 - 2 / 3)
+    skipped = alignment_errors(found, gold, blank="skip")
+    assert (skipped.aer, skipped.skipped, len(skipped.sums)) == (0, 1, 1)
+
+
+def test_sums_of_pairs_are_for_a_bootstrap():
+    random = np.random.default_rng(0)
+    gold = links([{(i, i) for i in range(10)} for _ in range(60)])
+    found = links([{(i, i if random.random() < 0.8 else i + 20) for i in range(10)} for _ in range(60)])
+    got = alignment_errors(found, gold)
+    bounds = alignment_interval(got.sums)
+    assert bounds is not None and got.aer is not None
+    assert bounds[0] < got.aer < bounds[1] < bounds[0] + 0.1
+    assert error_rate(got.sums).shape == (60,)
+    assert alignment_interval(got.sums[:1]) is None
+    assert alignment_interval(np.array([[0, 0, 0, 0], [1, 1, 1, 1]])) is None  # a draw of the first alone has no rate
+
+
+def test_numbers_of_words_beyond_all_bounds_do_not_meet():
+    """Positions that are far apart must not become one key."""
+    big = 999_999_999
+    gold, found = links([{(big, 0), (0, big)}] * 3), links([{(big, 0), (big, big)}] * 3)
+    assert count_links(found, gold).tolist() == [[2, 2, 1, 1]] * 3
+
+
+LENGTHS = np.array([2, 1]), np.array([2, 1])
+
+
+def put(folder, text):
+    path = folder / "gold"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("text", "first"), [
+    ("1-1 2p2\n1-1\n", 1), ("0-0 1p1\n0-0\n", 0), ("0-0 1p1\n0-0\n", None),
+])  # fmt: skip
+def test_gold_counts_from_0_or_1(tmp_path, text, first):
+    gold = read_gold(put(tmp_path, text), *LENGTHS, first)
+    assert [gold.links.of_pair(i) for i in range(2)] == [[(0, 0), (1, 1)], [(0, 0)]]
+    assert gold.links.sure.tolist() == [True, False, True] and gold.outside == 0
+
+
+def test_a_link_that_is_sure_and_possible_is_sure(tmp_path):
+    gold = read_gold(put(tmp_path, "0p0 0-0\n0-0\n"), *LENGTHS).links
+    assert gold.sure.tolist() == [True, True]
+
+
+def test_links_out_of_range_are_counted(tmp_path):
+    gold = read_gold(put(tmp_path, "1-1 3-1 1-9\n1-2\n"), *LENGTHS, first=1)
+    assert gold.outside == 3 and gold.blank.tolist() == [False, True]
+
+
+def test_reversed_gold(tmp_path):
+    lengths = np.array([3]), np.array([1])
+    path = put(tmp_path, "0-0 0p2\n")
+    gold = read_gold(path, *lengths, swapped=True)
+    assert gold.links.of_pair(0) == [(0, 0), (2, 0)] and gold.links.sure.tolist() == [True, False]
+    assert read_gold(path, *lengths).outside == 1
+
+
+@pytest.mark.parametrize(("text", "first", "message"), [
+    ("1-1\n1-1\n", None, "has no word 0: say whether its words count from 0 or from 1"),
+    ("0-0\n", 0, "is of 1 sentence pairs, but the text has 2"),
+    ("0-0\n\n\n", 0, "is of 3 sentence pairs"),
+    ("0-0\n0-0\n", 1, "there is no word 0 where words count from 1"),
+    ("\n\n", None, "has no link between words of the text"),
+    ("5-5\n7-7\n", 0, "has no link between words of the text"),
+    ("0-0\n0~0\n", 0, "'0~0' is no link"),
+])  # fmt: skip
+def test_gold_that_is_refused(tmp_path, text, first, message):
+    with pytest.raises(InputError, match=message):
+        read_gold(put(tmp_path, text), *LENGTHS, first)
+
+
+def test_other_numbers_of_sentence_pairs():
+    with pytest.raises(InputError, match="the links are of 1 sentence pairs, the gold standard is of 2"):
+        alignment_errors(links([{(0, 0)}]), links([{(0, 0)}, set()]))
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real data is not here")
+@pytest.mark.parametrize(("name", "sure", "possible", "outside"), [
+    ("enfr", 4038, 13400, 0), ("roen", 6198, 0, 0), ("zhen", 11238, 178, 0), ("jaen", 13562, 0, 6),
+])  # fmt: skip
+def test_real_gold(tmp_path, name, sure, possible, outside):
+    from synthlang.alignments import read_joint
+
+    folder = DATA / "word_alignment" / "awesome_align"
+    text = read_joint(folder / f"{name}.src-tgt")
+    gold = read_gold(folder / f"{name}.gold", text.left.lengths, text.right.lengths, first=1)
+    assert gold.outside == outside
+    assert len(gold.links.left) <= sure + possible - outside
+    assert (~gold.links.sure).sum() <= possible
+    assert alignment_errors(gold.links, gold.links).aer == 0
+    write_pharaoh(tmp_path / "again", gold.links, first=1)
+    assert read_gold(tmp_path / "again", text.left.lengths, text.right.lengths, first=1).outside == 0

@@ -1,0 +1,199 @@
+"""CKA against its definition with n × n kernels, its invariances, controls, and bounded memory."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import ortho_group
+
+from probes.cka import fitter as cka
+from probes.cka.fitter import CKA
+from synthlang.errors import InputError
+
+
+def states(layers: int, n: int, width: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    scales = torch.linspace(0.3, 2.0, width, dtype=torch.float64) ** 2
+    return torch.randn(layers, n, width, generator=generator, dtype=torch.float64) * scales
+
+
+def gathered(left, right, sizes=None, **settings_of):
+    gather = CKA(left.shape[0], right.shape[0], left.shape[2], right.shape[2], **settings_of)
+    for a, b in zip(left.split(sizes or left.shape[1], 1), right.split(sizes or left.shape[1], 1), strict=True):
+        gather.update(a, b)
+    return gather.result()
+
+
+def of_kernels(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Biased and debiased CKA of [n, d] and [n, d'], as Kornblith et al. and Song et al. write them."""
+    n = len(x)
+    kernels = x @ x.T, y @ y.T
+    centring = np.eye(n) - np.ones((n, n)) / n
+
+    def biased(a, b):
+        return np.trace(a @ centring @ b @ centring) / (n - 1) ** 2
+
+    def debiased(a, b):
+        a, b = (kernel - np.diag(np.diag(kernel)) for kernel in (a, b))
+        one = np.ones(n)
+        sums = (one @ a @ one) * (one @ b @ one) / ((n - 1) * (n - 2))
+        return (np.trace(a @ b) + sums - 2 / (n - 2) * (one @ a @ b @ one)) / (n * (n - 3))
+
+    def ratio(hsic):
+        a, b = kernels
+        return hsic(a, b) / math.sqrt(hsic(a, a) * hsic(b, b))
+
+    return ratio(biased), ratio(debiased)
+
+
+def same(found, expected, atol=1e-9):
+    torch.testing.assert_close(found.biased, expected.biased, atol=atol, rtol=0)
+    torch.testing.assert_close(found.debiased, expected.debiased, atol=atol, rtol=0)
+    assert found.n == expected.n
+
+
+@pytest.mark.parametrize("n", [4, 5, 12, 60])
+@pytest.mark.parametrize("away", [0.0, 4.0])
+def test_it_is_the_one_of_kernels(n, away):
+    """Other numbers of layers, other widths, more and fewer sentences than dimensions, means away from 0."""
+    left, right = states(3, n, 7) + away, states(2, n, 11, seed=1)
+    right[1, :, :5] += left[2, :, :5]
+    found = gathered(left, right)
+    for i in range(3):
+        for j in range(2):
+            biased, debiased = of_kernels(left[i].numpy(), right[j].numpy())
+            assert float(found.biased[i, j]) == pytest.approx(biased, abs=1e-10)
+            assert float(found.debiased[i, j]) == pytest.approx(debiased, abs=1e-9)
+    assert found.n == n and not found.undefined
+    assert found.biased.shape == found.debiased.shape == (3, 2)
+
+
+def test_the_feature_form_of_the_paper():
+    left, right = states(1, 40, 6), states(1, 40, 9, seed=3)
+    x, y = (side[0].numpy() - side[0].numpy().mean(0) for side in (left, right))
+    expected = np.linalg.norm(y.T @ x) ** 2 / (np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y))
+    assert float(gathered(left, right).biased) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(4, 40),
+    widths=st.tuples(st.integers(2, 9), st.integers(2, 9)),
+    scale=st.floats(1e-3, 1e3),
+)
+def test_turns_scales_moves_and_orders_change_nothing(seed, n, widths, scale):
+    left, right = states(2, n, widths[0], seed), states(2, n, widths[1], seed + 1)
+    right[..., :2] += left[..., :2]
+    expected = gathered(left, right)
+    turn = torch.from_numpy(ortho_group.rvs(widths[0], random_state=seed))
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    same(gathered(left @ turn, right), expected)
+    same(gathered(left * scale, right * -2.0), expected)
+    same(gathered(left + scale, right - 3.0), expected, atol=1e-8)
+    same(gathered(left[:, order], right[:, order]), expected)
+    mirrored = gathered(right, left)
+    torch.testing.assert_close(mirrored.biased.T, expected.biased, atol=1e-10, rtol=0)
+    torch.testing.assert_close(mirrored.debiased.T, expected.debiased, atol=1e-9, rtol=0)
+    assert bool((expected.biased >= 0).all() and (expected.biased <= 1 + 1e-12).all())
+    assert bool((expected.debiased <= 1 + 1e-9).all())
+    if n > 20:  # what it is not invariant to: rows that no longer belong together, and a map that is not orthogonal
+        other = gathered(left[:, order], right)
+        stretched = gathered(left * torch.linspace(0.1, 5, widths[0], dtype=torch.float64), right)
+        assert not torch.allclose(other.biased, expected.biased, atol=1e-6)
+        assert not torch.allclose(stretched.biased, expected.biased, atol=1e-6)
+
+
+def test_a_model_is_like_itself():
+    left = states(4, 50, 8)
+    for mate in (left, -3.0 * left + 7.0):
+        found = gathered(left, mate)
+        ones = torch.ones(4, dtype=torch.float64)
+        torch.testing.assert_close(found.biased.diagonal(), ones, atol=1e-12, rtol=0)
+        torch.testing.assert_close(found.debiased.diagonal(), ones, atol=1e-10, rtol=0)
+        off = ~torch.eye(4, dtype=torch.bool)
+        assert float(found.debiased[off].abs().max()) < 0.4  # the layers are independent of each other
+
+
+def test_unrelated_states_look_alike_only_to_the_biased_one():
+    """The negative control: d > n. And as many sentences as it takes make the biased one small too."""
+    few = gathered(states(3, 40, 200), states(3, 40, 200, seed=5))
+    assert float(few.biased.min()) > 0.5
+    assert float(few.debiased.abs().max()) < 0.1
+    many = gathered(states(2, 5000, 10), states(2, 5000, 10, seed=5))
+    assert float(many.biased.max()) < 0.02 and float(many.debiased.abs().max()) < 0.01
+
+
+def test_a_shared_signal_is_found():
+    """The positive control, and a dose: the more of it, the larger."""
+    signal, noise, mate = states(1, 60, 120), states(1, 60, 120, seed=1), states(1, 60, 120, seed=2)
+    shares = [0.0, 0.5, 1.0, 2.0, 8.0]
+    found = [float(gathered(share * signal + noise, share * signal + mate).debiased) for share in shares]
+    assert found == sorted(found)
+    assert abs(found[0]) < 0.1 and found[2] > 0.2 and found[-1] > 0.9
+
+
+def test_the_debiased_one_is_unbiased_over_draws():
+    """Its mean over 200 draws of few unrelated sentences is 0 within 4 standard errors; the biased one's is not."""
+    draws = [gathered(states(1, 8, 6, 2 * i), states(1, 8, 6, 2 * i + 1)) for i in range(200)]
+    debiased = np.array([float(draw.debiased) for draw in draws])
+    assert abs(debiased.mean()) < 4 * debiased.std() / math.sqrt(200)
+    assert np.mean([float(draw.biased) for draw in draws]) > 0.2
+
+
+@pytest.mark.parametrize("sizes", [1, 7, 64, 101])
+def test_batches_change_not_a_bit(sizes, monkeypatch):
+    monkeypatch.setattr(cka, "ROWS", 32)
+    left, right = states(3, 101, 5) + 10.0, states(2, 101, 6, seed=1)
+    once, often = gathered(left, right), gathered(left, right, sizes)
+    assert torch.equal(once.biased, often.biased) and torch.equal(once.debiased, often.debiased)
+
+
+def test_a_result_at_any_time():
+    left, right = states(2, 60, 5), states(2, 60, 6, seed=1)
+    gather = CKA(2, 2, 5, 6)
+    for start in range(0, 60, 10):
+        gather.update(left[:, start : start + 10], right[:, start : start + 10])
+        gather.update(left[:, :0], right[:, :0])  # no sentences are no sentences
+        same(gather.result(), gathered(left[:, : start + 10], right[:, : start + 10]), atol=1e-12)
+    same(gather.result(), gathered(left, right), atol=1e-12)
+
+
+@pytest.mark.parametrize("away", [1e3, 1e6])
+def test_a_mean_far_away_costs_no_digits(away, monkeypatch):
+    """The same rows to the last bit, moved: only what the move itself rounds off is lost."""
+    monkeypatch.setattr(cka, "ROWS", 16)
+    grid = [(side * 64).round() / 64 for side in (states(2, 120, 6), states(2, 120, 40, seed=1))]
+    expected = gathered(*grid)
+    same(gathered(grid[0] + away, grid[1] - 2 * away), expected, atol=1e-11)
+    naive = of_kernels((grid[0][0] + 1e6).numpy(), grid[1][0].numpy())[1]
+    assert abs(naive - float(expected.debiased[0, 0])) > 1e-9  # the kernels as such lose them: the control
+
+
+def test_a_first_block_unlike_the_rest(monkeypatch):
+    """Sentences in an order with a trend, so that the point that sums are about is far from the mean."""
+    monkeypatch.setattr(cka, "ROWS", 16)
+    left, right = states(1, 400, 6), states(1, 400, 6, seed=1)
+    left[:, :16] += 1e4
+    right += torch.linspace(0, 50, 400, dtype=torch.float64)[:, None]
+    found = gathered(left, right)
+    biased, debiased = of_kernels(
+        left[0].numpy() - left[0].numpy().mean(0), right[0].numpy() - right[0].numpy().mean(0)
+    )
+    assert float(found.biased) == pytest.approx(biased, abs=1e-9)
+    assert float(found.debiased) == pytest.approx(debiased, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_other_types_are_exact_sums_of_what_they_hold(dtype):
+    left, right = states(2, 50, 6).to(dtype), states(2, 50, 6, seed=1).to(dtype)
+    same(gathered(left, right), gathered(left.double(), right.double()), atol=1e-12)
+
+
+def test_one_sentence_is_refused():
+    for n in (0, 1):
+        with pytest.raises(InputError, match=f"at least 2 sentences .* there are {n}"):
+            gathered(states(1, n, 4), states(1, n, 4))

@@ -1,0 +1,175 @@
+"""``synthlang correlate``: tables of studies, groups, blocks and cells, what is left out and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probes.correlation.command import CorrelateOptions, correlate_command
+from probes.correlation.results import read_tables
+from probes.study.results import COLUMNS, write_results
+from synthlang.errors import InputError
+
+
+def study_rows(seed=0):
+    """Two tasks, two objectives, six cells each, two seeds: Δ falls with alignment within an objective, not between."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for objective, base, height in (("mlm", 10, 10), ("align", 60, 90)):
+        for cell in range(6):
+            alignment = round(base + 3 * cell + random.normal(), 4)
+            for task in ("pos", "ner"):
+                for transfer_seed in range(2):
+                    delta = round(height - 2 * cell + random.normal(), 4)
+                    rows.append({
+                        **dict.fromkeys(COLUMNS), "cell": f"{objective}-{cell}", "objective": objective, "task": task,
+                        "seed": transfer_seed, "delta": delta, "alignment_all": alignment,
+                    })  # fmt: skip
+    return rows
+
+
+@pytest.fixture
+def study(tmp_path):
+    write_results(tmp_path, study_rows())
+    return tmp_path
+
+
+def run(files, out=None, figure=None, **options):
+    names = {
+        "x": "alignment_all",
+        "y": "delta",
+        "by": None,
+        "block": None,
+        "cluster": None,
+        "kind": "spearman",
+        "level": 0.95,
+    }
+    return correlate_command(files, CorrelateOptions.of(**{**names, **options}), out, figure)
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+def test_per_task_and_pooled(study, name):
+    found = run([study / name], by="task", block="objective", kind="spearman,kendall,pearson")
+    places = [(one.group, one.within, one.result.kind) for one in found]
+    assert places[:6] == [("pos", w, k) for w in ((), ("objective",)) for k in ("spearman", "kendall", "pearson")]
+    assert places[-1] == ("all", ("task", "objective"), "pearson") and len(found) == 18
+    rows = [row for row in study_rows() if row["task"] == "pos"]
+    x, y = [row["alignment_all"] for row in rows], [row["delta"] for row in rows]
+    assert found[0].result.r == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found[2].result.r == pytest.approx(stats.pearsonr(x, y).statistic)
+    # between the objectives more alignment goes with more Δ, within them with less
+    assert found[0].result.r > 0.3 and found[3].result.r < -0.8 and found[-3].result.r < -0.8
+    assert found[-3].result.p < 0.001
+    assert {one.result.clusters for one in found} == {12}
+
+
+def test_files_written_repeat(study, tmp_path, capsys):
+    places = [(tmp_path / f"{i}.json", tmp_path / f"{i}.svg") for i in range(2)]
+    for out, figure in places:
+        run([study / "results.csv"], out, figure, by="task", block="objective")
+    assert places[0][0].read_bytes() == places[1][0].read_bytes()
+    assert places[0][1].read_bytes() == places[1][1].read_bytes()
+    held = json.loads(places[0][0].read_text())
+    assert held["rows"] == 48 and held["cluster"] == ["cell"] and len(held["correlations"]) == 6
+    svg = places[0][1].read_text()
+    assert svg.startswith("<?xml") and "Scatter of alignment_all against delta. pos: ρ = " in svg
+    assert "rows of one cell belong together" in capsys.readouterr().out
+
+
+def test_rows_as_independent(study, capsys):
+    found = run([study / "results.csv"], cluster="none")
+    assert found[0].result.clusters == found[0].result.n == 48
+    assert "every row counts as independent" in capsys.readouterr().out
+
+
+def test_cells_of_two_studies_are_not_the_same(study, tmp_path):
+    other = tmp_path / "other"
+    write_results(other, study_rows(seed=1))
+    found = run([study / "results.csv", other / "results.parquet"])
+    assert (found[0].result.n, found[0].result.clusters) == (96, 24)
+
+
+def test_a_study_given_twice_counts_once(study, capsys):
+    found = run([study / "results.csv", study / "results.parquet"])
+    assert found[0].result.n == 48
+    assert "the same row is in an earlier file: 48" in capsys.readouterr().out
+
+
+def put(folder, text, name="t.csv"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_rows_without_numbers_are_left_out_and_counted(tmp_path, capsys):
+    rows = ["1,1", "2,3", "3,2", ",4", "5,x", "6,nan", "7,inf", "8,"]
+    path = put(tmp_path, "x,y\n" + "\n".join(rows) + "\n")
+    out = tmp_path / "o.json"
+    found = run([path], out, x="x", y="y")
+    assert found[0].result.n == 3 and found[0].result.r == pytest.approx(0.5)
+    assert json.loads(out.read_text())["left_out"] == {
+        "x is empty": 1, "y is no number": 1, "y is NaN or infinite": 2, "y is empty": 1,
+    }  # fmt: skip
+    assert "rows left out, y is NaN or infinite: 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("x,y\n1,2\n2,3\n", "2 pairs: a correlation needs at least 3"),
+    ("x,y\n1,2\n1,3\n1,4\n", "the first side is constant"),
+    ("x,y\n1,2\n2,2\n3,2\n", "the second side is constant"),
+])  # fmt: skip
+def test_no_number_but_a_reason(tmp_path, text, message):
+    out, figure = tmp_path / "o.json", tmp_path / "f.svg"
+    found = run([put(tmp_path, text)], out, figure, x="x", y="y")
+    assert message in found[0].result.reason and message in figure.read_text()
+    assert json.loads(out.read_text())["correlations"][0]["r"] is None
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"x": "alignement"}, "no column alignement in the tables; there is: cell, source, language, objective, task"),
+    ({"by": "task,model"}, "no column model"),
+    ({"block": "method"}, "no column method"),
+    ({"cluster": "run"}, "no column run"),
+    ({"x": "cell"}, "no row has a number in both cell and delta .cell is no number: 48"),
+    ({"x": "sup"}, "no row has a number in both sup and delta .sup is empty: 48"),
+    ({"x": "delta"}, "the same column"),
+    ({"kind": "spearmen"}, "there is spearman, kendall, pearson"),
+    ({"kind": ""}, "there is spearman"),
+    ({"level": 95}, "--level is between 0 and 1"),
+])  # fmt: skip
+def test_refused(study, options, message):
+    with pytest.raises(InputError, match=message):
+        run([study / "results.csv"], **options)
+
+
+@pytest.mark.parametrize(("name", "text", "message"), [
+    ("t.csv", "", "t.csv:1: the first line must name the columns"),
+    ("t.csv", "x,x\n1,2\n", "each once"),
+    ("t.csv", "x,y\n", "has no row"),
+    ("t.csv", "x,y\n1,2\n1,2,3\n", "t.csv:3: a row has 2 values"),
+    ("t.csv", "x,y\n1\n", "t.csv:2: a row has 2 values"),
+    ("t.parquet", "no parquet", "not parquet"),
+    ("t.json", "{}", "is neither .csv nor .parquet"),
+])  # fmt: skip
+def test_tables_refused(tmp_path, name, text, message):
+    with pytest.raises(InputError, match=message):
+        read_tables([put(tmp_path, text, name)])
+
+
+@pytest.mark.parametrize("name", ["gone.csv", "gone.parquet"])
+def test_no_such_file(tmp_path, name):
+    with pytest.raises(InputError, match="no such file"):
+        read_tables([tmp_path / name])
+
+
+def test_columns_are_those_of_all_files(tmp_path):
+    table = read_tables([put(tmp_path, "x,y,a\n1,2,3\n", "1.csv"), put(tmp_path, "y,x\n1,2\n", "2.csv")])
+    assert table.columns == ("x", "y", "file") and len(table.rows) == 2
+
+
+def test_many_groups_make_a_figure(tmp_path):
+    text = "x,y,g\n" + "".join(f"{i % 5},{i * i % 7},g{i % 14}\n" for i in range(140))
+    figure = tmp_path / "f.svg"
+    run([put(tmp_path, text)], None, figure, x="x", y="y", by="g", block="g")
+    assert "The first 12 of 14 groups" in figure.read_text()

@@ -1,0 +1,236 @@
+"""The probe ``cka`` against sentences read one at a time and kernels of n × n; its controls and its limits."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain.adjust.text import encode
+from probes.measure import cka_pairs, states
+from probes.measure.cka import cka_probe, drawn_rows
+from probes.measure.cka_compared import compare
+from probes.measure.cka_pairs import Pairing
+from probes.measure.cka_references import random_pairing
+from probes.measure.config import ProbeConfig
+from probes.measure.subject import Subject
+from probes.transfer.batching import bounded_batches
+from synthlang.config import parse
+from synthlang.errors import InputError
+from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run
+from tests.test_cka import of_kernels
+
+DATA = {"dev": 20, "test": 10}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cka")
+    return {"shared": random_run(folder), "separate": random_run(folder, **SEPARATE)}
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory):
+    """Word n of one language is word n of the other."""
+    return random_run(tmp_path_factory.mktemp("parallel"), language="trans")
+
+
+def subject_of(pretrained, layers=None, seed=0, **settings):
+    data = {"cka": settings, "data": DATA, "seed": seed, "subword": "mean"}
+    return Subject(pretrained, parse(ProbeConfig, data | ({} if layers is None else {"layers": layers})))
+
+
+def probe(subject):
+    with subject.reading():
+        return cka_probe(subject)
+
+
+def plain_sides(subject, rows, pooling, bodies):
+    """[n, layers, d] of both sides, sentence by sentence."""
+    text, data, found = subject.aligned.text, subject.data, []
+    for side, (reader, corpus) in enumerate(
+        ((subject.pretrained.target, text.left), (subject.pretrained.source, text.right))
+    ):
+        body, items = bodies[side], []
+        for row in rows:
+            words = corpus[int(row)].columns["form"]
+            ids, _ = plain_ids(reader, words)
+            layers = [plain_states(body, reader, words, layer, "mean") for layer in range(body.shape.layers + 1)]
+            if pooling == "words":
+                links = data.links.take(np.array([row]))
+                numbers = (links.left if side == 0 else links.right).tolist()
+                items += [torch.stack([layer[i] for layer in layers]) for i in numbers]
+            elif pooling == "first":
+                items.append(torch.stack([layer[-2] for layer in layers]))
+            else:
+                from pretrain.reading import Text
+
+                read = body.read(Text.of(torch.tensor([ids]), reader.member), layers=range(body.shape.layers + 1))
+                items.append(torch.stack([layer[0, 1:-1].mean(0) for layer in read]))
+        found.append(torch.stack(items).double().numpy())
+    return found
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first", "words"])
+@pytest.mark.parametrize("kind", ["shared", "separate"])
+def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
+    """Every comparison, every layer with every layer, however the sentences are cut into batches."""
+    monkeypatch.setattr(cka_pairs, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=7))
+    monkeypatch.setattr(states, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
+    subject = subject_of(models[kind], sentences=20, pooling=pooling)
+    found = probe(subject).values
+    rows, left_out = drawn_rows(subject)
+    assert len(rows) == 20 == found["sentences"] and found["counts"] == {"sentence pairs not drawn": left_out}
+    pairing = Pairing(subject.side("target"), subject.side("source"), rows, subject.data.links)
+    with subject.reading():
+        random = random_pairing(subject, pairing, True).left.reader.body
+        model = subject.pretrained.model
+        cases = {"languages": (model, model), "random_target": (random, model), "random_both": (random, random)}
+        for key, bodies in cases.items():
+            left, right = plain_sides(subject, rows, pooling, bodies)
+            held = found["comparisons"][key]
+            assert held["items"] == len(left) == len(right) and (pooling == "words") == (len(left) > 20)
+            for i in range(3):
+                for j in range(3):
+                    if pooling == "first" and 0 in (i, j):  # <s> has the same embedding in every sentence
+                        assert held["biased"][i][j] is None
+                        continue
+                    biased, debiased = of_kernels(left[:, i], right[:, j])
+                    assert held["biased"][i][j] == pytest.approx(biased, abs=2e-5)
+                    assert held["debiased"][i][j] == pytest.approx(debiased, abs=2e-5)
+            same = [held["biased"][i][i] for i in range(3)]
+            assert held["same_layer"]["biased"] == same
+            known = [value for value in same if value is not None]
+            assert held["mean"]["biased"] == pytest.approx(np.mean(known), rel=1e-5)
+
+
+def test_what_is_not_defined_is_said_and_not_drawn(models, tmp_path):
+    found = probe(subject_of(models["shared"], sentences=20, pooling="first", random=[]))
+    held = found.values["comparisons"]["languages"]
+    assert held["undefined"][0] == "trans+inv, layer 0: all 20 sentences have the same vector"
+    assert any("left out: trans+inv, layer 0" in note for note in found.notes)
+    assert held["mean"]["biased"] is not None and held["same_layer"]["biased"][0] is None
+    (layers,) = [figure for figure in found.figures if figure.name == "cka-languages"]
+    assert "layer 0" not in layers.alt
+    svg = layers.figure().svg
+    assert svg and [path.suffix for path in layers.write(tmp_path)] == [".svg", ".png"]
+
+
+def test_copies_are_alike_and_other_sentences_are_not(parallel):
+    """With the embeddings of the counterparts every layer is 1; against other sentences the debiased one is near 0."""
+    subject = subject_of(parallel, sentences=120, random=[])
+    with torch.no_grad():
+        words, before = parallel.model.embeddings.words, parallel.model.embeddings.words.clone()
+        words[subject.data.left.ids] = words[subject.data.right.ids]
+    values = probe(subject).values["comparisons"]["languages"]
+    for estimator in ("biased", "debiased"):
+        assert values["same_layer"][estimator] == pytest.approx([1.0] * 3, abs=1e-5)
+        assert values["mean"][estimator] == pytest.approx(1.0, abs=1e-5)
+    rows, _ = drawn_rows(subject)
+    left, right = subject.side("target"), subject.side("source")
+    corpus = left.corpus.take(np.arange(len(left.corpus))[::-1])
+    reader = parallel.target
+    other = replace(left, corpus=corpus, sentences=encode(reader.tokenizer.tokenizer, corpus, member=reader.member))
+    with subject.reading():
+        pairing = Pairing(other, right, rows, subject.data.links)
+        wrong = compare("x", "other sentences", pairing, "mean")
+    assert all(value is not None and abs(value) < 0.15 for value in wrong.same_layer("debiased") or [None])
+    with torch.no_grad():
+        words.copy_(before)
+
+
+def test_random_encoders(models):
+    """Of the seed, of the same shape, and not the weights that a training started from; the model stays as it is."""
+    for kind, pretrained in models.items():
+        subject, other = subject_of(pretrained), subject_of(pretrained, seed=1)
+        rows, _ = drawn_rows(subject)
+        pairing = Pairing(subject.side("target"), subject.side("source"), rows, subject.data.links)
+        first, again, third = (
+            random_pairing(held, pairing, False).left.reader.body.state_dict() for held in (subject, subject, other)
+        )
+        own = pretrained.model.state_dict()
+        assert {name: t.shape for name, t in first.items()} == {name: t.shape for name, t in own.items()}
+        assert all(torch.equal(first[name], again[name]) for name in first)
+        matrices = [name for name, parameter in pretrained.model.named_parameters() if parameter.ndim > 1]
+        assert not any(torch.equal(first[name], side[name]) for name in matrices for side in (third, own))
+        spread = torch.cat([first[name].flatten() for name in matrices]).std()
+        assert float(spread) == pytest.approx(pretrained.model.shape.init_std, rel=0.02), kind
+        both = random_pairing(subject, pairing, True)
+        assert both.left.reader.body is both.right.reader.body
+        assert random_pairing(subject, pairing, False).right.reader.body is pretrained.model
+
+
+def test_two_models_get_random_encoders_of_their_own(models, tmp_path):
+    shared = models["shared"]
+    wider = random_run(tmp_path, model__hidden=24)
+    two = replace(shared, target_model=wider.model)
+    subject = subject_of(two, sentences=40)
+    found = probe(subject).values["comparisons"]
+    assert all(np.shape(held["biased"]) == (3, 3) for held in found.values())
+    assert found["random_both"]["biased"] != found["random_target"]["biased"]
+    rows, _ = drawn_rows(subject)
+    pairing = Pairing(subject.side("target"), subject.side("source"), rows, subject.data.links)
+    drawn = random_pairing(subject, pairing, True)
+    hidden = [side.reader.body.shape.hidden for side in (drawn.left, drawn.right)]
+    assert hidden == [24, 16]
+    with subject.reading():
+        left, right = plain_sides(subject, rows, "mean", (wider.model, shared.model))
+    biased, _ = of_kernels(left[:, 1], right[:, 2])
+    assert found["languages"]["biased"][1][2] == pytest.approx(biased, abs=2e-5)
+    words = subject_of(two, sentences=40, pooling="words", random=[])
+    assert probe(words).values["comparisons"]["languages"]["items"] > 40
+
+
+def test_chosen_layers(models):
+    found = probe(subject_of(models["shared"], layers=[0, -1], sentences=30, random=["both"], estimator="debiased"))
+    every = probe(subject_of(models["shared"], sentences=30, random=["both", "both"])).values["comparisons"]
+    for key, held in found.values["comparisons"].items():
+        assert held["left_layers"] == held["right_layers"] == [0, 2]
+        table = np.array(every[key]["biased"])
+        np.testing.assert_allclose(held["biased"], table[np.ix_([0, 2], [0, 2])], rtol=1e-5)
+    assert [figure.name for figure in found.figures] == ["cka-languages", "cka-random-both", "cka-layers"]
+    assert all("debiased" in figure.title and figure.figure().svg for figure in found.figures)
+    assert found.tables[0].row_count == 3 and "layer 1" not in found.figures[0].alt
+
+
+def test_a_function_of_the_seed_that_json_holds(models):
+    subject = subject_of(models["shared"], sentences=15, seed=3)
+    found = probe(subject)
+    assert json.loads(json.dumps(found.values, allow_nan=False)) == found.values
+    assert probe(subject_of(models["shared"], sentences=15, seed=3)).values == found.values
+    rows, other = drawn_rows(subject)[0], drawn_rows(subject_of(models["shared"], sentences=15))[0]
+    assert not np.array_equal(rows, other)
+    assert set(rows.tolist()) <= {*subject.measured.tolist(), *subject.fitted.tolist()}
+    everything, left_out = drawn_rows(subject_of(models["shared"]))
+    assert left_out == 0 and len(everything) == len(subject.measured) + len(subject.fitted)
+    assert any("15 for 16 dimensions are few" in note for note in found.notes)
+    assert sum("dimensions are few" in note for note in found.notes) == 1
+    (table,) = found.tables
+    assert table.row_count == 4 and len(table.columns) == 4
+
+
+def test_few_sentences(models):
+    found = probe(subject_of(models["shared"], sentences=3))
+    held = found.values["comparisons"]["languages"]
+    assert held["debiased"] is None and held["same_layer"]["debiased"] is None and held["mean"]["debiased"] is None
+    assert any("3 are too few for the debiased estimator" in note for note in found.notes)
+    none = probe(subject_of(models["shared"], sentences=3, estimator="debiased"))
+    assert none.figures == [] and len(none.tables) == 1
+    with pytest.raises(InputError, match="sentences"):
+        subject_of(models["shared"], sentences=1)
+    subject = subject_of(models["shared"])
+    one = Pairing(subject.side("target"), subject.side("source"), subject.measured[:1], subject.data.links)
+    with subject.reading(), pytest.raises(InputError, match=r"at least 2 sentences .* there are 1"):
+        compare("x", "one", one, "mean")
+
+
+def test_a_model_that_diverged_is_refused(parallel):
+    norm = parallel.model.layers[0].norm.weight
+    before = norm.detach().clone()
+    with torch.no_grad():
+        norm[0] = torch.nan
+    with pytest.raises(InputError, match="trans, layer 1 gives NaN or infinity"):
+        probe(subject_of(parallel))
+    with torch.no_grad():
+        norm.copy_(before)

@@ -1,0 +1,222 @@
+"""Word retrieval where the answer is known, parts of speech by a parser, and what cannot be measured."""
+
+import json
+import tempfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from probes.measure import retrieval_tags, retrieval_vectors
+from probes.measure.config import ProbeConfig
+from probes.measure.retrieval import retrieval_probe
+from probes.measure.retrieval_items import frequency_ranks
+from probes.measure.retrieval_vectors import WordVectors
+from probes.measure.states import WordStates
+from probes.measure.subject import Subject
+from probes.statistics import wilson_interval
+from probes.transfer.model import open_pretrained
+from synthlang.config import parse
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from tests.adjust_models import save_model
+from tests.aligned_runs import random_run
+from tests.test_measure_retrieval import copied
+
+KEEP = {"exact_matches": "keep", "seen": "keep"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("model"), "roberta")
+
+
+def subject_of(model, folder, left, right, links, retrieval, model2=None, **settings):
+    for name, lines in (("left", left), ("right", right), ("links", links)):
+        (folder / name).write_text("\n".join(lines) + "\n")
+    names = {name: str(folder / name) for name in ("left", "right")}
+    pair = {"kind": "text", **names, "links": {"kind": "file", "path": str(folder / "links")}}
+    config = {"pairs": {"pair": pair}, "data": {"dev": 40}, "retrieval": retrieval, **settings}
+    pretrained = open_pretrained(str(model), "other", True, model2 and str(model2))
+    return Subject(pretrained, parse(ProbeConfig, {**config, "language": "other", "natural": True}))
+
+
+def sentences(count=60, size=5):
+    """Of words that never come again in the same place, so that no two states are equal."""
+    draw = np.random.default_rng(1)
+    return [" ".join(f"{'abcde'[j]}{i}x{draw.integers(9)}" for j in range(size)) for i in range(count)]
+
+
+def probe(subject):
+    with subject.reading():
+        found = retrieval_probe(subject)
+    json.dumps(found.values, allow_nan=False)
+    return found
+
+
+def headline(subject):
+    return probe(subject).values["headline"]
+
+
+DIAGONAL = " ".join(f"{i}-{i}" for i in range(5))
+
+
+@pytest.mark.parametrize("candidates", ["all", "aligned"])
+def test_the_same_language_finds_every_word(model, tmp_path, candidates):
+    """Under the cosine; CSLS may prefer a word in a thinner place to the very same vector."""
+    text = sentences()
+    subject = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {**KEEP, "candidates": candidates})
+    found = headline(subject)
+    assert found["cosine"]["mean"] == 100 == found["cosine"]["high"] and 90 < found["cosine"]["low"] < 100
+    assert found["csls"]["mean"] > 90 and found["csls"]["links"] == 200
+
+
+def test_wrong_pairs_find_nothing_more_than_chance(model, tmp_path):
+    text = sentences()
+    subject = subject_of(model, tmp_path, text, text[1:] + text[:1], [DIAGONAL] * 60, KEEP)
+    values = probe(subject).values
+    assert values["headline"]["csls"]["mean"] < 5
+    assert values["variants"]["context"]["chance"] == pytest.approx(100 / 200)
+
+
+def test_a_language_with_copies_of_the_embeddings_is_found(tmp_path):
+    """But for words of sentences that come twice, whose vectors are tied."""
+    pretrained = random_run(tmp_path, language="trans")
+    settings = {"data": {"dev": 30}, "retrieval": KEEP}
+    before = headline(Subject(pretrained, parse(ProbeConfig, settings)))["csls"]["mean"]
+    after = headline(Subject(copied(pretrained), parse(ProbeConfig, settings)))["csls"]["mean"]
+    assert before < 20 and after > 95
+
+
+def test_only_words_written_alike_leave_nothing_to_count(model, tmp_path):
+    text = sentences()
+    found = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {}))
+    assert found.values["headline"]["csls"] is None and found.values["ranks"] is None
+    assert found.values["counts"]["context: links of words written alike"] == 200
+    assert any("only 0 of 200 links count" in note for note in found.notes)
+    assert found.values["variants"]["context"]["layers"][-1]["pairs"]["linked"]["cosine"]["mean"] == 100
+
+
+class Tagger:
+    """Says NOUN of words with a, VERB of the others, and nothing useful of sentences with e7x."""
+
+    name, version, fingerprint, columns = "toy:tagger", "toy 1", "0" * 8, ("form", "upos", "head", "deprel")
+
+    def parse(self, given):
+        return [self.one(list(words)) for words in given]
+
+    def one(self, words):
+        form = [*words, "more"] if any(word.startswith("e57x") for word in words) else words
+        upos = ["NOUN" if word[0] == "a" else "VERB" if word[0] == "b" else "SYM" for word in form]
+        return {"form": form, "upos": upos, "head": [0, *[1] * (len(form) - 1)], "deprel": ["dep"] * len(form)}
+
+
+def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNTHLANG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(retrieval_tags, "open_engine", lambda spec: Tagger())
+    text = sentences()
+    settings = {**KEEP, "parser": "spacy:toy"}
+    found = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, settings))
+    held = found.values["tags"]
+    assert held["by"] == "toy 1" and held["pairs"] == "linked"
+    context = held["variants"]["context"]
+    tags = context["groups"]["open class"]["tags"]
+    assert tags["NOUN"]["links"] == tags["VERB"]["links"] == 39 and tags["ADV"] is None
+    average = (tags["NOUN"]["mean"] + tags["VERB"]["mean"]) / 2
+    assert context["groups"]["open class"]["average"] == pytest.approx(average) and average > 90
+    assert context["groups"]["open class"]["pooled"]["links"] == 78
+    assert context["groups"]["closed class"] == {
+        "average": None, "pooled": None, "tags": dict.fromkeys(("DET", "ADP", "CONJ", "PRON", "AUX")),
+    }  # fmt: skip
+    assert context["left_out"] == {"SYM": 39 * 3, "none": 5}
+    assert "retrieval-by-tag" in {figure.name for figure in found.figures}
+
+
+def test_figures_and_tables_are_for_readers(model, tmp_path):
+    text = sentences()
+    other = [line.replace("a", "the") for line in text]
+    found = probe(subject_of(model, tmp_path, other, text, [DIAGONAL] * 60, KEEP))
+    for figure in found.figures:
+        assert all(path.stat().st_size > 1000 for path in figure.write(tmp_path / "figures"))
+    assert all("[" not in str(cell) for table in found.tables for column in table.columns for cell in column.cells)
+    assert len(found.tables) == 2 and all(len(table.rows) == 5 for table in found.tables)
+
+
+def test_what_cannot_be_measured_is_one_line(model, tmp_path):
+    text = sentences()
+    other = save_model(tmp_path / "wide", "roberta", hidden_size=32)
+    deep = save_model(tmp_path / "deep", "roberta", num_hidden_layers=4)
+    with pytest.raises(InputError, match="vectors of 32 and of 16 numbers"):
+        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, other))
+    with pytest.raises(InputError, match=r"5 and 4 layers are read; name those to compare \(layers\)"):
+        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, deep))
+    named = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, deep, layers=[0, -1])).values
+    assert [(held["layer"], held["left_layer"]) for held in named["variants"]["context"]["layers"]] == [(0, 0), (3, 4)]
+    with pytest.raises(InputError, match="one sentence pair"):
+        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, data={"dev": 1}))
+    with pytest.raises(InputError, match="parser 'nonsense' must be"):
+        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {"parser": "nonsense"}))
+
+
+def test_a_model_with_nan_is_refused_by_name(model, tmp_path):
+    text = sentences()
+    subject = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
+    subject.pretrained.model.embeddings.words.data[:] = torch.nan
+    with pytest.raises(InputError, match="language other: the states of its words hold NaN"):
+        probe(subject)
+
+
+def test_zero_vectors_are_counted_and_missed(model, tmp_path):
+    text = sentences()
+    subject = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
+    subject.pretrained.model.norm.weight.data[:] = 0
+    subject.pretrained.model.norm.bias.data[:] = 0
+    held = probe(replace(subject, config=subject.config.model_copy(update={"layers": (0,)}))).values
+    (layer,) = held["variants"]["context"]["layers"]
+    assert layer["zero_vectors"] == {"left": 200, "right": 200} and layer["pairs"]["linked"]["csls"]["mean"] == 0
+
+
+def batches(count, layers=3, d=4):
+    drawn = torch.randn(layers, count, d, generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(1))
+    for some in order.split(7):
+        yield WordStates(drawn[:, some], some, torch.zeros_like(some))
+
+
+@pytest.mark.parametrize("loaded", [0, 1 << 20])
+def test_vectors_come_back_loaded_or_mapped(monkeypatch, loaded):
+    monkeypatch.setattr(retrieval_vectors, "LOADED", loaded)
+    drawn = torch.randn(3, 50, 4, generator=torch.Generator().manual_seed(0))
+    words = np.array([1, 4, 9, 20, 44])
+    with WordVectors(3, 4, torch.device("cpu")) as vectors:
+        vectors.write(batches(50), words, "side")
+        for place in range(3):
+            held = vectors.layer(place)
+            assert isinstance(held, np.memmap) == (loaded == 0) and len(held) == 5
+            assert np.array_equal(np.asarray(held)[vectors.rows(words[::-1])], drawn[place, words[::-1].copy()].numpy())
+    with WordVectors(3, 4, torch.device("cpu")) as vectors:
+        vectors.write(batches(50), words[:0], "side")
+        assert vectors.layer(0).shape == (0, 4)
+
+
+def test_a_full_disk_is_one_line(monkeypatch):
+    full = lambda buffering: open("/dev/full", "w+b", buffering=buffering)  # noqa: E731, SIM115
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(InputError, match="No space left"), WordVectors(3, 4, torch.device("cpu")) as vectors:
+        vectors.write(batches(50), np.arange(50), "side")
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 7), (7, 7), (3, 11), (400, 1000)])
+def test_wilson_is_that_of_scipy(hits, n):
+    expected = stats.binomtest(hits, n).proportion_ci(0.95, "wilson")
+    found = wilson_interval(hits / n, n)
+    assert (found.low, found.high) == pytest.approx((100 * expected.low, 100 * expected.high), abs=1e-9)
+
+
+def test_ranks_are_those_of_scipy():
+    corpus = Corpus.of_words([["a", "b", "a"], ["c", "d", "d", "a", "e"], ["z", "z", "z", "z", "z"]])
+    types = corpus.form.codes.astype(np.int64)
+    found = frequency_ranks(types, corpus.offsets, np.array([0, 1]))
+    assert found.tolist() == [*stats.rankdata([-3, -1, -1, -2, -1]).tolist(), 0]

@@ -1,0 +1,232 @@
+"""The search for nearest neighbours beside its definition: all similarities in float64, one pair at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain import nearest_exact, nearest_lists
+from pretrain.nearest import nearest
+from pretrain.nearest_lists import largest_cosines, largest_in_rows
+from pretrain.nearest_rows import Rows
+from synthlang.errors import InputError
+
+CPU = torch.device("cpu")
+
+
+def cosines(x, y):
+    a, b = (np.asarray(side, np.float64) for side in (x, y))
+    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (a, b)]
+    return (a / np.where(lengths[0] > 0, lengths[0], 1)) @ (b / np.where(lengths[1] > 0, lengths[1], 1)).T
+
+
+def definition(x, y, pairs, k):
+    """{(direction, score): (credit of each pair, all scores)}, both directions as rows of queries."""
+    found = {}
+    cos = cosines(x, y)
+    r = [np.sort(c, axis=1)[:, ::-1][:, :k].mean(1) for c in (cos, cos.T)]
+    for way, score in (("forward", cos), ("backward", cos.T)):
+        there = pairs if way == "forward" else pairs[:, ::-1]
+        mine, other = (r[0], r[1]) if way == "forward" else (r[1], r[0])
+        for name, s in (("cosine", score), ("csls", 2 * score - mine[:, None] - other[None, :])):
+            credit = []
+            for query, target in there:
+                best = s[query].max()
+                hit = s[query, target] >= best - 1e-6
+                zero = not np.asarray((x, y)[way == "backward"])[query].any()
+                zero |= not np.asarray((y, x)[way == "backward"])[target].any()
+                credit.append(0.0 if zero else hit / (s[query] >= best - 1e-6).sum())
+            found[way, name] = np.array(credit), s
+    return found
+
+
+def cases(name):
+    """x, y, pairs; hubs: a few rows near to everything, and outliers, so that CSLS and the cosine disagree."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(90, 6))
+    pairs = np.stack([rng.permutation(90)[:60], rng.integers(0, 70, 60)], 1)
+    y = rng.normal(size=(70, 6))
+    y[pairs[:, 1]] = x[pairs[:, 0]] + 0.6 * rng.normal(size=(60, 6))
+    if name == "hubs":
+        x, y = x + 2, y * np.exp(rng.normal(size=(70, 1))) + 2
+    if name == "duplicates":
+        y[10:30], x[5:9] = y[9], x[4]
+    if name == "collapsed":
+        x, y = np.ones((90, 6)), np.ones((70, 6))
+    if name == "zeros":
+        x[::4], y[::5] = 0, 0
+    if name == "small":  # fewer rows than k
+        pairs = np.array([[0, 1], [3, 1], [2, 2], [0, 0]])
+        x, y = x[:4], np.stack([-x[1], x[0] + 0.1, x[2]])
+    return torch.from_numpy(x).float(), torch.from_numpy(y).float(), pairs
+
+
+@pytest.mark.parametrize("tile", [3, 7, 64, 8192])
+@pytest.mark.parametrize("name", ["plain", "hubs", "duplicates", "collapsed", "zeros", "small"])
+def test_credits_are_those_of_the_definition(name, tile, monkeypatch):
+    monkeypatch.setattr(nearest_exact, "HELD", 300)  # several blocks of exact scores
+    monkeypatch.setattr(nearest_exact, "TAKEN", 16)
+    monkeypatch.setattr(nearest_lists, "GROUP", 3)
+    x, y, pairs = cases(name)
+    found = nearest(x, y, torch.from_numpy(pairs), k=5, tile=tile)
+    scores = set()
+    for (way, score), (credit, _) in definition(x, y, pairs, 5).items():
+        got = getattr(getattr(found, way), score).credit
+        assert got.numpy() == pytest.approx(credit), (way, score)
+        scores.add(round(credit.mean(), 6))
+    assert len(scores) > 1 or name == "collapsed"
+
+
+@pytest.mark.parametrize("listed", [1, 10, 200])
+@pytest.mark.parametrize("name", ["plain", "hubs", "zeros", "small"])
+def test_lists_of_nearest_rows_are_those_of_the_definition(name, listed, monkeypatch):
+    """Whether short lists leave nearly all to the exact scores, or long ones nothing."""
+    monkeypatch.setattr("pretrain.nearest.LISTED", listed)
+    monkeypatch.setattr(nearest_exact, "HELD", 500)
+    x, y, pairs = cases(name)
+    k, top = (10, 4) if listed == 200 else (2, 2)
+    asking = torch.tensor([2, 0, 1]) if name == "small" else torch.randperm(70)[:33]
+    some = nearest(x, y, top=top, k=k, asking=(None, asking), tile=16)
+    for (way, score), (_, scores) in definition(x, y, pairs, k).items():
+        got = getattr(getattr(some, way), score)
+        rows = np.arange(len(x)) if way == "forward" else asking.numpy()
+        expected = -np.sort(-scores[rows], axis=1)[:, :top]
+        assert got.scores.numpy() == pytest.approx(expected, abs=2e-6)
+        for number, (row, indices) in enumerate(zip(rows, got.indices.numpy(), strict=True)):
+            if not (x if way == "forward" else y)[row].any():
+                assert (indices == -1).all()
+                continue
+            assert len(set(indices)) == len(indices) == expected.shape[1]
+            assert scores[row][indices] == pytest.approx(expected[number], abs=2e-6)
+
+
+def test_density_and_csls_are_the_papers():
+    x, y, _ = cases("hubs")
+    found = nearest(x, y, top=1, k=7)
+    cos = cosines(x, y)
+    near = [np.mean(sorted(row)[-7:]) for row in cos], [np.mean(sorted(column)[-7:]) for column in cos.T]
+    assert found.forward.density.numpy() == pytest.approx(near[0], abs=1e-6)
+    assert found.backward.density.numpy() == pytest.approx(near[1], abs=1e-6)
+    row, column = 11, int(found.forward.csls.indices[11, 0])
+    csls = 2 * cos[row, column] - near[0][row] - near[1][column]
+    assert float(found.forward.csls.scores[11, 0]) == pytest.approx(csls, abs=1e-6)
+    assert found.forward.zeros == 0
+
+
+def test_a_planted_permutation_is_found_and_noise_is_at_chance():
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(400, 32, generator=generator)
+    order = torch.randperm(400, generator=generator)
+    pairs = torch.stack([order, torch.arange(400)], 1)
+    planted = nearest(x, x[order] + 0.05 * torch.randn(400, 32, generator=generator), pairs, top=1)
+    for way in (planted.forward, planted.backward):
+        assert way.cosine.credit.mean() == way.csls.credit.mean() == 1
+    assert (planted.backward.csls.indices[:, 0] == order).all()
+    noise = nearest(x, torch.randn(400, 32, generator=generator), pairs)
+    for way in (noise.forward, noise.backward):
+        assert way.cosine.credit.mean() < 0.02
+        assert way.csls.credit.mean() < 0.02
+
+
+def test_a_common_rotation_and_scales_change_nothing():
+    x, y, pairs = cases("hubs")
+    turn = torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(2))).Q
+    lengths = torch.logspace(-30, 18, 90).unsqueeze(1)
+    one = nearest(x, y, torch.from_numpy(pairs), top=3)
+    other = nearest(lengths * (x @ turn), 0.01 * (y @ turn), torch.from_numpy(pairs), top=3)
+    for way in ("forward", "backward"):
+        for score in ("cosine", "csls"):
+            a, b = (getattr(getattr(found, way), score) for found in (one, other))
+            assert torch.equal(a.credit, b.credit)
+            assert torch.equal(a.indices, b.indices)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_rounding_decides_nothing_where_cosines_are_near_one(noise):
+    """As in trained models: all rows in a narrow cone, many dimensions, several tiles."""
+    generator = torch.Generator().manual_seed(0)
+    spectrum = torch.arange(1, 129).float() ** -0.5
+    x = torch.randn(1500, 128, generator=generator) * spectrum + 2 * spectrum
+    y = x + noise * torch.randn(1500, 128, generator=generator) * spectrum
+    pairs = torch.arange(1500).unsqueeze(1).expand(-1, 2)
+    found = nearest(x, y, pairs, tile=700)
+    for (way, score), (credit, _) in definition(x, y, pairs.numpy(), 10).items():
+        assert getattr(getattr(found, way), score).credit.numpy() == pytest.approx(credit)
+        assert credit.mean() > 0.7
+
+
+def test_one_word_may_be_the_target_of_several_queries():
+    x = torch.tensor([[1.0, 0], [1, 0.1], [0, 1]])
+    y = torch.tensor([[1.0, 0.05], [0, 1]])
+    found = nearest(x, y, torch.tensor([[0, 0], [1, 0], [2, 1], [2, 0], [0, 0]]))
+    assert found.forward.cosine.credit.tolist() == [1, 1, 1, 0, 1]
+    assert found.backward.cosine.credit[2] == 1
+    assert found.backward.cosine.credit[[0, 1]].sum() == 1  # the two are as near as one another, but for rounding
+
+
+@pytest.mark.parametrize("kind", ["float16", "float64", "map", "bfloat16"])
+def test_any_float_type_and_mapped_files_are_read(kind, tmp_path):
+    x, y, pairs = cases("plain")
+    x, y = x.half(), y.half()
+    expected = nearest(x.float(), y.float(), torch.from_numpy(pairs), top=2, tile=32)
+    if kind == "map":
+        np.save(tmp_path / "x.npy", x.numpy())
+        x = np.load(tmp_path / "x.npy", mmap_mode="r")
+    elif kind == "bfloat16":
+        x, y = x.bfloat16().requires_grad_(), y.bfloat16()
+        expected = nearest(x.detach().float(), y.float(), torch.from_numpy(pairs), top=2, tile=32)
+    elif kind == "float64":
+        x = x.double()
+    found = nearest(x, y, torch.from_numpy(pairs), top=2, tile=32)
+    assert torch.equal(found.forward.csls.indices, expected.forward.csls.indices)
+    assert torch.equal(found.backward.cosine.credit, expected.backward.cosine.credit)
+
+
+@pytest.mark.parametrize("size", [1, 4, 10])
+@pytest.mark.parametrize("shape", [(3, 500), (40, 161), (16, 16), (5, 3)])
+def test_the_largest_of_each_row_and_column_are_those_of_topk(shape, size):
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    for found, whole in (
+        (largest_in_rows(matrix, size), matrix),
+        (nearest_lists._largest_in_columns(matrix, size), matrix.T),
+    ):
+        expected = whole.topk(min(size, whole.shape[1]), dim=1)
+        assert torch.equal(found[0], expected.values)
+        assert torch.equal(found[1], expected.indices)
+
+
+def test_lists_hold_all_where_there_is_little_and_progress_is_told():
+    told = []
+    x, y, _ = cases("plain")
+    pairs = torch.tensor([[80, 3], [0, 4]])
+    sides = Rows(x, CPU, "x"), Rows(y[:5], CPU, "y")
+    there, back, own = largest_cosines(*sides, 9, pairs, 40, lambda *said: told.append(said[1:3]))
+    assert own.numpy() == pytest.approx(cosines(x, y)[[80, 0], [3, 4]], abs=1e-6)
+    assert there.values.shape == (90, 5)
+    assert back.values.shape == (5, 9)
+    assert sorted(there.indices[3].tolist()) == [0, 1, 2, 3, 4]
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert there.last(5).isinf().all()
+    assert back.last(90).isfinite().all()
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_an_empty_side_finds_nothing(empty):
+    x, y = torch.ones(0 if empty != 1 else 3, 4), torch.ones(0 if empty else 3, 4)
+    found = nearest(x, y, top=2)
+    assert found.forward.csls.indices.shape == (len(x), min(2, len(y)))
+    assert found.backward.density.shape == (len(y),)
+    assert len(found.forward.cosine.credit) == 0
+
+
+def test_bad_input_is_named():
+    x, y, _ = cases("plain")
+    y[17, 3] = float("nan")
+    with pytest.raises(InputError, match="row 17 of the second vectors holds NaN"):
+        nearest(x, y)
+    with pytest.raises(InputError, match="row 17 of the first"):
+        nearest(y.nan_to_num(float("inf")), x)
+    for wrong in ({"k": 0}, {"tile": 0}, {"top": -1}):
+        with pytest.raises(InputError, match="at least"):
+            nearest(x, x, **wrong)  # type: ignore[arg-type]

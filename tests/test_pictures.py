@@ -1,0 +1,213 @@
+"""Places of word pairs and the figures of the probes: coordinates, labels, files."""
+
+import functools
+import importlib
+import struct
+import warnings
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from probes.distances.linked import Linked
+from probes.distances.separation import separations
+from probes.figures.bars import Bar, retrieval_by_tag
+from probes.figures.charts import cka_map, distance_histograms
+from probes.figures.lines import (
+    Series,
+    accuracy_by_rank,
+    auc_by_layer,
+    emergence,
+    interval_series,
+    rank_series,
+    retrieval_by_layer,
+)
+from probes.figures.projection import picture, principal
+from probes.figures.words import label_pair, word_pairs, writable
+from probes.statistics import Interval
+from synthlang.errors import InputError
+from synthlang.scripts import SCRIPTS
+
+
+def rows(n=12, d=5, seed=0):
+    return torch.randn(2, n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def words(n=12):
+    return [f"word{i}" for i in range(n)]
+
+
+def drawn(method="pca", n=12, right=None):
+    left, right_rows = rows(n)
+    return picture(left, right_rows, words(n), right or words(n), method)
+
+
+def test_principal_components_against_numpy():
+    points = rows(30, 7).reshape(-1, 7)
+    places, shares = principal(points)
+    x = points.numpy() - points.numpy().mean(0)
+    values, axes = np.linalg.eigh(x.T @ x)
+    for i in range(2):
+        axis = axes[:, -1 - i]
+        axis = axis * np.sign(axis[np.abs(axis).argmax()])
+        np.testing.assert_allclose(places[:, i], x @ axis, atol=1e-10)
+        assert shares[i] == pytest.approx(values[-1 - i] / values.sum())
+
+
+def test_the_sign_of_an_axis_does_not_depend_on_the_order_of_points():
+    points = rows(20).reshape(-1, 5)
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(principal(points)[0][order], principal(points[order])[0])
+
+
+def test_points_on_a_line_have_no_second_axis():
+    line = torch.arange(6, dtype=torch.float64)[:, None] * torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
+    places, shares = principal(line)
+    assert not places[:, 1].any() and shares == pytest.approx((1.0, 0.0))
+    assert float((places[-1] - places[0]).norm()) == pytest.approx(float((line[-1] - line[0]).norm()))
+    one = picture(line[:1], line[1:2], ["a"], ["b"])
+    assert one.left.shape == (1, 2) and one.explained == pytest.approx((1.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "method", "message"),
+    [
+        (torch.zeros(0, 3), torch.zeros(0, 3), "pca", "not 0"),
+        (torch.zeros(2001, 3), torch.zeros(2001, 3), "pca", "not 2001"),
+        (torch.zeros(4, 3), torch.zeros(4, 3), "pca", "the same"),
+        (torch.full((2, 3), float("nan")), torch.zeros(2, 3), "pca", "NaN"),
+        (torch.eye(3)[:1], torch.eye(3)[1:2], "tsne", "two word pairs"),
+    ],
+    ids=["none", "too-many", "all-zero", "nan", "tsne-one"],
+)
+def test_bad_vectors_are_one_clear_line(left, right, method, message):
+    with pytest.raises(InputError, match=message):
+        picture(left, right, words(len(left)), words(len(left)), method)
+
+
+def test_tsne_repeats_and_keeps_planted_groups_apart():
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    random = torch.Generator().manual_seed(3)
+    centres = 40 * torch.eye(3, 8).repeat_interleave(8, 0)
+    left, right = (centres + torch.randn(24, 8, generator=random) for _ in range(2))
+    first, again = (picture(left, right, words(24), words(24), "tsne", seed=5) for _ in range(2))
+    assert torch.equal(first.left, again.left) and first.perplexity == pytest.approx(47 / 3)
+    gaps = torch.cdist(first.left, first.right).reshape(3, 8, 24)
+    assert all(set((gaps[g].argmin(1) // 8).tolist()) == {g} for g in range(3))
+    assert picture(left[:2], right[:2], words(2), words(2), "tsne").perplexity == 1.0
+
+
+def test_tsne_without_scikit_learn_says_what_to_install(monkeypatch):
+    real = importlib.import_module
+
+    def missing(name, *rest):
+        if name.startswith("sklearn"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr("probes.figures.projection.import_module", missing)
+    with pytest.raises(InputError, match=r"pip install 'synthlang\[probe\]'"):
+        drawn("tsne")
+    assert len(drawn("pca").left) == 12
+
+
+def test_labels_fall_back_to_the_translation():
+    hangul, cyrillic = (SCRIPTS[name].encode("cat") for name in ("hangul", "cyrillic"))
+    assert label_pair("cat", cyrillic, 0) == ("cat", cyrillic)
+    assert label_pair("cat", hangul, 0) == ("cat", "‹cat›")
+    assert label_pair("猫", "gato", 0) == ("‹gato›", "gato")
+    assert label_pair("猫", hangul, 4) == ("‹#5›", "‹#5›")
+    assert label_pair("", "x", 0) == ("‹x›", "x")
+    assert not writable("سلام") and not writable("שלום") and not writable("की") and writable("naïve-ß $x$")
+
+
+def separated():
+    random = torch.Generator().manual_seed(0)
+    base = torch.randn(1, 200, 8, generator=random)
+    left, right = (base + torch.randn(2, 200, 8, generator=random) for _ in range(2))
+    return separations([Linked(left, right, torch.arange(200) // 4)], 0)
+
+
+def interval(mean, half=3.0):
+    return Interval(mean, mean - half, mean + half, 50, 0.95)
+
+
+@functools.cache
+def cases():
+    found = separated()
+    line = interval_series("one", [0, 1], [interval(20), Interval(40, None, None, 1, 0.95)])
+    plain = Series("two", [0, 1], [10, 60])
+    bars = [Bar(g, t, m, interval(50), 12) for g, t in (("open", "NOUN"), ("closed", "DET")) for m in "ab"]
+    other = [SCRIPTS["hangul"].encode(word) for word in words(11)] + ["a $b_c$ <&> word"]
+    return [
+        distance_histograms("hist", "Distances", [("before", found[0]), ("after", found[2])]),
+        auc_by_layer("auc", "AUC", [interval_series("model", [0, 1], [found[0].auc, found[2].auc])]),
+        retrieval_by_layer("retrieval", "Retrieval", [line, plain]),
+        emergence("emergence", "Emergence", [Series("all", [0, 5000, 20000], [0, 3, 70])]),
+        accuracy_by_rank("rank", "Rank", [rank_series("m", np.arange(100), np.arange(100) % 2)]),
+        cka_map("cka", "CKA", [[0.2, 0.9], [0.3, 1.0]], "A", "B"),
+        cka_map("cka-tall", "CKA", np.full((25, 3), 0.5), "A", "B"),
+        retrieval_by_tag("tags", "Parts of speech", bars),
+        word_pairs("pairs", "Pairs " + "of a long title " * 8, drawn(right=other), "English", "Derived"),
+        word_pairs("one-pair", "Pair", drawn(n=1), "English", "Derived"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_files_are_written_whole_and_repeat_to_the_byte(tmp_path, number):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a missing glyph or a layout that did not fit would warn
+        first, again = (cases()[number].write(tmp_path / name) for name in ("a", "b"))
+    assert [path.suffix for path in first] == [".svg", ".png"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == sorted(path.name for path in first)
+    for one, other in zip(first, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    root = ElementTree.fromstring(first[0].read_bytes())
+    assert root.tag.endswith("svg") and "nan" not in first[0].read_text().lower().replace("nance", "")
+    head = first[1].read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">I", head[16:20])[0] == 1200
+
+
+def test_different_data_give_different_pictures(tmp_path):
+    one, other = (emergence(f"e{i}", "Same", [Series("all", [0, 1], [0, i])]).write(tmp_path) for i in (3, 4))
+    assert one[0].read_bytes() != other[0].read_bytes() and one[1].read_bytes() != other[1].read_bytes()
+
+
+def test_a_page_gets_the_note_as_its_caption():
+    figure = cases()[0].figure()
+    assert figure.caption.startswith("Distances. Related: words") and "AUC" in figure.alt and figure.name == "hist"
+
+
+def test_bins_of_rank_difference_are_equally_full_and_wilson():
+    random = np.random.default_rng(0)
+    size = random.permutation(1000)
+    correct = size < 300
+    found = rank_series("x", -size, correct, bins=10)
+    assert found.y == [100, 100, 100, 0, 0, 0, 0, 0, 0, 0]
+    assert found.x[:2] == [49.5, 149.5]
+    bound = stats.binomtest(100, 100).proportion_ci(method="wilson")
+    assert (found.low[0], found.high[0]) == pytest.approx((100 * bound.low, 100 * bound.high))
+    tied = rank_series("x", np.zeros(50), np.ones(50))
+    assert tied.x == [1.0] and tied.y == [100]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: emergence("e", "E", []),
+        lambda: Series("s", [], []),
+        lambda: Series("s", [1], [float("nan")]),
+        lambda: cka_map("c", "C", [[float("nan")]], "a", "b"),
+        lambda: retrieval_by_tag("t", "T", []),
+        lambda: distance_histograms("h", "H", []),
+        lambda: rank_series("r", [], []),
+        lambda: emergence("../e", "E", [Series("s", [1], [1])]),
+    ],
+    ids=["no-lines", "no-points", "nan", "cka-nan", "no-bars", "no-distances", "no-items", "bad-name"],
+)
+def test_nothing_to_draw_is_one_clear_line(make):
+    with pytest.raises(InputError) as error:
+        make()
+    assert "\n" not in str(error.value)

@@ -1,0 +1,270 @@
+"""Distances of related and unrelated words: AUC, its interval, histograms, comparison, the largest dimensions."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from probes.distances.auc import Influence, auc, clustered_interval, placements, standard_error
+from probes.distances.compare import compare, histograms
+from probes.distances.dimensions import Contributions, dominance
+from probes.distances.linked import Linked, pair_blocks, unrelated
+from probes.distances.separation import separations
+from synthlang.errors import InputError
+
+
+def linked(noise=1.0, n=600, d=16, per=4, layers=2, seed=0, zero=(), word=None):
+    random = torch.Generator().manual_seed(seed)
+    base = torch.randn(1, n, d, generator=random)
+    left, right = (base + noise * torch.randn(layers, n, d, generator=random) for _ in range(2))
+    left[:, list(zero)] = 0
+    return Linked(left, right, torch.arange(n) // per, word)
+
+
+def bounds(interval):
+    assert interval.low is not None and interval.high is not None
+    return interval.low, interval.high
+
+
+def influence(a, b, ends_a, ends_b):
+    v, w = placements(a, b)
+    value = auc(a, b)
+    psi = np.concatenate([(v - value) / len(v), (w - value) / len(w)])
+    return Influence(value, psi, *(np.concatenate(x).astype(np.int64) for x in zip(ends_a, ends_b, strict=True)))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_auc_is_mann_whitney_and_brute_force(ties):
+    random = np.random.default_rng(1)
+    a, b = random.normal(size=83), random.normal(0.4, 1, size=61)
+    if ties:
+        a, b = a.round(), b.round()
+    less, equal = (a[:, None] < b).mean(), (a[:, None] == b).mean()
+    assert auc(a, b) == pytest.approx(less + equal / 2, abs=1e-14)
+    assert auc(a, b) == pytest.approx(stats.mannwhitneyu(b, a).statistic / (83 * 61), abs=1e-14)
+    v, w = placements(a, b)
+    np.testing.assert_allclose(v, (a[:, None] < b).mean(1) + (a[:, None] == b).mean(1) / 2)
+    np.testing.assert_allclose(w, (a[:, None] < b).mean(0) + (a[:, None] == b).mean(0) / 2)
+
+
+def test_standard_error_is_the_double_sum_over_pairs_that_share_a_sentence():
+    random = np.random.default_rng(2)
+    first, second = random.integers(40, size=(2, 150))
+    second[:70] = first[:70]
+    psi = random.normal(size=150)
+    share = (first[:, None] == first) | (first[:, None] == second) | (second[:, None] == first)
+    share |= second[:, None] == second
+    groups = len(np.unique([first, second]))
+    expected = np.sqrt(groups / (groups - 1) * (psi[:, None] * psi * share).sum())
+    assert standard_error(Influence(0.0, psi, first, second)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_with_a_sentence_for_each_pair_it_is_delong():
+    random = np.random.default_rng(3)
+    a, b = random.normal(size=90), random.normal(1, 1, size=110)
+    found = influence(a, b, (np.arange(90),) * 2, (np.arange(90, 200),) * 2)
+    v, w = placements(a, b)
+    assert standard_error(found) == pytest.approx(np.sqrt(v.var(ddof=1) / 90 + w.var(ddof=1) / 110), rel=0.01)
+
+
+def test_interval_holds_the_truth_with_clusters_where_independent_pairs_would_not():
+    random, held, naive, rounds = np.random.default_rng(4), 0, 0, 200
+    sentence = np.repeat(np.arange(60), 6)
+    truth = stats.norm.cdf(1 / np.sqrt(2 + 1.5**2))
+    for _ in range(rounds):
+        a = 1.5 * random.normal(size=60)[sentence] + random.normal(size=360)
+        query, other = unrelated(sentence, int(random.integers(1 << 60)))
+        b = 1 + random.normal(size=360)
+        found = influence(a, b, (sentence, sentence), (sentence[query], sentence[other]))
+        interval = clustered_interval(found, share=True)
+        held += interval.low <= truth <= interval.high
+        naive += abs(found.estimate - truth) <= 1.96 * np.sqrt((found.values**2).sum())
+    assert 0.89 <= held / rounds <= 0.99
+    assert naive / rounds < 0.85
+
+
+def test_standard_error_agrees_with_a_bootstrap_of_sentences():
+    random = np.random.default_rng(5)
+    sentence = np.repeat(np.arange(80), 5)
+    a = random.normal(size=80)[sentence] + random.normal(size=400)
+    b = 1 + random.normal(size=400)
+    drawn = []
+    for _ in range(400):
+        chosen = (random.integers(80, size=80)[:, None] * 5 + np.arange(5)).ravel()
+        drawn.append(auc(a[chosen], b[chosen]))
+    found = influence(a, b, (sentence,) * 2, (sentence,) * 2)
+    assert standard_error(found) == pytest.approx(np.std(drawn), rel=0.15)
+
+
+def test_no_bounds_where_nothing_is_known():
+    one = np.zeros(3, dtype=np.int64)
+    assert clustered_interval(Influence(0.5, np.zeros(3), one, one)).low is None
+    assert clustered_interval(Influence(1.0, np.zeros(2), one[:2], np.array([0, 1])), share=True).high is None
+
+
+def test_unrelated_words_are_never_of_the_same_sentence_and_uniform():
+    sentence = np.array([5, 2, 5, 5, 2, 9])
+    counts = np.zeros((6, 6))
+    for key in range(3000):
+        query, other = unrelated(sentence, key)
+        np.testing.assert_array_equal(query, np.arange(6))
+        counts[query, other] += 1
+    assert not counts[sentence[:, None] == sentence].any()
+    for row, own in zip(counts, sentence, strict=True):
+        assert stats.chisquare(row[sentence != own]).pvalue > 1e-4
+
+
+def test_distances_against_scipy_and_any_batches_give_the_same():
+    data = linked()
+    found = separations([data], 7, layers=(3, 8))
+    again = separations([data.part(i, i + 37) for i in range(0, 600, 37)], 7, layers=(3, 8))
+    assert [(s.layer, s.distance) for s in found] == [(3, "l2"), (3, "cosine"), (8, "l2"), (8, "cosine")]
+    for one, other in zip(found, again, strict=True):
+        assert one.pairs.matches(other.pairs)
+        np.testing.assert_array_equal(one.related, other.related)
+        np.testing.assert_array_equal(one.unrelated, other.unrelated)
+    pairs, left, right = found[0].pairs, data.left[1].numpy(), data.right[1].numpy()
+    assert (pairs.sentence[pairs.query] != pairs.sentence[pairs.other]).all()
+    from scipy.spatial.distance import cosine, euclidean
+
+    expected = [euclidean(left[q], right[o]) for q, o in zip(pairs.query, pairs.other, strict=True)]
+    np.testing.assert_allclose(found[2].unrelated, expected, rtol=1e-5)
+    np.testing.assert_allclose(found[3].related, [cosine(x, y) for x, y in zip(left, right, strict=True)], rtol=1e-4)
+    assert found[0].auc.mean == auc(found[0].related, found[0].unrelated)
+    json.dumps(found[0].to_json(), allow_nan=False)
+
+
+def test_small_blocks_hold_few_links_and_still_pair_all():
+    blocks = list(pair_blocks([linked().part(i, i + 50) for i in range(0, 600, 50)], 0, block=64))
+    assert sum(len(block.linked) for block in blocks) == sum(len(block.query) for block in blocks) == 600
+    assert max(len(block.linked) for block in blocks) < 128
+    assert all((b.linked.sentence[b.query] != b.linked.sentence[b.other]).all() for b in blocks)
+
+
+def test_words_of_one_type_are_not_unrelated():
+    found = separations([linked(word=torch.arange(600) % 3)], 0)[0]
+    assert found.pairs.same_word + len(found.unrelated) == 600
+    assert 150 < found.pairs.same_word < 250
+    assert ((found.pairs.query % 3) != (found.pairs.other % 3)).all()
+
+
+def test_planted_separation_is_found_and_none_is_none():
+    apart, mixed = separations([linked(0.05)], 1), separations([linked(60.0)], 1)
+    assert min(s.auc.mean for s in apart) > 0.99
+    for s in mixed:
+        low, high = bounds(s.auc)
+        assert low < 0.5 < high and abs(s.auc.mean - 0.5) < 0.05
+
+
+def test_a_distance_that_is_zero_everywhere_ties():
+    same = torch.ones(1, 40, 4)
+    for s in separations([Linked(same, same, torch.arange(40))], 0):
+        assert s.auc.mean == 0.5 and not s.related.any() and not s.unrelated.any()
+
+
+def test_zero_rows_are_counted_and_have_cosine_distance_one():
+    found = separations([linked(zero=(3, 4, 5))], 0)
+    assert [s.zero for s in found] == [3] * 4
+    np.testing.assert_array_equal(found[1].related[3:6], 1)
+    assert found[0].related[3] == pytest.approx(float(linked().right[0, 3].norm()))
+
+
+def test_cosine_distance_of_equal_parallel_opposite_and_huge_vectors():
+    left = torch.randn(1, 4, 6, generator=torch.Generator().manual_seed(0)) * 1e30
+    right = left * torch.tensor([1.0, 3.0, -1.0, 1e-20])[:, None]
+    found = separations([Linked(left, right, torch.arange(4))], 0)[1].related
+    assert found[0] == 0 and found == pytest.approx([0, 0, 2, 0], abs=1e-6)
+
+
+def bad(change):
+    data = linked(n=12)
+    change(data)
+    return [data]
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([], "no linked words"),
+        ([linked(n=0)], "no linked words"),
+        ([linked(n=4)], "one sentence pair"),
+        ([linked(n=1)], "one sentence pair"),
+        (bad(lambda x: x.left[1, 3].fill_(float("nan"))), "layer 1 .* NaN"),
+        (bad(lambda x: x.right[0, 0].fill_(float("inf"))), "layer 0 .* NaN"),
+        (bad(lambda x: (x.left[1].zero_(), x.right[1].zero_())), "layer 1 .* zero"),
+        ([linked(n=12, word=torch.zeros(12))], "one word"),
+    ],
+    ids=["nothing", "empty", "one-sentence", "one-pair", "nan", "inf", "all-zero", "one-word"],
+)
+def test_bad_input_is_one_clear_line(batches, message):
+    with pytest.raises(InputError, match=message):
+        separations(batches, 0)
+
+
+def test_compare_before_and_after():
+    before, after = separations([linked(1.0)], 3)[0], separations([linked(0.4)], 3)[0]
+    change = compare(before, after)
+    assert change.auc.mean == pytest.approx(after.auc.mean - before.auc.mean)
+    assert change.related.mean == pytest.approx((after.related - before.related).mean())
+    assert 0 < bounds(change.auc)[0] < bounds(change.auc)[1] and bounds(change.related)[1] < 0
+    nothing = compare(before, before)
+    assert (nothing.auc.mean, nothing.auc.low, nothing.auc.high) == (0, 0, 0)
+    # of the mean of one sentence after another: Student's t of the sums of sentences
+    sums = (after.related - before.related).reshape(-1, 4).mean(1)
+    t = stats.ttest_1samp(sums, 0).confidence_interval(0.95)
+    assert (change.related.low, change.related.high) == pytest.approx((t.low, t.high), rel=1e-6)
+    json.dumps(change.to_json(), allow_nan=False)
+    with pytest.raises(InputError, match="different pairs"):
+        compare(before, separations([linked(0.4)], 4)[0])
+    with pytest.raises(InputError, match="cannot be compared"):
+        compare(before, separations([linked(0.4)], 3)[1])
+
+
+def test_histograms_have_common_bins_and_count_every_pair():
+    found = [separations([linked(noise)], 3)[0] for noise in (1.0, 0.4)]
+    both = histograms(found, bins=25)
+    assert len(both[0].edges) == 26 and (both[0].edges == both[1].edges).all()
+    for one, counted in zip(found, both, strict=True):
+        assert counted.related.sum() == len(one.related) and counted.unrelated.sum() == len(one.unrelated)
+        inside = (one.related >= counted.edges[3]) & (one.related < counted.edges[4])
+        assert counted.related[3] == inside.sum()
+    outside = histograms(found, edges=np.array([4.0, 5.0, 6.0]))[0]
+    assert outside.related.sum() == 600 and outside.related[0] == (found[0].related < 5).sum()
+    with pytest.raises(InputError, match="no common bins"):
+        histograms(separations([linked()], 0))
+
+
+def test_a_planted_outlier_dimension_is_found_and_its_removal_helps():
+    data = linked(0.7)
+    random = torch.Generator().manual_seed(9)
+    for side in (data.left, data.right):  # far from 0 in all words, and noise
+        side[:, :, 11] = 30 + 20 * torch.randn(2, 600, generator=random)
+    found = dominance(lambda: [data], 0, (0, 1), tops=(1, 3, 16))
+    assert [(f.layer, f.distance) for f in found] == [(0, "l2"), (0, "cosine"), (1, "l2"), (1, "cosine")]
+    for one in found:
+        assert one.dimensions[0] == 11 and one.shares[0] > 0.8
+        assert [top.count for top in one.tops] == [1, 3]  # without all sixteen nothing is left
+        assert one.tops[0].auc_without.mean > one.auc.mean + 0.2
+        kept = [i for i in range(16) if i != 11]
+        less = Linked(data.left[..., kept], data.right[..., kept], data.sentence)
+        expected = {(s.layer, s.distance): s.auc for s in separations([less], 0)}
+        assert one.tops[0].auc_without == expected[one.layer, one.distance]
+        json.dumps(one.to_json(), allow_nan=False)
+
+
+def test_contributions_sum_to_the_mean_and_shares_to_one():
+    data = linked()
+    found = dominance(lambda: [data], 5, (0, 1), tops=(1, 15))
+    whole = {(s.layer, s.distance): s for s in separations([data], 5)}
+    for one in found:
+        distances = whole[one.layer, one.distance].unrelated
+        expected = (distances**2).mean() if one.distance == "l2" else (1 - distances).mean()
+        assert one.mean == pytest.approx(expected, abs=1e-5)
+        assert one.shares == tuple(sorted(one.shares, reverse=True))
+    values = torch.tensor([0.5, -0.25, 0.25], dtype=torch.float64)
+    shares = Contributions(0, "cosine", "unrelated", values)
+    assert shares.shares.tolist() == [0.5, 0.25, 0.25] and shares.largest(2).tolist() == [0, 1]
+    assert shares.of_sum(1) == 1.0
+    assert not Contributions(0, "l2", "related", torch.zeros(3)).shares.any()

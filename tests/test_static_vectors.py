@@ -1,0 +1,200 @@
+"""Word vectors: files in word2vec's text format, the folder, sentence augmentation; training is in its own file."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from probes.maps.fitted import fit_map
+from probes.maps.normalise import Normaliser
+from probes.static.text import augmented, pool_rows
+from probes.static.vec_file import read_vec
+from probes.static.vectors import StaticVectors
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+
+GOOD = "3 2\nthe 1 -0.5\ncat 2e-1 3 \n,  0 0\n"
+
+
+def vectors(words: str, width: int = 4, seed: int = 0) -> StaticVectors:
+    generator = torch.Generator().manual_seed(seed)
+    names = tuple(words.split())
+    return StaticVectors(names, torch.randn(len(names), width, generator=generator))
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_file_is_read(tmp_path, zipped, ending):
+    path = tmp_path / "words.vec"
+    raw = GOOD.replace(",  0 0", ", 0 0").replace("\n", ending).encode()
+    path.write_bytes(gzip.compress(raw) if zipped else raw)
+    read = read_vec(path)
+    assert read.words == ("the", "cat", ",") and read.vectors.dtype == torch.float32
+    torch.testing.assert_close(read.vectors, torch.tensor([[1, -0.5], [0.2, 3], [0, 0]]))
+    assert read.facts == {"source": "file", "duplicates": 0, "zeros": 1}
+    assert read_vec(path, words=2).words == ("the", "cat")
+    path.write_bytes(path.read_bytes() if zipped else raw.rstrip())
+    assert read_vec(path, words=9).words == read.words
+
+
+def test_odd_words_stay_whole(tmp_path):
+    path = tmp_path / "w.vec"
+    odd = ["a\u00a0b", "New York", "2012", "\u2028", "１", "-", "\ufeffx"]
+    path.write_text(f"{len(odd)} 3\n" + "".join(f"{word} 1 2 3\n" for word in odd), encoding="utf-8")
+    assert read_vec(path).words == tuple(odd)
+
+
+def test_of_a_word_that_comes_twice_the_first_counts(tmp_path):
+    path = tmp_path / "w.vec"
+    path.write_text("5 1\na 0\na 1\nb 2\na 3\nb 4\n")
+    read = read_vec(path)
+    assert read.words == ("a", "b") and read.vectors.tolist() == [[0.0], [2.0]]
+    assert read.facts["duplicates"] == 3 and read.facts["zeros"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("", 1, "first line must hold two numbers"),
+        ("the 1 2\n", 1, "first line must hold two numbers"),
+        ("3\n", 1, "first line must hold two numbers"),
+        ("-3 2\n", 1, "first line must hold two numbers"),
+        ("3 2.0\n", 1, "first line must hold two numbers"),
+        ("² 2\n", 1, "first line must hold two numbers"),
+        ("0 2\n", 1, "holds 0 words"),
+        ("999999999 999999999\n", 1, "fit into memory"),
+        ("2 2\na 1 2\nb 1\n", 3, "needs a word and 2 numbers, has 2 fields"),
+        ("2 2\na 1 2\n\nb 1 2\n", 3, "needs a word and 2 numbers"),
+        ("1 2\na 1 2 3\n", 2, "more than 2 numbers"),
+        ("1 2\na 1 x\n", 2, "no number"),
+        ("1 2\na 1 1_0\n", 2, "no number"),
+        ("1 2\n1 2\n", 2, "needs a word and 2 numbers"),
+        ("1 2\na nan 1\n", 2, "NaN or infinity"),
+        ("1 2\na -inf 1\n", 2, "NaN or infinity"),
+        ("1 2\na 1e39 1\n", 2, "NaN or infinity"),
+        ("2 2\na 1 2\n", None, "ends after 1 of the 2 words"),
+        ("1 2\na 1 2\nb 1 2\n", 3, "goes on after the 1 words"),
+    ],
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_bad_file_is_refused_with_its_line(tmp_path, text, line, said, zipped):
+    path = tmp_path / "w.vec"
+    path.write_bytes(gzip.compress(text.encode()) if zipped else text.encode())
+    with pytest.raises(InputError, match=said) as caught:
+        read_vec(path)
+    assert (caught.value.path, caught.value.line) == (path, line)
+
+
+def test_bad_bytes_are_refused(tmp_path):
+    path = tmp_path / "w.vec"
+    with pytest.raises(InputError, match="no such file"):
+        read_vec(path)
+    path.write_bytes(b"2 2\na 1 2\n\xff 1 2\n")
+    with pytest.raises(InputError, match="3: not UTF-8"):
+        read_vec(path)
+    path.write_bytes(b"\x80\x04\x95pickled")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_vec(path)
+    whole = gzip.compress(b"99 2\n" + b"".join(b"w%d %d 1\n" % (i, i * i) for i in range(99)))
+    path.write_bytes(whole)
+    assert len(read_vec(path).words) == 99
+    for damaged in (whole[:-12], whole[:20] + b"xxxx" + whole[24:], gzip.compress(b"1 1\n\xff 1\n")):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"no whole gzip file|not UTF-8"):
+            read_vec(path)
+    with pytest.raises(InputError, match="folder"):
+        read_vec(tmp_path)
+
+
+def test_rows_are_found():
+    read = vectors("the cat , ran")
+    assert read.rows_of(["cat", "dog", "the"]).tolist() == [1, -1, 0] and read.rows_of([]).shape == (0,)
+    corpus = Corpus.of_words([["the", "dog"], [], ["ran", ",", "the"]])
+    assert read.rows_of_column(corpus.form).tolist() == [0, -1, 3, 2, 0]
+    assert read.rows_of_column(Corpus.of_words([]).form).shape == (0,)
+    assert torch.equal(read.mapped(lambda rows: rows * 2).vectors, read.vectors * 2)
+    for bad in (lambda: StaticVectors((), torch.zeros(0, 2)), lambda: read.mapped(lambda rows: rows / 0)):
+        with pytest.raises(InputError, match=r"no word vectors|NaN or infinity"):
+            bad()
+
+
+def test_they_are_the_same_after_their_folder(tmp_path):
+    held = StaticVectors(("ä b", "\u2028", '"'), torch.randn(3, 2), {"source": "here", "n": 1})
+    held.save(tmp_path / "v")
+    read = StaticVectors.load(tmp_path / "v")
+    assert read.words == held.words and torch.equal(read.vectors, held.vectors) and read.facts == held.facts
+    (tmp_path / "v" / "facts.json").write_text("{}")
+    with pytest.raises(InputError, match="checksum"):
+        StaticVectors.load(tmp_path / "v")
+    fit_map(torch.eye(3), torch.eye(3)).save(tmp_path / "m")
+    with pytest.raises(InputError, match="holds no word-vectors"):
+        StaticVectors.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("words", [["a"], ["a", "a"], ["a", 1], None])
+def test_words_that_do_not_fit_are_refused(tmp_path, words):
+    from probes.maps.folder import save_tensors
+
+    save_tensors(tmp_path / "v", "word-vectors", 1, {"vectors": torch.eye(2)}, {"words": words, "facts": {}})
+    assert json.loads((tmp_path / "v" / "facts.json").read_text())["words"] == words
+    with pytest.raises(InputError, match="words do not fit"):
+        StaticVectors.load(tmp_path / "v")
+
+
+SENTENCES = [["the", "cat", "ran"], [], ["dog"], ["cat", "dog", "the", ","], [","]]
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 500])
+@pytest.mark.parametrize("pools", [("mean", "max", "min"), ("mean",), (), ("min", "mean")])
+def test_a_word_is_augmented_by_its_sentence(at_a_time, pools):
+    """Against Cao et al. 2020, section 3.4, word by word."""
+    held = vectors("the cat , ran")
+    parts = list(augmented(held, [Corpus.of_words(SENTENCES[:2]), Corpus.of_words(SENTENCES[2:], 2)], pools, at_a_time))
+    got, known = torch.cat([p.vectors for p in parts]), np.concatenate([p.known for p in parts])
+    functions = {"mean": lambda r: r.mean(0), "max": lambda r: r.max(0).values, "min": lambda r: r.min(0).values}
+    expected = []
+    for sentence in SENTENCES:
+        rows = [held.vectors[held.words.index(word)] for word in sentence if word in held.words]
+        for word in sentence:
+            if word in held.words:
+                own = held.vectors[held.words.index(word)]
+                expected.append(torch.cat([own, *(functions[pool](torch.stack(rows)) for pool in pools)]))
+            else:
+                expected.append(torch.zeros(4 * (1 + len(pools))))
+    torch.testing.assert_close(got, torch.stack(expected))
+    assert got.shape == (9, 4 * (1 + len(pools)))
+    assert known.tolist() == [word != "dog" for sentence in SENTENCES for word in sentence]
+    assert np.concatenate([p.ids for p in parts]).tolist() == [0, 1, 2, 3, 4]
+    assert [int(n) for p in parts for n in np.diff(p.offsets)] == [3, 0, 1, 4, 1]
+
+
+def test_pools_of_segments_and_what_is_refused():
+    rows = torch.arange(12.0).view(6, 2) - 5
+    pooled = pool_rows(rows, np.array([0, 0, 4, 4, 6, 6]), ("mean", "max", "min"))
+    assert pooled.tolist() == [[0.0] * 6, [-2, -1, 1, 2, -5, -4], [0.0] * 6, [4, 5, 5, 6, 3, 4], [0.0] * 6]
+    assert pool_rows(torch.zeros(0, 2), np.array([0, 0])).tolist() == [[0, 0]]
+    with pytest.raises(InputError, match="no pool 'median'"):
+        pool_rows(rows, np.array([0, 6]), ("median",))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="at least 1 sentence"):
+        list(augmented(vectors("a"), [Corpus.of_words([["a"]])], sentences=0))
+
+
+def test_the_sentence_tells_senses_apart():
+    """The point of the baseline: one word in two contexts, right only with its sentence."""
+    words = " ".join(f"w{i}" for i in range(50))
+    left = vectors(words, 16)
+    w = torch.linalg.qr(torch.randn(16, 16, generator=torch.Generator().manual_seed(1))).Q
+    right = left.mapped(lambda rows: 3 * rows @ w.T + 1)
+    sides = [Normaliser.fit(side.vectors, "unit-centre-unit") for side in (left, right)]
+    fitted = fit_map(left.vectors, right.vectors, (sides[0], sides[1]))
+    here, there = left.mapped(fitted.apply), right.mapped(fitted.apply_right)
+    assert float((here.vectors - there.vectors).norm(dim=1).max()) > 0  # lengths and the shift do bend the directions
+    sentences = [["w0", f"w{i}", f"w{i + 20}"] for i in range(1, 20)]  # w0 is in each of them
+    firsts = []
+    for pools in ((), ("mean", "max", "min")):
+        a, b = (next(augmented(side, [Corpus.of_words(sentences)], pools)).vectors[::3] for side in (here, there))
+        near = torch.nn.functional.normalize(a, dim=1) @ torch.nn.functional.normalize(b, dim=1).T
+        firsts.append(float((near.argmax(1) == torch.arange(19)).float().mean()))
+    assert firsts[0] < 0.1 and firsts[1] == 1.0
