@@ -64,4 +64,6 @@ def test_what_is_refused(run, tmp_path):
         read_probe_config(None, {"probes": probe_names("cca")}, [])
     with pytest.raises(InputError, match="name sentence pairs"):
         read_probe_config(None, {"language": "fr"}, ["natural=true"])
+    with pytest.raises(InputError, match="there is no such folder; name a run"):
+        probe_command("/nowhere/at/all", one, None)
     assert probe_names("all") == list(PROBES) and probe_names("a, b") == ["a", "b"]

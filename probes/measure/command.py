@@ -20,7 +20,7 @@ from probes.measure.retrieval import retrieval_probe
 from probes.measure.subject import Subject
 from probes.measure.together import cka_against_retrieval
 from probes.measure.words import words_probe
-from probes.transfer.model import is_run, open_pretrained
+from probes.transfer.model import is_run, model_path, open_pretrained
 from synthlang.config import load_yaml, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
@@ -54,7 +54,7 @@ def probe_names(text: str | None) -> list[str] | None:
 
 def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
     """Probe a model; writes ``probes.json``, ``figures/`` and ``probes.html`` in the folder, which it returns."""
-    run = user_path(model)
+    run = model_path(model)
     ours = is_run(run)
     folder = out or (run / "probes" if ours else None)
     if folder is None:

@@ -59,9 +59,7 @@ def open_pretrained(
                another one is a language that the model never saw, read as the parent is. For other models any spec;
                for natural ones any name
     """
-    path = user_path(model)
-    if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
-        raise InputError("there is no such folder; name a run, a folder or a model of Hugging Face", path)
+    path = model_path(model)
     if is_run(path):
         config, artifacts = open_run(path)
         record = read_json(path / "run.json")["fingerprint"]
@@ -78,6 +76,14 @@ def open_pretrained(
     both = fingerprint("models", source=opened.fingerprint, target=other.fingerprint)
     name = f"{opened.name} and {other.name}"
     return replace(opened, target_model=other.target_model, target=target, name=name, fingerprint=both)
+
+
+def model_path(model: str) -> Path:
+    """A model as a path; InputError for one that can be no name of Hugging Face and is not there."""
+    path = user_path(model)
+    if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
+        raise InputError("there is no such folder; name a run, a folder or a model of Hugging Face", path)
+    return path
 
 
 def is_run(path: Path) -> bool:
