@@ -63,11 +63,13 @@ def _probes(name: str, folder: Path) -> list[Block]:
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Leaves of nested objects by dotted key; a list is a leaf.
+    """Leaves of nested objects by dotted key; objects in a list have numbers from 1, any other list is a leaf.
 
-    >>> flatten({"all": {"n": 9, "csls": {"mean": 1.5}}})
-    {'all.n': 9, 'all.csls.mean': 1.5}
+    >>> flatten({"all": {"n": 9, "csls": {"mean": 1.5}}, "bands": [{"n": 4}], "steps": [1, 2]})
+    {'all.n': 9, 'all.csls.mean': 1.5, 'bands.1.n': 4, 'steps': [1, 2]}
     """
+    if isinstance(value, list) and value and all(isinstance(child, Mapping) for child in value):
+        value = dict(enumerate(value, 1))
     if not isinstance(value, Mapping):
         return {prefix or "value": value}
     leaves: dict[str, Any] = {}
