@@ -159,20 +159,25 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
         raise InputError(f"not JSON that can be read: {error}", path) from error
 
 
+def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
+    """(line number, line without its end) of an open UTF-8 file; ``path`` is named in errors."""
+    for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
+        if number == 1 and raw.startswith(GZIP):
+            raise InputError("is packed with gzip: unpack it first (gunzip)", path)
+        if len(raw) == LONGEST_LINE:
+            raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number)
+        try:
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
+        yield number, line.rstrip("\r\n")
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, line without its end) of a UTF-8 text file, in bounded memory."""
     try:
         with path.open("rb") as handle:
-            for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
-                if number == 1 and raw.startswith(GZIP):
-                    raise InputError("is packed with gzip: unpack it first (gunzip)", path)
-                if len(raw) == LONGEST_LINE:
-                    raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number)
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
-                yield number, line.rstrip("\r\n")
+            yield from lines_of(handle, path)
     except FileNotFoundError as error:
         raise InputError("no such file", path) from error
     except IsADirectoryError as error:

@@ -10,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.adjust.batches import side_words, word_pairs
+from pretrain.adjust.batches import side_words
 from pretrain.adjust.vectors import layer_states
 from probes.distances.linked import Linked
 from probes.measure.subject import Side, Subject
 from probes.transfer.batching import bounded_batches
+from probes.transfer.word_vectors import link_batches
 from synthlang.progress import Report, silent
 
 AROUND = 2  # sentence tokens of a row
@@ -82,23 +83,11 @@ def linked_states(
 ) -> Iterator[Linked]:
     """Vectors of both words of every link of the pairs at ``rows``, their sentence and the type of the right word."""
     data, codes = subject.data, right.corpus.form.codes
-    lengths = np.maximum(_lengths(left)[rows], _lengths(right)[rows])
-    batches = bounded_batches(lengths)
-    for done, chosen in enumerate(batches, 1):
-        at = rows[chosen]
-        batch = word_pairs([data], [at], left.reader.specials, right.reader.specials)
-        of_left, of_right = left.reader.vectors(batch.left), right.reader.vectors(batch.right)
+    for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, report, task):
         links = data.links.take(at)
         sentence = at[links.sentence]
         word = codes[right.corpus.offsets[sentence] + links.right].astype(np.int64)
-        device = of_left.device
-        yield Linked(
-            of_left[:, batch.links[:, 0].to(device)],
-            of_right[:, batch.links[:, 1].to(device)],
-            torch.from_numpy(sentence),
-            torch.from_numpy(word),
-        )
-        report(task, done, len(batches), "")
+        yield Linked(of_left, of_right, torch.from_numpy(sentence), torch.from_numpy(word))
 
 
 def _batches(side: Side, rows: NDArray[np.int64], report: Report, task: str) -> Iterator[NDArray[np.int64]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from probes.static.vectors import StaticVectors
 from synthlang.errors import InputError
-from synthlang.files import LONGEST_LINE, read_lines
+from synthlang.files import lines_of, read_lines
 from synthlang.progress import Report, silent
 
 GZIP = b"\x1f\x8b"
@@ -135,13 +135,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _unzipped(path: Path) -> Iterator[tuple[int, str]]:
     try:
         with gzip.open(path, "rb") as handle:
-            for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
-                if len(raw) == LONGEST_LINE:
-                    raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number)
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
-                yield number, line.rstrip("\r\n")
+            yield from lines_of(handle, path)  # type: ignore[arg-type]
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError("is no whole gzip file; get it again", path) from error

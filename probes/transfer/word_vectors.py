@@ -48,13 +48,21 @@ def linked_vectors(
     2.2.2).
     """
     data = _first_links(data, words, seed)
-    lengths = _lengths(data.left)[data.train], _lengths(data.right)[data.train]
-    batches = bounded_batches(np.maximum(*lengths))
+    for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
+        yield of_left, of_right
+
+
+def link_batches(
+    data: PairData, rows: NDArray[np.int64], left: SideReader, right: SideReader, report: Report, task: str
+) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
+    """Of the sentence pairs at ``rows``, batch by batch: their rows, and [layers, links, d] of both sides of links."""
+    batches = bounded_batches(np.maximum(_lengths(data.left)[rows], _lengths(data.right)[rows]))
     for done, chosen in enumerate(batches, 1):
-        batch = word_pairs([data], [data.train[chosen]], left.specials, right.specials)
+        batch = word_pairs([data], [rows[chosen]], left.specials, right.specials)
         of_left, of_right = left.vectors(batch.left), right.vectors(batch.right)
-        yield of_left[:, batch.links[:, 0]], of_right[:, batch.links[:, 1]]
-        report("rotation", done, len(batches), "")
+        links = batch.links.to(of_left.device)
+        yield rows[chosen], of_left[:, links[:, 0]], of_right[:, links[:, 1]]
+        report(task, done, len(batches), "")
 
 
 def _first_links(data: PairData, words: int, seed: int) -> PairData:
