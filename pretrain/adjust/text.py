@@ -92,6 +92,16 @@ def prepare_pair(
     return PairData(name, left, right, links, train, dev, counts)
 
 
+def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[words] of each side: numbers of types that are the same for words written alike on both sides."""
+    names: dict[str, int] = {}
+    codes = []
+    for corpus in (left, right):
+        table = [names.setdefault(name, len(names)) for name in corpus.form.names or ()]
+        codes.append(np.asarray([*table, 0], np.int64)[corpus.form.codes])
+    return codes[0], codes[1]
+
+
 def _usable_links(
     text: LinkedText, left: Sentences, right: Sentences, config: DataConfig, counts: dict[str, int]
 ) -> Links:
@@ -99,11 +109,7 @@ def _usable_links(
     if config.one_to_one:
         links = _counted(links, links.one_to_one(), "links not one to one", counts)
     if config.exact_matches == "drop":
-        names: dict[str, int] = {}
-        codes = []
-        for corpus in (text.left, text.right):
-            table = [names.setdefault(name, len(names)) for name in corpus.form.names or ()]
-            codes.append(np.asarray([*table, 0])[corpus.form.codes])
+        codes = shared_codes(text.left, text.right)
         words = _rows(links, text.left.offsets, text.right.offsets)
         alike = codes[0][words[0]] == codes[1][words[1]]
         links = _counted(links, links.select(~alike), "links between words written alike", counts)

@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.adjust.text import PairData, Sentences
+from pretrain.adjust.text import PairData, Sentences, shared_codes
 from probes.measure.retrieval_config import Pairs, RetrievalConfig, Variant
 from probes.measure.states import words_of
 from synthlang.corpus import Corpus
@@ -34,12 +34,7 @@ class Text:
     @staticmethod
     def of(left: Corpus, right: Corpus, data: PairData) -> Text:
         """Number the ways of writing; the table of a corpus may have one of them twice."""
-        names: dict[str, int] = {}
-        types = []
-        for corpus in (left, right):
-            table = [names.setdefault(name, len(names)) for name in corpus.form.names or ()]
-            types.append(np.asarray([*table, 0], np.int64)[corpus.form.codes])
-        return Text(left, right, data, (types[0], types[1]))
+        return Text(left, right, data, shared_codes(left, right))
 
     def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:
         """[q] left and [q] right words of the links of the sentence pairs at ``rows``, numbered through each corpus."""
