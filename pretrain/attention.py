@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from pretrain.config import ModelConfig
 from pretrain.dropout import Noise, add_dropout, dropout
+from pretrain.packed import Packed
 
 Kept = tuple[Tensor | None, Tensor | None, Tensor | None]  # of attention, its output, the feed-forward's output
 ALL_KEPT: Kept = (None, None, None)
@@ -43,6 +44,11 @@ class Layer(nn.Module):
         context = self.attend(q, k, v, valid, keep[0])
         return self.finish(context, x if slots is None else at_slots(x, slots), keep)
 
+    def of_tokens(self, x: Tensor, packed: Packed, keep: Kept = ALL_KEPT) -> Tensor:
+        """As ``forward`` for the tokens [t, d] of padded rows: only attention sees the padding."""
+        q, k, v = packed.pad(self.qkv(x)).chunk(3, dim=-1)
+        return self.finish(packed.pick(self.attend(q, k, v, packed.valid, keep[0])), x, keep)
+
     def project(self, x: Tensor, slots: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (at the slots), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
         d = x.shape[-1]
@@ -75,11 +81,14 @@ class Layer(nn.Module):
         normed: Tensor = self.norm(add_dropout(x, hidden, self.rate, keep[2], self.training))
         return normed
 
-    def draw(self, noise: Noise, rows: int, queries: int, width: int) -> Kept:
-        """The dropout decisions of a forward pass with ``queries`` positions that attend to ``width``."""
+    def draw(self, noise: Noise, rows: int, queries: int, width: int, tokens: int | None = None) -> Kept:
+        """The dropout decisions of a forward pass with ``queries`` positions that attend to ``width``.
+
+        tokens  how many there are for ``of_tokens``
+        """
         if not self.training or self.rate == 0.0:
             return ALL_KEPT
         d = self.out.out_features
-        shapes = ((rows, self.heads, queries, width), (rows, queries, d), (rows, queries, d))
-        a, b, c = (noise.keep(self.rate, *shape) for shape in shapes)
+        after = (rows, queries, d) if tokens is None else (tokens, d)
+        a, b, c = (noise.keep(self.rate, *shape) for shape in ((rows, self.heads, queries, width), after, after))
         return a, b, c

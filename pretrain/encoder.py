@@ -21,6 +21,7 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.dropout import Noise, dropout
 from pretrain.embeddings import Embeddings
+from pretrain.packed_reading import read_packed
 from pretrain.reading import Text
 from pretrain.routing import SeparateLayers
 from pretrain.slot_loss import Exponentials, exponentials, slot_loss
@@ -102,7 +103,7 @@ class MaskedLM(nn.Module):
 
     def forward(self, batch: TensorBatch) -> Tensor:
         """−log p(label) at every slot, [rows, k] float32 in nats; 0 where the label is IGNORE."""
-        x = self._embed(batch.input_ids, batch.languages, batch.positions)
+        x = self.embed(batch.input_ids, batch.languages, batch.positions)
         for number, layer in enumerate(self.layers, 1):
             slots = batch.slots if number == self.shape.layers else None
             x = self._through(layer, x, batch.valid, slots, batch.groups)
@@ -121,8 +122,11 @@ class MaskedLM(nn.Module):
         most = self.embeddings.length
         # rows of two blocks, each padded, may be wider than the model as long as their positions are not
         assert text.positions is not None or width <= most, f"{width} tokens in a row, the model has {most}"
+        if text.packed is not None:
+            packed = read_packed(self, text, text.packed, slots, set(wanted))
+            return [packed[number] for number in wanted]
         groups = (Group(0, len(text.input_ids), text.spans),)
-        x = self._embed(text.input_ids, text.languages, text.positions, text.segments)
+        x = self.embed(text.input_ids, text.languages, text.positions, text.segments)
         outputs = {0: x if slots is None else at_slots(x, slots)}
         for number, layer in enumerate(self.layers[: max(wanted)], 1):
             x = self._through(layer, x, text.valid, slots if number == max(wanted) else None, groups)
@@ -150,9 +154,10 @@ class MaskedLM(nn.Module):
         self._step_layer = torch.compile(Layer.forward, dynamic=False, backend=backend)
         self._exponentials = torch.compile(exponentials, dynamic=False, backend=backend)
 
-    def _embed(
+    def embed(
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
+        """What the first layer reads, [r, w, d], from ids [r, w]; the other arguments are those of Embeddings."""
         x = self.norm(self.embeddings(input_ids, languages, positions, segments))
         rate = self.shape.dropout
         keep = self.noise.keep(rate, *x.shape) if self.training and rate else None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from pretrain.data.rows import Span
+from pretrain.packed import Packed
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Text:
     spans      (start, stop, member): which columns are of which language; one span for rows of one language
     positions  [rows, width] int64, 0-based; None: 0 … width − 1 in every row
     segments   [rows, width] int64, the token types of BERT; None: all 0
+    packed     where the tokens are, so that padding costs nothing; None: it is computed with
     """
 
     input_ids: Tensor
@@ -26,11 +28,16 @@ class Text:
     spans: tuple[Span, ...]
     positions: Tensor | None = None
     segments: Tensor | None = None
+    packed: Packed | None = None
 
     @staticmethod
     def of(input_ids: Tensor, member: int, valid: Tensor | None = None) -> Text:
         """Rows of one language."""
         return Text(input_ids, valid, ((0, input_ids.shape[1], member),))
+
+    def without_padding(self) -> Text:
+        """The same, to be read without its padding where that is worth it; for tensors on the CPU."""
+        return replace(self, packed=Packed.of(self.valid) if len(self.spans) == 1 else None)
 
     @property
     def languages(self) -> Tensor:
@@ -47,4 +54,5 @@ class Text:
             return None if tensor is None else tensor.to(device, non_blocking=True)
 
         ids = self.input_ids.to(device, non_blocking=True)
-        return Text(ids, moved(self.valid), self.spans, moved(self.positions), moved(self.segments))
+        packed = None if self.packed is None else self.packed.to(device)
+        return Text(ids, moved(self.valid), self.spans, moved(self.positions), moved(self.segments), packed)

@@ -165,7 +165,7 @@ def test_equals_a_plain_loop():
     ]
     optimizer = torch.optim.AdamW(groups, lr=config.learning_rate, eps=1e-3, foreach=False)
     plain.train()
-    for rows in training_batches(TRAIN.lengths, 8, key_of("fit batches", 0, 0)):
+    for rows in training_batches(len(TRAIN), 8, key_of("fit batches", 0, 0)):
         optimizer.zero_grad()
         torch.autograd.backward(plain.loss(TRAIN.batch(rows)))
         nn.utils.clip_grad_norm_(trained, 0.5)

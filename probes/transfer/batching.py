@@ -1,4 +1,4 @@
-"""Which rows make a batch: rows of about one length together, so that little is padding."""
+"""Which rows make a batch: any to train on, rows of about one length to predict."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ from numpy.typing import NDArray
 
 from synthlang.rng import permutation
 
-POOL = 64  # batches that are sorted by length together: with fewer more is padding, with more less is chance
 ROWS, TOKENS = 256, 8192  # of a batch that is only predicted
 
 Rows = NDArray[np.int64]
 
 
-def training_batches(lengths: NDArray[np.int64], rows: int, key: int) -> list[Rows]:
-    """Batches of ``rows`` rows, each row once: a function of (lengths, rows, key).
+def training_batches(count: int, rows: int, key: int) -> list[Rows]:
+    """Batches of ``rows`` of ``count`` rows, each once, in a random order that is a function of the key.
 
-    A random order is cut into pools of 64 batches, each pool sorted by length and cut into batches, which then come in
-    a random order. One batch has fewer rows where ``rows`` does not divide their number.
+    The last batch may have fewer. Length plays no part: it often goes with a class, and batches of one class train
+    badly. What is padding costs little, since the model leaves it out (pretrain.packed).
     """
-    order = permutation(key, len(lengths))
-    pools = [order[start : start + POOL * rows] for start in range(0, len(order), POOL * rows)]
-    in_pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in pools]
-    batches = [pool[start : start + rows] for pool in in_pools for start in range(0, len(pool), rows)]
-    return [batches[i] for i in permutation(key ^ 1, len(batches))]
+    order = permutation(key, count)
+    return [order[start : start + rows] for start in range(0, count, rows)]
 
 
 def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = TOKENS) -> list[Rows]:

@@ -24,7 +24,7 @@ OF_TASKS = {
     "score.punctuation": ("parsing",),
     "score.answers": ("qa",),
 }  # settings that not all tasks have
-FORMAT = 4  # raise when the same settings give other scores
+FORMAT = 5  # raise when the same settings give other scores
 
 TaskName = Literal["nli", "ner", "pos", "parsing", "slots", "qa"]
 

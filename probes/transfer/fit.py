@@ -135,7 +135,7 @@ class _Fit:
         before = f", dev {history[-1]['dev']:.1f}" if history else ""
         losses: list[Tensor] = []
         total = 0.0
-        for i, rows in enumerate(training_batches(self.train.lengths, self.config.rows, key)):
+        for i, rows in enumerate(training_batches(len(self.train), self.config.rows, key)):
             losses.append(self._step(epoch * self.per_epoch + i, rows, train))
             if len(losses) == EVERY or i == self.per_epoch - 1:
                 done = epoch * self.per_epoch + i + 1

@@ -164,7 +164,8 @@ class PairRows:
             spans = ((0, head, self.readers[0].member), (head, ids.shape[1], self.readers[1].member))
         segments = torch.from_numpy((valid & (columns >= begin[:, None])).astype(np.int64))
         seen = None if valid.all() else torch.from_numpy(valid)
-        return Text(torch.from_numpy(ids), seen, spans, positions, segments if self.readers[0].bert else None)
+        text = Text(torch.from_numpy(ids), seen, spans, positions, segments if self.readers[0].bert else None)
+        return text.without_padding()
 
     def _first_block(self, rows: Ints) -> int:
         return _rounded(int(self.size[rows, 0].max()) + 2) if self.block is None else self.block

@@ -22,7 +22,7 @@ from synthlang.files import read_json
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.progress import Say, unheard
 
-FORMAT = 1  # raise when the same settings give other weights, or a state has other content
+FORMAT = 2  # raise when the same settings give other weights, or a state has other content
 KEPT = CheckpointConfig(keep=1)
 
 History = list[dict[str, float]]
