@@ -9,7 +9,7 @@ from scipy import stats
 
 from probes.distances.auc import Influence, auc, clustered_interval, placements, standard_error
 from probes.distances.compare import compare, histograms
-from probes.distances.dimensions import Contributions, dominance
+from probes.distances.dimensions import Contributions, separations_and_dominance
 from probes.distances.linked import Linked, pair_blocks, unrelated
 from probes.distances.separation import separations
 from synthlang.errors import InputError
@@ -241,7 +241,7 @@ def test_a_planted_outlier_dimension_is_found_and_its_removal_helps():
     random = torch.Generator().manual_seed(9)
     for side in (data.left, data.right):  # far from 0 in all words, and noise
         side[:, :, 11] = 30 + 20 * torch.randn(2, 600, generator=random)
-    found = dominance(lambda: [data], 0, (0, 1), tops=(1, 3, 16))
+    found = separations_and_dominance(lambda: [data], 0, (0, 1), tops=(1, 3, 16))[1]
     assert [(f.layer, f.distance) for f in found] == [(0, "l2"), (0, "cosine"), (1, "l2"), (1, "cosine")]
     for one in found:
         assert one.dimensions[0] == 11 and one.shares[0] > 0.8
@@ -256,7 +256,7 @@ def test_a_planted_outlier_dimension_is_found_and_its_removal_helps():
 
 def test_contributions_sum_to_the_mean_and_shares_to_one():
     data = linked()
-    found = dominance(lambda: [data], 5, (0, 1), tops=(1, 15))
+    found = separations_and_dominance(lambda: [data], 5, (0, 1), tops=(1, 15))[1]
     whole = {(s.layer, s.distance): s for s in separations([data], 5)}
     for one in found:
         distances = whole[one.layer, one.distance].unrelated

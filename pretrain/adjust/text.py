@@ -86,8 +86,8 @@ def prepare_pair(
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
     if not len(train):
         raise InputError(
-            f"pairs.{name}: no sentence pair is left to train on; of {total} the last {total - start} are held out "
-            "(data.dev, data.test), the others have no usable link or are longer than data.length"
+            f"pairs.{name}: no sentence pair is left to train or fit on: of {total} the last {total - start} are "
+            "held out, the others have no usable link or are longer than data.length; lower data.dev or data.test"
         )
     return PairData(name, left, right, links, train, dev, counts)
 

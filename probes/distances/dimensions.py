@@ -125,19 +125,6 @@ class Dominance:
         return asdict(self)
 
 
-def dominance(
-    read: Callable[[], Iterable[Linked]],
-    seed: int,
-    layers: Sequence[int],
-    *,
-    tops: Sequence[int] = TOPS,
-    block: int = BLOCK,
-    level: float = 0.95,
-) -> list[Dominance]:
-    """By layer and distance: the second part of what ``separations_and_dominance`` gives."""
-    return separations_and_dominance(read, seed, layers, tops=tops, block=block, level=level)[1]
-
-
 def separations_and_dominance(
     read: Callable[[], Iterable[Linked]],
     seed: int,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from pretrain.adjust.text import PairData, Sentences
@@ -19,7 +17,7 @@ from probes.measure.config import ProbeConfig
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.model import Pretrained
-from probes.transfer.word_vectors import SideReader
+from probes.transfer.word_vectors import SideReader, reading
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
@@ -115,17 +113,6 @@ class Subject:
         reader = SideReader(self.body(role), held.specials, numbers, subword or self.config.subword)
         return Side(role, self.name(role), corpus, sentences, reader)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """Without gradients and dropout, on a GPU where there is one; the models are then as they were."""
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        bodies = list({id(body): body for body in map(self.body, ROLES)}.values())
-        before = [(body, body.training, body.norm.weight.device) for body in bodies]
-        try:
-            with torch.no_grad():
-                for body in bodies:
-                    body.eval().to(device)
-                yield
-        finally:
-            for body, training, place in before:
-                body.train(training).to(place)
+        return reading(map(self.body, ROLES))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +19,7 @@ from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.model import Pretrained
 from probes.transfer.rotation_config import RotationConfig
-from probes.transfer.word_vectors import SideReader, anchors, linked_vectors, translations
+from probes.transfer.word_vectors import SideReader, anchors, linked_vectors, reading, translations
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
@@ -99,7 +98,7 @@ def fit_rotation(
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: SideReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
     fitters = [Fitter(next(iter(sizes))) for _ in features.layers]
-    with _reading(bodies.values()):
+    with reading(bodies.values()):
         for left, right in _pairs(config, texts[0], sides, seed, report):
             x, y = (right, left) if config.moves == "source" else (left, right)
             for fitter, of_x, of_y in zip(fitters, x, y, strict=True):
@@ -161,17 +160,3 @@ def _pairs(
         for (corpus, sentences, wanted), side in zip(corpora, (left, right), strict=True)
     )
     yield of_left, of_right
-
-
-@contextmanager
-def _reading(bodies: Collection[MaskedLM]) -> Iterator[None]:
-    """Without gradients and dropout; the models are then as they were."""
-    training = [(body, body.training) for body in bodies]
-    try:
-        with torch.no_grad():
-            for body, _ in training:
-                body.eval()
-            yield
-    finally:
-        for body, was in training:
-            body.train(was)

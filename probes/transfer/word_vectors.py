@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,22 @@ class SideReader:
     def vectors(self, words: Words) -> Tensor:
         """[layers, words, d] float32."""
         return word_vectors(self.body, words.to(self.body.norm.weight.device), self.layers, self.subword)
+
+
+@contextmanager
+def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
+    """Without gradients and dropout, on a GPU where there is one; the models are then as they were."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    distinct = {id(body): body for body in bodies}.values()
+    before = [(body, body.training, body.norm.weight.device) for body in distinct]
+    try:
+        with torch.no_grad():
+            for body, _, _ in before:
+                body.eval().to(device)
+            yield
+    finally:
+        for body, training, place in before:
+            body.train(training).to(place)
 
 
 def linked_vectors(
@@ -127,7 +144,7 @@ def anchors(
         # on the CPU, where the order of the sum is always the same
         sums.index_add_(1, types_of, reader.vectors(words)[:, kept].double().cpu())
         counts += torch.bincount(types_of, minlength=len(distinct))
-        report("rotation", done, len(batches), "")
+        report("word anchors", done, len(batches), "")
     return (sums / counts[:, None])[:, torch.from_numpy(place)]
 
 
