@@ -4,13 +4,14 @@ Source: ALIGN-MLM (Deshpande et al. 2021), the alignment score, here in both dir
 also under CSLS (Conneau et al. 2018, equation 4). With p_i, d_i the rows of word i in the
 parent and in the derived language and cos their cosine:
 
-    forward(i)  = 1 if argmax_j s(p_i, d_j) = i else 0          j over ALL derived rows
-    backward(i) = 1 if argmax_j s(p_j, d_i) = i else 0          j over ALL parent rows
+    forward(i)  = 1 if argmax_j s(p_i, d_j) = i else 0          j over ALL candidates of the derived language
+    backward(i) = 1 if argmax_j s(p_j, d_i) = i else 0          j over ALL candidates of the parent
     s = cos                                                     for ``cosine``
     s = 2 cos(p, d) - r(p) - r(d)                               for ``csls``
-    r(x) = mean cosine of x to its k nearest rows of the other language
+    r(x) = mean cosine of x to its k nearest candidates of the other language
 
-and a score is 100 times the mean over the words of a subset.
+and a score is 100 times the mean over the words of a subset. Candidates are the rows of a language, those without a
+counterpart too. Where both languages share one row, it is no candidate of itself: nobody is its own neighbour.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class WordCredits:
 
     cosine: tuple[Tensor, Tensor]
     csls: tuple[Tensor, Tensor]
+    zeros: tuple[int, int] = (0, 0)
+    """How many candidates of the parent and of the other language are rows of zeros."""
 
     def __len__(self) -> int:
         return len(self.cosine[0])
@@ -92,21 +95,43 @@ def word_credits(
     derived: Tensor,
     candidates: Tensor | None = None,
     *,
+    parent_candidates: Tensor | None = None,
     k: int = 10,
     chunk: int = TILE,
     report: Report = silent,
 ) -> WordCredits:
     """What each word earns: ``alignment`` before the mean over a subset, so that any subset costs nothing more."""
     assert parent.ndim == 2 and parent.shape == derived.shape, (parent.shape, derived.shape)
-    assert candidates is None or candidates.shape[1:] == parent.shape[1:], "rows of the same size"
+    sides = [
+        rows if further is None else torch.cat([rows, further.to(rows.device)])
+        for rows, further in ((parent, parent_candidates), (derived, candidates))
+    ]
+    pairs = torch.arange(len(parent)).unsqueeze(1).expand(-1, 2)
+    return pair_credits(sides[0], sides[1], pairs, k=k, chunk=chunk, report=report)
+
+
+def pair_credits(
+    parent: Tensor,
+    derived: Tensor,
+    pairs: Tensor,
+    shared: Tensor | None = None,
+    *,
+    k: int = 10,
+    chunk: int = TILE,
+    report: Report = silent,
+    names: tuple[str, str] = ("first", "second"),
+) -> WordCredits:
+    """What each of the ``pairs`` [q, 2] of rows of ``parent`` [n, d] and of ``derived`` [m, d], all candidates, earns.
+
+    ``shared`` [s, 2] are the places of rows that both languages have: a shared row competes for all words but its own.
+    InputError, which calls the sides by their ``names``: NaN, infinity.
+    """
     if k < 1 or chunk < 1:
         raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}")
-    targets = derived if candidates is None else torch.cat([derived, candidates.to(derived.device)])
-    pairs = torch.arange(len(parent)).unsqueeze(1).expand(-1, 2)
-    found = nearest(parent, targets, pairs, k=k, tile=chunk, report=report)
+    found = nearest(parent, derived, pairs, barred=shared, k=k, tile=chunk, report=report, names=names)
     both = found.forward, found.backward
     cosine, csls = [way.cosine.credit.cpu() for way in both], [way.csls.credit.cpu() for way in both]
-    return WordCredits((cosine[0], cosine[1]), (csls[0], csls[1]))
+    return WordCredits((cosine[0], cosine[1]), (csls[0], csls[1]), (both[0].zeros, both[1].zeros))
 
 
 def alignment(
@@ -115,6 +140,7 @@ def alignment(
     in_dictionary: Tensor,
     candidates: Tensor | None = None,
     *,
+    parent_candidates: Tensor | None = None,
     k: int = 10,
     chunk: int = TILE,
     report: Report = silent,
@@ -123,22 +149,24 @@ def alignment(
 
     Row i of both is the same word. ``in_dictionary`` [n] (bool) marks the words whose pair
     was trained on. ``candidates`` [m, d] are further derived rows without a counterpart in
-    ``parent`` (say, never-trained types when the released code's number is wanted): they
-    compete in the forward direction and have no query of their own. The caller leaves out
-    special tokens, types never seen in training and types shared by both languages (one row
-    is trivially its own neighbour).
+    ``parent`` (say, words that no dictionary has, or never-trained types when the released
+    code's number is wanted): they compete in the forward direction and have no query of their
+    own; ``parent_candidates`` are further parent rows, which compete in the backward one. The
+    caller leaves out special tokens, types never seen in training and types whose image is
+    their own row (it is trivially its own neighbour).
 
     A tie for the maximum (within TIE) between t rows, the counterpart among them, counts
     1/t: the expectation of breaking it at random, so a collapsed embedding scores 100/n and
     not 100. A row of zeros has cosine 0 to everything, and its word counts as a miss in
-    both directions. Similarities are float32 whatever the input; memory is O(chunk² + k · (n + m));
-    ``k`` is cut to the number of rows.
+    both directions. Similarities are float32 whatever the input; memory is O(chunk² + k · (n + m)) and
+    that of the rows; ``k`` is cut to the number of rows.
 
     >>> rows = torch.eye(3)
     >>> alignment(rows, rows[[0, 2, 1]], torch.tensor([True, False, False])).all.cosine.forward
     33.33333333333333
     """
-    return word_credits(parent, derived, candidates, k=k, chunk=chunk, report=report).scores(in_dictionary)
+    rest = {"parent_candidates": parent_candidates}
+    return word_credits(parent, derived, candidates, **rest, k=k, chunk=chunk, report=report).scores(in_dictionary)
 
 
 def _retrieval(credits: tuple[Tensor, Tensor], members: Tensor) -> Retrieval:

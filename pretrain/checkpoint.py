@@ -95,15 +95,28 @@ def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
     return None
 
 
-def selected_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint that stands for a finished run: the best one where the run chose by perplexity, else the last."""
-    path = latest_checkpoint(folder)
-    best = None if path is None else read_json(path / "state.json").get(BEST)
+def selected_checkpoint(folder: Path, last: int) -> Path:
+    """The checkpoint that stands for a finished run of ``last`` steps: the best one where the run chose by perplexity,
+    else the last.
+
+    Raises InputError if it is not sound: an older one is another model, which must not stand for this run.
+    """
+    path = folder / f"step-{last}"
+    if not is_sound(path):
+        raise InputError(
+            "the last checkpoint of the finished run is damaged, gone or of another version, and an older one is "
+            "another model; copy it anew, or delete done.json and run synthlang pretrain again, which goes on from the "
+            "one before",
+            path,
+        )
+    best = read_json(path / "state.json").get(BEST)
     if best is None:
         return path
     chosen = folder / f"step-{best}"
     if not is_sound(chosen):
-        raise InputError("the best checkpoint of the run is damaged or gone", chosen)
+        raise InputError(
+            "the best checkpoint of the finished run is damaged or gone; copy it anew, or train the run again", chosen
+        )
     return chosen
 
 

@@ -9,7 +9,6 @@ from pretrain.config import PretrainConfig
 from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
 from pretrain.weights import from_hf
-from synthlang.errors import InputError
 
 
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
@@ -41,10 +40,8 @@ def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
 
 
 def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
-    """The model of a finished run, at the checkpoint that its config selects."""
-    path = selected_checkpoint(run / "checkpoints")
-    if path is None:
-        raise InputError("has no checkpoint", run)
+    """The model of a finished run, at the checkpoint that its config selects; InputError if that one is damaged."""
+    path = selected_checkpoint(run / "checkpoints", config.steps)
     model = new_model(config, artifacts)
     load_weights(path / "model.safetensors", model)
     return model

@@ -33,7 +33,8 @@ class Found:
 
     credit   [q] float64: 1/t where a pair's target is among the t nearest tied ones of its query, else 0. The mean
              over pairs is P@1, with ties broken at random in expectation; 0 if one of the two is a row of zeros
-    indices  [r, top] the nearest targets of the rows asked for, best first; -1 for a row of zeros: near nothing
+    indices  [r, top] the nearest targets of the rows asked for, best first; -1 for a row of zeros, which is near
+             nothing, and where there are fewer candidates
     scores   [r, top] their scores
     """
 
@@ -67,21 +68,26 @@ def nearest(
     *,
     top: int = 0,
     asking: tuple[Tensor | None, Tensor | None] = (None, None),
+    barred: Tensor | None = None,
     k: int = 10,
     tile: int = TILE,
     report: Report = silent,
+    names: tuple[str, str] = ("first", "second"),
 ) -> Nearest:
     """Search among ``x`` [n, d] and ``y`` [m, d], both directions.
 
     ``pairs`` [q, 2] (int64) are rows of x and y that should find each other; a row may be in several pairs or in none,
-    and every row is a candidate. For fewer candidates, give fewer rows: the densities are those of the rows given.
+    and every row is a candidate of every row of the other set, but for those that ``barred`` [s, 2] names: rows of x
+    and of y that are no candidates of each other, each once a side, such as one embedding that stands in both sets. For
+    fewer candidates, give fewer rows: the densities are over candidates.
     ``top`` is how many nearest rows to list (at most as many as there are) for each of the rows ``asking``: their
     numbers in x and in y, None for all. A longer list costs more than a credit: few others rule a pair out, but under
     CSLS nearly all of a row's neighbours may have to be scored to list them.
 
     Tensors or NumPy arrays (memory maps too) of any float type; the work is float32 without TF32 on the device of x,
     one unit copy of ``tile`` rows at a time: memory is O(tile² + (n + m) · max(k, top)). ``k`` is cut to the number
-    of rows. Scores closer than TIE are tied. A row of zeros has cosine 0 to everything. InputError: NaN, infinity.
+    of rows. Scores closer than TIE are tied. A row of zeros has cosine 0 to everything. InputError: NaN, infinity; it
+    calls the rows by their ``names``.
 
     >>> rows = torch.eye(3)
     >>> nearest(rows, rows[[0, 2, 1]], torch.tensor([[0, 0], [1, 1]])).forward.csls.credit
@@ -91,14 +97,16 @@ def nearest(
         raise InputError(f"k and tile must be at least 1 and top at least 0, not {k}, {tile} and {top}")
     device = x.device if isinstance(x, Tensor) else torch.device("cpu")
     with full_precision(device.type):
-        left, right = Rows(x, device, "first"), Rows(y, device, "second")
+        left, right = Rows(x, device, names[0]), Rows(y, device, names[1])
         assert x.shape[1] == y.shape[1], f"vectors of one size, not {x.shape[1]} and {y.shape[1]}"
         asked = torch.zeros(0, 2, dtype=torch.long) if pairs is None else pairs
         assert asked.ndim == 2 and asked.shape[1] == 2, asked.shape
         asked = asked.to(device)
-        *lists, own = largest_cosines(left, right, max(k, 2 * top, LISTED), asked, tile, report)
+        barred = None if barred is None else barred.to(device)
+        *lists, own = largest_cosines(left, right, max(k, 2 * top, LISTED), asked, tile, report, barred)
         density = [_density(side, k) for side in lists]
-        there, back = Search(left, right, lists[0]), Search(right, left, lists[1])
+        there = Search(left, right, lists[0], _by_query(barred, 0, len(left)))
+        back = Search(right, left, lists[1], _by_query(barred, 1, len(right)))
         listing = [
             torch.arange(len(side)) if some is None else some for side, some in zip((left, right), asking, strict=True)
         ]
@@ -109,9 +117,19 @@ def nearest(
 
 
 def _density(lists: Lists, k: int) -> Tensor:
-    """r [n]: mean cosine of each row to its k nearest; 0 if the other side is empty."""
+    """r [n]: mean cosine of each row to its k nearest; 0 if there is no candidate."""
     nearest = lists.values[:, :k]
-    return nearest.mean(1) if nearest.shape[1] else nearest.new_zeros(len(nearest))
+    there = nearest.isfinite()  # what is barred is not
+    return nearest.where(there, 0).sum(1) / there.sum(1).clamp(min=1)
+
+
+def _by_query(barred: Tensor | None, side: int, rows: int) -> Tensor | None:
+    """[rows] what is barred for each row of a side, -1 for nothing."""
+    if barred is None:
+        return None
+    found = torch.full((rows,), -1, device=barred.device)
+    found[barred[:, side]] = barred[:, 1 - side]
+    return found
 
 
 def _direction(
@@ -126,6 +144,6 @@ def _direction(
         values, indices = search.top(scores, top, asking, report)
         if scores.weight == 2:  # left out in the search: it is the same for all targets of a query
             values = values - densities[0][asking].unsqueeze(1)
-        indices = indices.masked_fill(search.queries.zero[asking].unsqueeze(1), -1)
+        indices = indices.masked_fill(search.queries.zero[asking].unsqueeze(1) | ~values.isfinite(), -1)
         found.append(Found(credit.masked_fill(lost, 0), indices, values))
     return Direction(found[0], found[1], densities[0], int(search.queries.zero.sum()))

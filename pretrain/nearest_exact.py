@@ -39,11 +39,15 @@ class Scores:
 
 @dataclass(frozen=True)
 class Search:
-    """Queries [n, d], targets [m, d], and the queries' lists of largest cosines among the targets."""
+    """Queries [n, d], targets [m, d], and the queries' lists of largest cosines among the targets.
+
+    ``barred`` [n]: the target that is no candidate of a query, -1 for none; the lists are without it. None: all are -1.
+    """
 
     queries: Rows
     targets: Rows
     lists: Lists
+    barred: Tensor | None = None
 
     def credit(self, scores: Scores, pairs: Tensor, cosines: Tensor, report: Report = silent) -> Tensor:
         """[q] float64: 1/t where the target of a pair (query, target) is among the t nearest tied ones, else 0.
@@ -63,7 +67,7 @@ class Search:
             block.set(query, target, own)
             best[block.rows] = block.found.amax(1)
             ties[block.rows] = (block.found >= (best[block.rows] - TIE).unsqueeze(1)).sum(1)
-        hit = own >= best[query] - TIE
+        hit = (own >= best[query] - TIE) & own.isfinite()
         return hit.double() / ties[query].clamp(min=1)
 
     def top(self, scores: Scores, size: int, asking: Tensor, report: Report = silent) -> tuple[Tensor, Tensor]:
@@ -93,7 +97,8 @@ class Search:
         A block's scores are overwritten by the next one's.
         """
         penalty, order = scores.penalty.sort()
-        reach = scores.weight * self.lists.last(len(self.targets)) - wanted + TIE  # TIE: products round
+        last = self.lists.last(len(self.targets))
+        reach = torch.where(last.isfinite(), scores.weight * last - wanted + TIE, last)  # TIE: products round
         outside = torch.searchsorted(penalty, reach, right=True)  # [n] how many targets must be looked at
         rows = (queries & (outside > 0)).nonzero().flatten()
         rows = rows[outside[rows].argsort()]
@@ -106,6 +111,7 @@ class Search:
             listed, size = self.lists.indices[block], total - width
             found = held[: len(block) * total].view(len(block), total)
             self._score(scores, block, order[:size], found[:, :size])
+            self._bar(block, position, found[:, :size])
             # what is listed keeps the number it had: two products differ in their rounding
             twice, own = position[listed], torch.arange(size, total, device=rows.device)
             found.scatter_(1, torch.where(twice < size, twice, own), -torch.inf)
@@ -113,6 +119,15 @@ class Search:
             yield _Block(block, found, order[:size], listed, position)
             done += len(block)
             report("nearest neighbours: exact scores", done, len(rows), "")
+
+    def _bar(self, block: Tensor, position: Tensor, found: Tensor) -> None:
+        """Take what is no candidate out of the scores ``found`` [queries, targets] of a block."""
+        if self.barred is None:
+            return
+        target = self.barred[block]
+        place = position[target]
+        row = ((target >= 0) & (place < found.shape[1])).nonzero().flatten()
+        found[row, place[row]] = -torch.inf
 
     def _score(self, scores: Scores, block: Tensor, targets: Tensor, out: Tensor) -> None:
         """The scores of a block of queries with ``targets``, into ``out`` [queries, targets]."""

@@ -31,11 +31,11 @@ class Lists:
 
 
 def largest_cosines(
-    x: Rows, y: Rows, size: int, pairs: Tensor, tile: int = TILE, report: Report = silent
+    x: Rows, y: Rows, size: int, pairs: Tensor, tile: int = TILE, report: Report = silent, barred: Tensor | None = None
 ) -> tuple[Lists, Lists, Tensor]:
     """The ``size`` largest entries of each row of X Yᵀ [n, m], and of each column; those [q] at the ``pairs`` [q, 2].
 
-    Memory is O(tile² + (n + m) · size); each entry is computed once.
+    The entries at ``barred`` [s, 2] count as −∞. Memory is O(tile² + (n + m) · size); each entry is computed once.
     """
     forward = _empty(len(x), min(size, len(y)), x.device)
     backward = _empty(len(y), min(size, len(x)), x.device)
@@ -50,10 +50,12 @@ def largest_cosines(
             right = y.block(start, start + tile)
             product = held[: len(left) * len(right)].view(len(left), len(right))
             torch.mm(left, right.T, out=product)
+            if barred is not None:
+                row, column, here = _places(product, barred, top, start)
+                product[row[here], column[here]] = -torch.inf
             _merge(forward, top, start, *largest_in_rows(product, forward.values.shape[1]))
             _merge(backward, start, top, *_largest_in_columns(product, backward.values.shape[1]))
-            row, column = (pairs - torch.tensor([top, start], device=pairs.device)).unbind(1)
-            here = (row >= 0) & (row < len(left)) & (column >= 0) & (column < len(right))
+            row, column, here = _places(product, pairs, top, start)
             own[here] = product[row[here], column[here]]
             done += 1
             report("nearest neighbours", done, total, "")
@@ -99,6 +101,13 @@ def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
         places = torch.cat([places, rest])
     values, found = matrix.gather(0, places).T.contiguous().topk(size, dim=1)
     return values, places.T.gather(1, found)
+
+
+def _places(product: Tensor, pairs: Tensor, top: int, start: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows and columns [q] of the ``pairs`` [q, 2] in a tile that begins at ``top``, ``start``; which lie in it."""
+    row, column = (pairs - torch.tensor([top, start], device=pairs.device)).unbind(1)
+    here = (row >= 0) & (row < len(product)) & (column >= 0) & (column < product.shape[1])
+    return row, column, here
 
 
 def _empty(rows: int, size: int, device: torch.device) -> Lists:

@@ -8,36 +8,60 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.alignment import AlignmentScores, WordCredits, word_credits
+from pretrain.alignment import AlignmentScores, WordCredits, pair_credits
 from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
-from synthlang.dictionary import IdDictionary
+from synthlang.dictionary import IdDictionary, trained_types
 from synthlang.progress import Report, silent
 
 
 @dataclass(frozen=True)
 class WordPairs:
-    """``pairs`` [n, 2] of (parent id, other id), no id twice on a side; which of them are in the dictionary."""
+    """``pairs`` [n, 2] of (parent id, other id), no id twice on a side, and what competes with them.
+
+    in_dictionary   [n] which of them are in the dictionary
+    candidates      the ids, sorted, of the parent and of the other language among which a counterpart is sought, those
+                    of the pairs included
+    own_rows        whether an id of both languages has a row in each; else it is one row
+    names           of the parent and of the other language
+    same            how many pairs were left out because both languages have one row for them
+    """
 
     pairs: NDArray[np.int64]
     in_dictionary: NDArray[np.bool_]
+    candidates: tuple[NDArray[np.int64], NDArray[np.int64]]
+    own_rows: bool
+    names: tuple[str, str]
+    same: int = 0
+
+    @property
+    def shared(self) -> NDArray[np.int64]:
+        """The ids of both languages that are one row, sorted."""
+        both = np.zeros(0, np.int64) if self.own_rows else np.intersect1d(*self.candidates, assume_unique=True)
+        return np.asarray(both, np.int64)
 
 
 def word_pairs(artifacts: Artifacts, member: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
     """The pairs of the parent and ``member``; None if it is not known which ids are translations.
 
     They are all that a dictionary could have: the copies of a transliterated language, or the words of the file of
-    translations, the first of each id; both ids occur in the training text. An id that both languages share has one
-    row, which is nobody's neighbour but its own, and is left out. ``dictionary`` (default: the run's) says which
-    pairs count as trained on.
+    translations, the first of each id; both ids occur in the training text. A counterpart is sought among all ids that
+    occur in the training text of its language, specials left out. A row that both languages share competes for other
+    words; it is its own counterpart only where it is its own image, and such a pair, which any model has right, is left
+    out and counted. ``dictionary`` (default: the run's) says which pairs count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary
     pairs = next((c.pairs for c in artifacts.candidates if c.member == member), np.zeros((0, 2), np.int64))
-    if not artifacts.own_rows:
-        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    pairs = _one_to_one(pairs)
+    image = np.zeros(len(pairs), bool) if artifacts.own_rows else pairs[:, 0] == pairs[:, 1]
+    pairs = one_to_one(pairs[~image])
+    if not len(pairs):
+        return None
     trained = _pairs_of(dictionary, member) if dictionary is not None else np.zeros((0, 2), np.int64)
-    return WordPairs(pairs, _among(pairs, trained)) if len(pairs) else None
+    of_both = artifacts.members[0], artifacts.members[member]
+    parent, other = (trained_types(one.train.counts, artifacts.id_space.specials.all) for one in of_both)
+    names = of_both[0].name, of_both[1].name
+    in_dictionary = _among(pairs, trained)
+    return WordPairs(pairs, in_dictionary, (parent, other), artifacts.own_rows, names, int(image.sum()))
 
 
 def _pairs_of(dictionary: IdDictionary, member: int) -> NDArray[np.int64]:
@@ -47,7 +71,7 @@ def _pairs_of(dictionary: IdDictionary, member: int) -> NDArray[np.int64]:
     return pairs
 
 
-def _one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """The pairs in order, without those whose id stood in an earlier pair on the same side."""
     _, first = np.unique(pairs[:, 0], return_index=True)
     pairs = pairs[np.sort(first)]
@@ -62,7 +86,7 @@ def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def alignment_of(model: MaskedLM, pairs: WordPairs, member: int) -> AlignmentScores:
-    """How well the embedding rows of the pairs find each other."""
+    """How well the embedding rows of the pairs find each other among all candidates."""
     return credits_of(model, pairs, member).scores(torch.from_numpy(pairs.in_dictionary))
 
 
@@ -71,7 +95,16 @@ def credits_of(model: MaskedLM, pairs: WordPairs, member: int, report: Report = 
     device = next(model.parameters()).device
     with torch.no_grad():
         sides = [
-            model.word_rows(torch.from_numpy(pairs.pairs[:, i].copy()).to(device), which).float()
-            for i, which in ((0, 0), (1, member))
+            model.word_rows(torch.from_numpy(ids).to(device), which).float()
+            for ids, which in zip(pairs.candidates, (0, member), strict=True)
         ]
-    return word_credits(sides[0], sides[1], report=report)
+    places, shared = (places_in(pairs.candidates, ids) for ids in (pairs.pairs, np.stack([pairs.shared] * 2, axis=1)))
+    return pair_credits(sides[0], sides[1], places, shared, report=report, names=pairs.names)
+
+
+def places_in(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], pairs: NDArray[np.int64]) -> torch.Tensor:
+    """[q, 2] where the ids of ``pairs`` [q, 2] stand among the sorted ``candidates`` of each side."""
+    places = [np.searchsorted(ids, pairs[:, side]) for side, ids in enumerate(candidates)]
+    for ids, side, at in zip(candidates, pairs.T, places, strict=True):
+        assert np.array_equal(ids[at], side), "candidates hold the words of the pairs"
+    return torch.from_numpy(np.stack(places, axis=1))

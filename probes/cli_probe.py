@@ -15,7 +15,9 @@ def probe(
     ] = None,
     probe: Annotated[
         str | None,
-        typer.Option(metavar="P[,P…]", help="words, retrieval, maps, cka, distances or all (default: the config's)."),
+        typer.Option(
+            metavar="P[,P…]", help="words, retrieval, maps, cka, distances or all (default: the config's, else all)."
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A YAML file, such as one of configs/probes.")] = None,
     language: Annotated[
@@ -52,7 +54,9 @@ def align(
     links: Annotated[
         list[Path], typer.Option(help="Score these links, run no program; give it twice for forward and reverse.")
     ] = [],  # noqa: B006  typer copies it
-    links_first: Annotated[int, typer.Option(min=0, max=1, help="The number of the first word in them.")] = 0,
+    links_first: Annotated[
+        int | None, typer.Option(min=0, max=1, help="The number of the first word in them (default: found out).")
+    ] = None,
     links_reversed: Annotated[bool, typer.Option("--links-reversed", help="They are right-left.")] = False,
     also: Annotated[
         list[str], typer.Option(metavar="TEXT", help="More text for the aligner: a file, or LEFT,RIGHT; repeatable.")

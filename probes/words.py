@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,13 +16,13 @@ from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
 from synthlang.dictionary import DictionarySpec, IdDictionary, build_id_dictionary
-from synthlang.dictionary.spec import trained_types
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
 from synthlang.store import Store
 
-FORMAT = 3
+FORMAT = 4
+NOTHING: Mapping[str, Any] = {"types": 0, "candidates": None, "scores": None, "bands": [], "counts": {}}
 BANDS = (100, 1000, 5000)
 """The last rank of each band of frequency; one more band has all the rest."""
 
@@ -40,14 +40,19 @@ def probe_alignment(
     store: Store,
     bands: Sequence[int] = BANDS,
     report: Report = silent,
+    headline: str | None = None,
 ) -> dict[str, Any]:
     """Alignment over all types, those in the dictionary and those held out, in percent, for each language.
 
     Types are the ids that occur in the training text of both languages, specials left out.
     ``in dictionary`` means the config's dictionary, also for a run that did not use it, so
     that objectives are compared on the same types. Without pairs of rows (a language in the parent's own
-    vocabulary, no dictionary) ``scores`` is null and ``bands`` is empty. ``types``, ``scores`` and ``bands`` are those
-    of the first derived language.
+    vocabulary, no dictionary) ``scores`` and ``candidates`` are null and ``bands`` is empty. What stands beside
+    ``languages`` is of the member ``headline`` (default: the first after the parent).
+
+    ``candidates`` says among how many rows of the ``parent`` and of the ``other`` language a counterpart is sought, and
+    how many rows both have (``shared``), each of which competes for all words but its own (pretrain/word_pairs.py).
+    ``counts``: what was left out, and rows of zeros, which are near nothing.
 
     ``bands`` are the same scores by the frequency of the parent's type in the parent's training text, most frequent
     first: ``{"from": 101, "to": 1000, "types": …, "scores": …}``, ranks that include the last, null for the rest.
@@ -60,7 +65,8 @@ def probe_alignment(
     for number, member in enumerate(artifacts.members[1:], 1):
         pairs = word_pairs(artifacts, number, dictionary)
         languages[member.name] = _language(model, artifacts, pairs, number, bands, report)
-    first: dict[str, Any] = next(iter(languages.values()), {"types": 0, "scores": None, "bands": []})
+    chosen = next(iter(languages), None) if headline is None else headline
+    first: Mapping[str, Any] = NOTHING if chosen is None else languages[chosen]
     result: dict[str, Any] = {"probe": "alignment", **first, "languages": languages}
     if first["scores"] is None:
         result["reason"] = "no pairs of words: the languages share one vocabulary, and there is no dictionary"
@@ -76,17 +82,30 @@ def check_bands(bands: Sequence[int]) -> None:
 def _language(
     model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, member: int, bands: Sequence[int], report: Report
 ) -> dict[str, Any]:
+    known = next((held.left_out for held in artifacts.candidates if held.member == member), {})
     if pairs is None:
-        return {"types": 0, "scores": None, "bands": []}
+        return {**NOTHING, "counts": dict(known)}
     credits = credits_of(model, pairs, member, report)
     inside = torch.from_numpy(pairs.in_dictionary)
-    types = trained_types(artifacts.members[0].train.counts, artifacts.id_space.specials.all)
-    ranks = frequency_ranks(artifacts.members[0].train.counts, types)[pairs.pairs[:, 0]]
+    ranks = frequency_ranks(artifacts.members[0].train.counts, pairs.candidates[0])[pairs.pairs[:, 0]]
+    counts = {**known, "pairs of words that are one row": pairs.same, **zero_rows(credits, pairs.names)}
     return {
         "types": len(pairs.pairs),
+        "candidates": candidate_numbers(pairs.candidates, len(pairs.shared)),
         "scores": credits.scores(inside).to_json(),
         "bands": band_scores(credits, inside, ranks, bands),
+        "counts": {reason: n for reason, n in counts.items() if n},
     }
+
+
+def candidate_numbers(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], shared: int) -> dict[str, int]:
+    """How many rows compete in each language, and how many of them are of both."""
+    return {"parent": len(candidates[0]), "other": len(candidates[1]), "shared": shared}
+
+
+def zero_rows(credits: WordCredits, names: tuple[str, str]) -> dict[str, int]:
+    """How many candidates of each language are rows of zeros; those without any are not named."""
+    return {f"rows of zeros, {name}": n for name, n in zip(names, credits.zeros, strict=True) if n}
 
 
 def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDArray[np.int64]:

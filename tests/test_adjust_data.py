@@ -88,7 +88,9 @@ def test_the_last_pairs_are_held_out(base):
 
 @pytest.mark.parametrize("settings", [{"dev": 20}, {"dev": 1024}, {"test": 21}])
 def test_nothing_to_train_on_is_said(base, settings):
-    with pytest.raises(InputError, match=r"pairs.x: no sentence pair is left to train or fit on: of 20 the last 20 are held"):
+    with pytest.raises(
+        InputError, match=r"pairs.x: no sentence pair is left to train or fit on: of 20 the last 20 are held"
+    ):
         prepared(base, linked(20), **settings)
 
 

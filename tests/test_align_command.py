@@ -106,6 +106,26 @@ def test_given_links_that_count_from_1_and_stand_the_other_way(place):
     assert got["given"].sums.tolist() == [[2, 2, 2, 2]]  # and one that the text does not have
 
 
+def test_links_that_do_not_show_what_they_count_from_are_refused(place):
+    """Counting from 1 they would be read as other links, with a bad score for a good aligner."""
+    (place / "given").write_text("1-1 2-2 3-3\n1-1 2-2\n\n", encoding="utf-8")
+    options = {"links": (place / "given",), "gold": place / "gold", "gold_first": 1}
+    with pytest.raises(InputError, match=r"given: has no word 0: say .* from 1 \(--links-first\)"):
+        run(place, **options)
+    assert run(place, links_first=1, **options)["given"].aer == 0
+    assert run(place, links_first=0, **options)["given"].aer > 0.2
+
+
+def test_the_table_fits_into_80_columns(place, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    options = {"gold": place / "gold", "gold_first": 1, "links": (place / "forward", place / "reverse")}
+    run(place, interval=alignment_interval, **options)
+    said = capsys.readouterr().out
+    for word in (*METHODS, "95 % interval", "precision", "recall", "F1"):
+        assert word in said
+    assert "…" not in said.replace(" … ", "") and max(map(len, said.splitlines())) <= 80
+
+
 def test_blank_pairs_and_interval(place):
     options = {"links": (place / "forward",), "gold": place / "gold", "gold_first": 1}
     got = run(place, None, "s.json", interval=alignment_interval, blank="skip", **options)

@@ -118,10 +118,25 @@ def test_the_best_one_stands_for_the_run(tmp_path):
     policy = CheckpointConfig(every=1, keep=1, select="best")
     save(tmp_path, 1, policy, best=1)
     save(tmp_path, 2, policy, best=1)
-    assert selected_checkpoint(tmp_path) == tmp_path / "step-1"
+    assert selected_checkpoint(tmp_path, 2) == tmp_path / "step-1"
     shutil.rmtree(tmp_path / "step-1")
     with pytest.raises(InputError, match="best checkpoint"):
-        selected_checkpoint(tmp_path)
+        selected_checkpoint(tmp_path, 2)
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_an_older_checkpoint_never_stands_for_a_finished_run(damage, tmp_path):
+    """It would be measured under the name of the other model; a run that goes on may take it, aloud."""
+    for step in (1, 2):
+        save(tmp_path, step)
+    assert selected_checkpoint(tmp_path, 2) == tmp_path / "step-2"
+    if damage == "cut":
+        (tmp_path / "step-2" / "model.safetensors").write_bytes(b"")
+    else:
+        shutil.rmtree(tmp_path / "step-2")
+    with pytest.raises(InputError, match=r"step-2: the last checkpoint of the finished run is damaged, gone"):
+        selected_checkpoint(tmp_path, 2)
+    assert latest_checkpoint(tmp_path) == tmp_path / "step-1"
 
 
 def test_a_checkpoint_of_another_config_is_refused(tmp_path):

@@ -214,7 +214,7 @@ def test_an_error_in_the_middle_leaves_no_folder(inputs, monkeypatch, capsys):
 
 def test_unknown_probe_and_task(run, monkeypatch, capsys):
     code, _, err = call(monkeypatch, capsys, "probe", run, "--probe", "cca")
-    assert_one_line(code, err, "probes.0: 'cca'")
+    assert_one_line(code, err, "--probe cca: there is words, ")
     code, _, err = call(monkeypatch, capsys, "transfer", run, "--task", "chunking")
     assert_one_line(code, err, "task: 'chunking'")
 

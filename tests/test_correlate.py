@@ -96,6 +96,35 @@ def test_a_study_given_twice_counts_once(study, capsys):
     assert "the same row is in an earlier file: 48" in capsys.readouterr().out
 
 
+def test_equal_rows_are_dropped_only_where_a_column_tells_them_apart(tmp_path, capsys):
+    """Two measurements may give the same numbers: in tables without cells nothing says that they are one."""
+    first, second = put(tmp_path, "x,y\n1,2\n2,3\n3,5\n", "1.csv"), put(tmp_path, "x,y\n1,2\n4,4\n", "2.csv")
+    assert run([first, second], x="x", y="y")[0].result.n == 5
+    assert "rows kept that an earlier file has too, for no column cell says that they are the same: 1" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_kind_named_twice_counts_once(study):
+    assert len(run([study / "results.csv"], kind="pearson,pearson")) == 1
+
+
+def test_a_figure_is_svg_or_refused_before_anything_is_computed(study, tmp_path):
+    with pytest.raises(InputError, match=r"f\.png: --figure writes SVG"):
+        run([study / "gone.csv"], figure=tmp_path / "f.png")
+
+
+def test_clusters_of_a_block_where_nothing_varies_are_not_counted(tmp_path):
+    """Three cells in a block with one x, four in one with many: an interval needs five that tell something."""
+    rows = [
+        f"{cell},{1 if cell < 3 else cell},{cell * cell % 5 + seed},{cell < 3}" for cell in range(7) for seed in (0, 1)
+    ]
+    path = put(tmp_path, "cell,x,y,method\n" + "\n".join(rows) + "\n")
+    whole, within = run([path], x="x", y="y", block="method")
+    assert (whole.result.clusters, within.result.clusters) == (7, 4)
+    assert whole.result.low is not None and within.result.no_interval.startswith("4 clusters")
+
+
 def put(folder, text, name="t.csv"):
     path = folder / name
     path.write_text(text, encoding="utf-8")
@@ -103,13 +132,13 @@ def put(folder, text, name="t.csv"):
 
 
 def test_rows_without_numbers_are_left_out_and_counted(tmp_path, capsys):
-    rows = ["1,1", "2,3", "3,2", ",4", "5,x", "6,nan", "7,inf", "8,"]
+    rows = ["1,1", "2,3", "3,2", ",4", "5,x", "6,nan", "7,inf", "8,", "9,1_000"]
     path = put(tmp_path, "x,y\n" + "\n".join(rows) + "\n")
     out = tmp_path / "o.json"
     found = run([path], out, x="x", y="y")
     assert found[0].result.n == 3 and found[0].result.r == pytest.approx(0.5)
     assert json.loads(out.read_text())["left_out"] == {
-        "x is empty": 1, "y is no number": 1, "y is NaN or infinite": 2, "y is empty": 1,
+        "x is empty": 1, "y is no number": 2, "y is NaN or infinite": 2, "y is empty": 1,
     }  # fmt: skip
     assert "rows left out, y is NaN or infinite: 2" in capsys.readouterr().out
 
@@ -136,6 +165,7 @@ def test_no_number_but_a_reason(tmp_path, text, message):
     ({"x": "delta"}, "the same column"),
     ({"kind": "spearmen"}, "there is spearman, kendall, pearson"),
     ({"kind": ""}, "there is spearman"),
+    ({"by": "task", "block": "objective,task"}, "--by and --block both name task"),
     ({"level": 95}, "--level is between 0 and 1"),
 ])  # fmt: skip
 def test_refused(study, options, message):
@@ -171,5 +201,5 @@ def test_columns_are_those_of_all_files(tmp_path):
 def test_many_groups_make_a_figure(tmp_path):
     text = "x,y,g\n" + "".join(f"{i % 5},{i * i % 7},g{i % 14}\n" for i in range(140))
     figure = tmp_path / "f.svg"
-    run([put(tmp_path, text)], None, figure, x="x", y="y", by="g", block="g")
+    run([put(tmp_path, text)], None, figure, x="x", y="y", by="g")
     assert "The first 12 of 14 groups" in figure.read_text()

@@ -9,10 +9,13 @@ import pytest
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measure.command import probe_command, probe_names, read_probe_config
+from probes.measure.command import MEASURES, probe_command, probe_names, read_probe_config
 from probes.measure.config import PROBES
+from probes.measure.subject import Subject
+from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
+from synthlang.progress import silent
 from tests.tiny import PRETRAIN
 
 PRESETS = sorted((Path(__file__).parents[1] / "configs" / "probes").glob("*.yaml"))
@@ -60,10 +63,42 @@ def test_what_is_refused(run, tmp_path):
     inside = read_probe_config(None, {"probes": ["maps"]}, [f"maps.save={tmp_path / 'out' / 'maps'}"])
     with pytest.raises(InputError, match=r"maps\.save: lies in the folder of the results"):
         probe_command(str(run), inside, tmp_path / "out")
-    with pytest.raises(InputError, match=r"probes\.0: 'cca'"):
-        read_probe_config(None, {"probes": probe_names("cca")}, [])
+    with pytest.raises(InputError, match=r"^--probe cca: there is words, retrieval, maps, cka, distances, and all$"):
+        probe_names("words,cca")
+    with pytest.raises(InputError, match=r"^probe: layers: "):
+        read_probe_config(None, {}, ["layers=[]"])
     with pytest.raises(InputError, match="name sentence pairs"):
         read_probe_config(None, {"language": "fr"}, ["natural=true"])
     with pytest.raises(InputError, match="there is no such folder; name a run"):
         probe_command("/nowhere/at/all", one, None)
-    assert probe_names("all") == list(PROBES) and probe_names("a, b") == ["a", "b"]
+    assert probe_names("all") == list(PROBES) and probe_names("cka, words") == ["cka", "words"]
+    assert probe_names(None) is None
+
+
+def test_other_keys_of_data_do_not_change_how_many_pairs_are_fitted():
+    assert read_probe_config(None, {}, []).data.sentences == 20_000
+    assert read_probe_config(None, {}, ["data.dev=10"]).data.sentences == 20_000
+    assert read_probe_config(None, {}, ["data.sentences=null"]).data.sentences is None
+
+
+def found_by(run, probes, settings):
+    config = read_probe_config(None, {"probes": probes}, settings)
+    subject = Subject(open_pretrained(str(run), None), config, run)
+    with subject.reading():
+        return {name: MEASURES[name](subject, silent).values for name in probes}
+
+
+def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):
+    """All sentence pairs are measured, or for CKA, which holds nothing out, none has to be."""
+    few = ["layers=[0]", "cka.random=[]", "distances.picture=none"]
+    everything = ["data={dev: 1000, test: 150}", *few]
+    held = found_by(run, ["retrieval", "distances", "cka"], everything)
+    assert held["retrieval"]["counts"]["sentence pairs to train on"] == 0 and held["distances"]["related"] > 50
+    none = found_by(run, ["cka"], ["data={dev: 0, test: 150}", *few])
+    assert none["cka"]["sentences"] == held["cka"]["sentences"] > 20
+    with pytest.raises(InputError, match=r"data\.dev: no sentence pair is left to measure on"):
+        found_by(run, ["retrieval"], ["data.dev=0"])
+    with pytest.raises(InputError, match="cka: no sentence pair is left"):
+        found_by(run, ["cka"], ["data.test=1000"])
+    with pytest.raises(InputError, match="no sentence pair is left to train or fit on"):
+        probe_command(str(run), read_probe_config(None, {"probes": ["maps"]}, everything), tmp_path / "maps")

@@ -2,12 +2,14 @@
 
 import importlib.util
 from collections import Counter
+from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
+from rich.console import Console
 from safetensors.torch import load_file, save_file
 
 from probes.measure.distances_config import DistancesConfig
@@ -170,3 +172,16 @@ def test_words_that_a_model_reads_nothing_of(bert, tmp_path):
     short = save_model(tmp_path / "short", max_position_embeddings=3)
     with pytest.raises(InputError, match="no linked word that all"):
         probe(bert, settings(tmp_path, before={"short": str(short)}, dev=1))
+
+
+def test_the_table_of_dimensions_fits_a_terminal(run):
+    """However many counts are asked for: no cell is cut at 80 columns."""
+    _, found = probe(run, settings(dev=20, dimensions=[1, 2, 3, 4, 5, 6, 7, 8]))
+    table = next(table for table in found.tables if "largest dimensions" in str(table.title))
+    console = Console(width=80, file=StringIO())
+    console.print(table)
+    shown = console.file.getvalue()
+    assert "…" not in shown and max(map(len, shown.splitlines())) <= 80
+    tops = found.values["models"][found.values["model"]]["dimensions"][-1]["tops"]
+    assert [len(column._cells) for column in table.columns] == [2 * len(tops)] * 7 and len(tops) == 8
+    assert all(f"{top['auc_without']['mean']:.3f}" in shown for top in tops)

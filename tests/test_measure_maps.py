@@ -21,6 +21,7 @@ from tests.measure_maps_cases import (
     plain_accuracy,
     plain_map,
     plain_precision,
+    similarities,
     subject_of,
     values_of,
     write_pairs,
@@ -101,6 +102,34 @@ def test_every_number_is_that_of_a_plain_reading(runs, tmp_path, kind, subword, 
     assert values["fitted"]["translations"]["known"] == len(fitted)
     dropped = values["counts"]["pairs of the dictionary with a word that is measured"]
     assert dropped == len(pairs) - len(fitted) > len(pairs) / 3 - 1
+
+
+def test_words_that_are_alike_share_what_they_find(runs, tmp_path):
+    """Without positions a word is its last subword at the embeddings, so many types are equal: all share one credit."""
+    settings = {"subword": "end", "layers": [0]}
+    _, test, fit_file, test_file = dictionaries(subject_of(runs["shared"]), tmp_path)
+    maps = {"dictionary": fit_file, "test_dictionary": test_file, "lower": False, "supervision": ["parallel"]}
+    pretrained = copy.deepcopy(runs["shared"])
+    with torch.no_grad():
+        pretrained.model.embeddings.positions.zero_()
+    subject = subject_of(pretrained, {**maps, "normalise": "none"}, **settings)
+    held, plain = values_of(subject)["before"][0]["words"], Plain(subject, 0)
+    (names, x), (others, y) = plain.types(1), plain.types(0)
+    tied = 0
+    for score, table in similarities(x, y).items():
+        for way, matrix, side in (("forward", table, 0), ("backward", table.T, 1)):
+            earned = []
+            rows = (names, others)[side], (others, names)[side]
+            for word in dict.fromkeys(pair[side] for pair in test):
+                answers = {rows[1].index(p[1 - side]) for p in test if p[side] == word and p[1 - side] in rows[1]}
+                if word in rows[0] and answers:
+                    scores = matrix[rows[0].index(word)]
+                    best = set(np.flatnonzero(scores >= scores.max() - 1e-6).tolist())
+                    earned.append(len(best & answers) / len(best))
+                    tied += len(best) > 10
+            assert held[score][way]["p@1"] == pytest.approx(100 * np.mean(earned), abs=0.05), (score, way)
+            assert held[score][way]["p@1"] <= held[score][way]["p@5"] <= held[score][way]["p@10"]
+    assert tied > 5
 
 
 @pytest.mark.parametrize("normalise", ["none", "centre", "iterative"])

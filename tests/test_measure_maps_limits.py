@@ -111,7 +111,9 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     pair = {"kind": "text", "left": str(tmp_path / "l"), "right": str(tmp_path / "r")}
     maps = {
         "dictionary": write_pairs(tmp_path / "d", [("dog", "chien"), ("cat", "chat"), ("A", "un"), ("no", "non")]),
-        "test_dictionary": write_pairs(tmp_path / "t", [("small", "petit"), ("black", "noir"), ("the", "le")]),
+        "test_dictionary": write_pairs(
+            tmp_path / "t", [("small", "petit"), ("black", "noir"), ("the", "le"), ("never", "jamais")]
+        ),
         "sentences": {"left": str(tmp_path / "tl"), "right": str(tmp_path / "tr")},
     }
     config = {
@@ -127,7 +129,20 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     assert [held["layer"] for held in values["before"]] == [0, 1, 2, 3]
     assert all(held["files"]["csls"]["mean"] in (0, 25, 50, 75, 100) for held in values["before"])
     titles = [str(table.title) for table in found.tables]
-    assert len(titles) == len(found.figures) == 4 and "Translation of words, P@1 (%)" in titles
+    assert len(titles) == len(found.figures) == 4
+    assert titles[0].startswith("Translation of words, P@1 (%): 3 → and 3 ← words ask, among ")
+    assert titles[1].startswith(
+        f"Retrieval of words in context (%): {values['measured']['linked_words']} links, among "
+    )
+    assert titles[3].startswith("Retrieval of the sentences of maps.sentences (%): 2 sentence pairs")
+    assert values["counts"]["pairs to fit on with a word that is not in the sentences"] == 1
+    assert values["counts"]["words to measure on that are not in the sentences (parent)"] == 1
+    said = (
+        "of the 4 words of the parent in the dictionary to measure on 3 (75 %) are measured: 1 are not in the sentences"
+    )
+    assert any(note.startswith(said) for note in found.notes)
+    low, high = values["before"][-1]["intervals"]["words"]
+    assert low <= values["before"][-1]["words"]["csls"]["mean"]["p@1"] <= high and high - low > 40
     assert any("directions only" in note for note in found.notes)  # three pairs of words for 16 dimensions
     assert all("maps-" in drawing.name and "Layer 0" in drawing.note for drawing in found.figures)
     for drawing in found.figures:
@@ -161,8 +176,14 @@ def test_what_cannot_be_measured_is_said(run, tmp_path):
     cases: list[tuple[Pretrained, dict[str, Any], dict[str, Any], str]] = [
         (wide, {}, {}, r"the states of both models must have the same size; they have \[8, 16\]"),
         (deep, {}, {}, "the models have 2 and 3 layers; name those to compare"),
-        (run, {"dictionary": nowhere}, {}, "none of the 1 pairs of the dictionary has both words"),
-        (run, {"dictionary": one}, {}, text),
+        (
+            run,
+            {"dictionary": nowhere},
+            {},
+            "d: none of the 1 pairs of maps.dictionary that are drawn to fit on has both",
+        ),
+        (run, {"test_dictionary": nowhere}, {}, "d: none of the 2 pairs of maps.test_dictionary has both words in the"),
+        (run, {"dictionary": one}, {}, f"one: maps.dictionary: of 1 translations 1 are left .*{text}"),
         (run, {"dictionary": one, "test_dictionary": one}, {}, text),
         (run, {"dictionary": str(tmp_path / "gone")}, {}, "gone"),
         (run, {"sentences": files}, {}, "none of the 2 pairs of lines can be read"),

@@ -7,6 +7,8 @@ import pytest
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
+from probes.measure.maps import maps_probe
+from probes.measure.maps_material import read_dictionary
 from synthlang.errors import InputError
 from tests.aligned_runs import random_run
 from tests.measure_maps_cases import subject_of, unit, values_of
@@ -106,6 +108,45 @@ def test_it_is_that_of_a_plain_reading(run, tmp_path):
             assert values[name][score] == pytest.approx(ways, abs=0.35), (name, score)
     missing = values["counts"]["linked words without a vector (parent)"]
     assert missing == sum(words[1][a] is None for a, _ in pairs) > 0
+    # of the words that are measured alone it is counted too, and said
+    counts = values["counts"]
+    for side, name in ((1, "parent"), (0, "other language")):
+        asked = queries(subject, side)
+        unknown = sum(word not in sides[side] for word in asked)
+        lost = sum(word in sides[side] and not any(b in sides[1 - side] for b in asked[word]) for word in asked)
+        assert counts[f"measured words without a vector ({name})"] == unknown
+        assert counts[f"measured words whose translations have no vector ({name})"] == lost
+    assert sum(count for reason, count in counts.items() if reason.startswith("measured words")) > 0
+
+
+def queries(subject, side):
+    """Word → its translations, of the pairs that are measured."""
+    dictionary = read_dictionary(subject)
+    held = dictionary.forward if side == 1 else dictionary.backward
+    corpora = dictionary.corpora[side].form.names, dictionary.corpora[1 - side].form.names
+    types = dictionary.types[side], dictionary.types[1 - side]
+    found = {}
+    for query, answer in held.pairs().tolist():
+        found.setdefault(corpora[0][types[0][query]], set()).add(corpora[1][types[1][answer]])
+    return found
+
+
+def test_the_tables_show_them_with_and_without_their_sentence(run, tmp_path):
+    _, right, files = planted(run, tmp_path, 0.0)
+    del right[next(iter(right))]
+    static = {"kind": "load", "left": files["left"], "right": write_vec(tmp_path / "r.vec", right)}
+    subject = subject_of(run, {"static": static, "supervision": ["parallel"]}, layers=[2])
+    with subject.reading():
+        found = maps_probe(subject)
+    rows = {str(table.title)[:12]: list(table.columns[0].cells) for table in found.tables}
+    assert rows["Retrieval of"][-2:] != rows["Translation "][-2:] and rows["Translation "][-1] == "static vectors"
+    context = next(table for table in found.tables if "words in context" in str(table.title))
+    assert list(context.columns[0].cells)[-2:] == ["static, with sentence", "static, alone"]
+    for key in ("words", "context", "alone"):
+        assert len(found.values["static"]["intervals"][key]) == 2
+    assert any(note.startswith("static vectors: who has no vector is not found") for note in found.notes)
+    reason = "static vectors: linked words without a vector (parent)"
+    assert found.values["counts"][reason] == found.values["static"]["counts"][reason.removeprefix("static vectors: ")]
 
 
 def expected_accuracy(words, pairs, width):
@@ -146,6 +187,8 @@ def test_vectors_are_trained_on_both_sides(run, kind):
     first = values_of(subject_of(run, maps, layers=[2]))["static"]
     assert first["vectors"]["left"]["sentences"] == first["vectors"]["right"]["sentences"] == 40
     assert (first["counts"]["linked words without a vector (parent)"] == 0) == (kind == "fasttext")
+    # rare types that are measured alone get the mean of their n-grams
+    assert (first["counts"]["measured words without a vector (parent)"] == 0) == (kind == "fasttext")
     assert 0 <= first["context"]["csls"]["mean"] <= 100
     assert values_of(subject_of(run, maps, layers=[2]))["static"] == first
 

@@ -65,6 +65,16 @@ def test_a_transfer_is_one_of_its_maps(run, tmp_path):
     assert names[0] == names[1] != names[2]
 
 
+def test_maps_that_cannot_move_features_are_refused_before_anything_is_read(run, tmp_path):
+    folder = saved(run, tmp_path / "maps", normalise="iterative")
+    frozen = {"tune": "none", "layers": [2], "subword": "mean"}
+    data = {"task": "pos", "train": MINI, "length": 48, "features": frozen}
+    config = parse(TransferConfig, {**data, "rotation": {"map": folder}})
+    held = load_data(parse(TransferConfig, data), run)
+    with pytest.raises(InputError, match=r"maps/parallel: holds maps .* iterative, .*normalise: none or centre"):
+        Transfer(run, held, config)
+
+
 def test_maps_that_do_not_fit_are_refused(run, tmp_path):
     folder = saved(run, tmp_path / "maps")
     iterative = saved(run, tmp_path / "iterative", normalise="iterative")
@@ -81,7 +91,7 @@ def test_maps_that_do_not_fit_are_refused(run, tmp_path):
         (folder, "source", features(2, subword="first"), run, "reads start"),
         (folder, "source", features(2), other, "maps of another model or language"),
         (folder, "source", features(2), german, "maps of another model or language"),
-        (iterative, "source", features(2), run, "moves nothing into the other language's own space"),
+        (iterative, "source", features(2), run, "parallel: holds maps with the normalisation iterative, which cannot"),
         (str(tmp_path), "source", features(2), run, "holds no maps.json"),
     ):
         with pytest.raises(InputError, match=message):

@@ -211,7 +211,14 @@ def test_every_number_is_that_of_the_slow_version(request, kind, case):
             check_tags(values["tags"]["variants"][variant], tables[variant, count])
     else:
         assert values["tags"] is None and any("part of speech" in note for note in found.notes)
-    assert {figure.name for figure in found.figures} >= {"retrieval-by-layer"}
+    figures = {figure.name: figure for figure in found.figures}
+    assert "retrieval-by-layer" in figures
+    bins = values["ranks"]["bins"]
+    assert ("retrieval-by-rank" in figures) == (len(bins) > 1) and (kind == "run" or len(bins) > 1)
+    if len(bins) == 1:
+        return
+    pairs, note = f"about {values['ranks']['links'] / len(bins):.0f} linked pairs", figures["retrieval-by-rank"].note
+    assert note.startswith(f"Layer {count}, words in context") and pairs in note and "equally many" not in note
 
 
 def check_tags(found, slow):

@@ -141,6 +141,7 @@ def test_figures_and_tables_are_for_readers(model, tmp_path):
     for figure in found.figures:
         assert all(path.stat().st_size > 1000 for path in figure.write(tmp_path / "figures"))
     assert all("[" not in str(cell) for table in found.tables for column in table.columns for cell in column.cells)
+    assert not any("zero" in note for note in found.notes) and not any("zeros" in key for key in found.values["counts"])
     assert len(found.tables) == 2 and all(len(table.rows) == 5 for table in found.tables)
 
 
@@ -173,7 +174,10 @@ def test_zero_vectors_are_counted_and_missed(model, tmp_path):
     subject = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
     subject.pretrained.model.norm.weight.data[:] = 0
     subject.pretrained.model.norm.bias.data[:] = 0
-    held = probe(replace(subject, config=subject.config.model_copy(update={"layers": (0,)}))).values
+    found = probe(replace(subject, config=subject.config.model_copy(update={"layers": (0,)})))
+    held = found.values
+    assert held["counts"]["context: vectors of zeros, layer 0"] == 400
+    assert any("in context, layer 0: 400 word vectors are zero" in note for note in found.notes)
     (layer,) = held["variants"]["context"]["layers"]
     assert layer["zero_vectors"] == {"left": 200, "right": 200} and layer["pairs"]["linked"]["csls"]["mean"] == 0
 

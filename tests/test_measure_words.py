@@ -39,7 +39,14 @@ def test_bands_and_checkpoints_of_a_run(run):
     assert sum(band["types"] for band in values["bands"]) == values["types"]
     assert [held["step"] for held in values["checkpoints"]] == [2, 4, 6]
     last = values["checkpoints"][-1]["languages"]["trans+inv"]
-    assert last["all"] == values["scores"]["all"]["cosine"]["mean"]
+    for key in ("scores", "bands", "candidates", "types"):
+        assert last[key] == values[key]
+    first = values["checkpoints"][0]["languages"]["trans+inv"]
+    assert {*first["scores"]["all"]["csls"]} == {"forward", "backward", "mean"} and first["scores"] != last["scores"]
+    assert values["language"] == "trans+inv" and values["candidates"]["shared"] == 0
+    assert values["candidates"]["other"] >= values["types"]
+    points = [step["languages"]["trans+inv"]["scores"]["all"]["cosine"]["mean"] for step in values["checkpoints"]]
+    assert f"from {points[0]:.3g}" in found.figures[0].alt or str(round(points[-1], 1)) in found.figures[0].alt
     assert [figure.name for figure in found.figures] == ["words-emergence"]
     assert len(found.tables) == 2 and not found.notes
 
@@ -52,7 +59,14 @@ def test_a_damaged_checkpoint_is_left_out_aloud(run, tmp_path):
     (copied / "checkpoints" / "step-2" / "model.safetensors").write_bytes(b"x")
     found = words_probe(subject_of(copied))
     assert [held["step"] for held in found.values["checkpoints"]] == [4, 6]
-    assert "checkpoint step-2 is damaged and left out" in found.notes
+    assert "words: checkpoint step-2 is damaged and left out" in found.notes and len(found.figures) == 1
+    (copied / "checkpoints" / "step-4" / "model.safetensors").write_bytes(b"x")
+    found = words_probe(subject_of(copied))
+    assert not found.figures and not any("keeps one checkpoint only" in note for note in found.notes)
+    assert any("one checkpoint is left" in note for note in found.notes)
+    for step in (2, 4):
+        shutil.rmtree(copied / "checkpoints" / f"step-{step}")
+    assert any("keeps one checkpoint only" in note for note in words_probe(subject_of(copied)).notes)
 
 
 def dictionary(subject, path):
@@ -79,6 +93,7 @@ def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
     same = replace(other.pretrained, model=model, target_model=model)
     values = words_probe(replace(other, pretrained=same)).values
     assert values["types"] >= 5 and values["counts"]["pairs of words of several tokens"] >= 1
+    assert values["candidates"]["other"] > 2 * values["types"]  # not only words of the dictionary
     assert values["scores"]["all"]["cosine"]["mean"] == pytest.approx(100.0)
     with torch.no_grad():
         words[half:] = words[:half][torch.from_numpy(np.random.default_rng(0).permutation(half))]
@@ -86,5 +101,7 @@ def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
     with pytest.raises(InputError, match=r"else name words\.dictionary"):
         words_probe(replace(subject_of(run), run=None))
     (tmp_path / "d.txt").write_text("no-such-long-word another-long-word\n")
-    with pytest.raises(InputError, match="no pair of the 1 in the dictionary is one token on both sides"):
+    with pytest.raises(
+        InputError, match=r"no pair of the 1 in the dictionary can be compared: 1 pairs of words of sev"
+    ):
         words_probe(other)

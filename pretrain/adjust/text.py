@@ -66,11 +66,12 @@ def prepare_pair(
     length: int,
     seed: int,
     members: tuple[int, int] = (0, 0),
+    fits: bool = True,
 ) -> PairData:
     """Encode both sides, drop links and sentence pairs that cannot be used (counted by reason) and split the rest.
 
     ``members`` are the languages of left and right in a model with parts of its own for each language.
-    Raises InputError if no sentence pair is left to train on.
+    Raises InputError if something ``fits`` and no sentence pair is left to train on.
     """
     left = encode(tokenizers[0], text.left, text.unit, members[0])
     right = encode(tokenizers[1], text.right, text.unit, members[1])
@@ -84,7 +85,7 @@ def prepare_pair(
     train, dev = rows[rows < start], rows[(rows >= start) & (rows < stop)]
     train = _drawn(name, train, config, seed)
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
-    if not len(train):
+    if fits and not len(train):
         raise InputError(
             f"pairs.{name}: no sentence pair is left to train or fit on: of {total} the last {total - start} are "
             "held out, the others have no usable link or are longer than data.length; lower data.dev or data.test"

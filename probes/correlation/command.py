@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from probes.correlation.figure import Panel, scatter
-from probes.correlation.results import FILE, ResultTable, Row, dropped, read_tables
+from probes.correlation.results import CELL, FILE, ResultTable, Row, dropped, read_tables
 from probes.correlation.table import Found, correlation_table
 from probes.report.figure import standalone_svg
 from probes.statistics import KINDS, Correlation, CorrelationKind, correlation
@@ -20,7 +20,6 @@ from synthlang.files import atomic_file, write_json
 from synthlang.rng import key_of
 
 ALL = "all"
-CELL = "cell"
 NONE = "none"
 Names = tuple[str, ...]
 
@@ -52,6 +51,11 @@ class CorrelateOptions:
             raise InputError("--level is between 0 and 1, such as 0.95")
         if x == y:
             raise InputError("--x and --y name the same column")
+        both = set(_split(by)) & set(_split(block))
+        if both:
+            raise InputError(
+                f"--by and --block both name {', '.join(sorted(both))}: in one group it is the same for all"
+            )
         clusters = None if cluster is None else () if cluster == NONE else _split(cluster)
         return CorrelateOptions(x, y, _split(by), _split(block), clusters, kinds, level)  # type: ignore[arg-type]
 
@@ -59,7 +63,9 @@ class CorrelateOptions:
 def correlate_command(
     files: Sequence[Path], options: CorrelateOptions, out: Path | None, figure: Path | None
 ) -> list[Found]:
-    """Read the tables, print the correlations, write them as JSON to ``out`` and a scatter to ``figure``."""
+    """Read the tables, print the correlations, write them as JSON to ``out`` and a scatter to ``figure`` (SVG)."""
+    if figure is not None and figure.suffix.lower() != ".svg":
+        raise InputError("--figure writes SVG: name a file that ends in .svg", figure)
     console = Console()
     table = read_tables(files)
     cluster = _cluster(table, options)
@@ -68,6 +74,11 @@ def correlate_command(
     reasons |= {"the same row is in an earlier file": table.doubles} if table.doubles else {}
     for reason, count in reasons.items():
         console.print(f"rows left out, {reason}: {count:,}", soft_wrap=True, markup=False, emoji=False)
+    if table.alike:
+        said = (
+            f"rows kept that an earlier file has too, for no column {CELL} says that they are the same: {table.alike:,}"
+        )
+        console.print(said, soft_wrap=True, markup=False, emoji=False)
     # two studies may have cells of one name that are not the same
     cluster = (FILE, *cluster) if cluster and len(files) > 1 and FILE not in cluster else cluster
     found = correlations(rows, options, cluster)
@@ -122,7 +133,8 @@ def _one(
 
 
 def _split(names: str | None) -> Names:
-    return tuple(name.strip() for name in (names or "").split(",") if name.strip())
+    """Each once."""
+    return tuple(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
 
 
 def _cluster(table: ResultTable, options: CorrelateOptions) -> Names:

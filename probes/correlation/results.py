@@ -18,6 +18,8 @@ from synthlang.files import read_lines
 Row = dict[str, str]
 FILE = "file"
 """A column that every row gets, unless its file has one: which file it is from."""
+CELL = "cell"
+"""The column of a study's tables that says what a row is of."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,13 @@ class ResultTable:
     """Rows as text, "" where a value is missing; ``columns`` are those that all files have.
 
     doubles   rows left out since an earlier file has the very same (a study as .csv and as .parquet)
+    alike     such rows that were kept, since no column ``cell`` says that they are the same measurement
     """
 
     rows: tuple[Row, ...]
     columns: tuple[str, ...]
     doubles: int = 0
+    alike: int = 0
 
     def check(self, names: Sequence[str], where: str) -> None:
         """Raise InputError, with the columns there are, if one of ``names`` is not among them."""
@@ -45,7 +49,7 @@ def read_tables(paths: Sequence[Path]) -> ResultTable:
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
     columns: list[str] = []
-    doubles = 0
+    doubles = alike = 0
     for number, path in enumerate(paths):
         found = _read(path)
         if not found:
@@ -53,10 +57,13 @@ def read_tables(paths: Sequence[Path]) -> ResultTable:
         columns = list(found[0]) if not number else [name for name in columns if name in found[0]]
         keys = [tuple(sorted(row.items())) for row in found]
         fresh = [row for row, key in zip(found, keys, strict=True) if key not in seen]
-        doubles += len(found) - len(fresh)
+        if CELL in found[0]:
+            doubles += len(found) - len(fresh)
+        else:  # two measurements may give the same numbers
+            alike, fresh = alike + len(found) - len(fresh), found
         seen.update(keys)
         rows += [{FILE: str(path), **row} for row in fresh]
-    return ResultTable(tuple(rows), (*columns, *([] if FILE in columns else [FILE])), doubles)
+    return ResultTable(tuple(rows), (*columns, *([] if FILE in columns else [FILE])), doubles, alike)
 
 
 def _read(path: Path) -> list[Row]:
@@ -98,7 +105,9 @@ def _text(value: Any) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether it reads as a number, NaN and infinity among them."""
+    """Whether it reads as a number, NaN and infinity among them; ``1_000`` is one for Python only."""
+    if "_" in text:
+        return False
     try:
         float(text)
     except ValueError:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from probes.maps.fitted import NormalisedMap, load_map
-from probes.maps.folder import MANIFEST
+from probes.maps.fitted import LINEAR, NormalisedMap, load_map
+from probes.maps.folder import FACTS, MANIFEST
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
@@ -76,6 +76,18 @@ def read_about(folder: Path) -> About:
     if about.format != FORMAT:
         raise InputError(f"is of format {about.format}; this version reads format {FORMAT}", folder)
     return about
+
+
+def check_linear(folder: Path) -> None:
+    """InputError if the maps are no linear ones (``NormalisedMap.linear``), which alone can move features."""
+    for layer in read_about(folder).source:
+        method = read_json(folder / f"layer-{layer}" / FACTS)["left"]["method"]
+        if method not in LINEAR:
+            raise InputError(
+                f"holds maps with the normalisation {method}, which cannot move features of a transfer; make them "
+                "again with maps.normalise: none or centre",
+                folder,
+            )
 
 
 def maps_fingerprint(folder: Path) -> str:

@@ -1,18 +1,22 @@
 """Which rows are right translations of which: a MUSE dictionary laid over two vocabularies, and precision at k.
 
 As in MUSE (Conneau et al. 2018, section 4.1): a query is a source word with at least one known translation, any of its
-translations is right, and words that a vocabulary lacks are left out; here they are counted.
+translations is right, and words that a vocabulary lacks are left out; here they are counted. Where targets are equally
+near, MUSE takes those that come first; here a query earns what it would in expectation with ties broken at random.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import hypergeom
 
+from pretrain.nearest_exact import TIE
 from synthlang.errors import InputError
 from synthlang.muse import Pair
 
@@ -38,8 +42,8 @@ class TranslationSet:
         """[n, 2] rows of the known pairs, source and target: what a map is fitted on."""
         return np.stack([np.repeat(self.queries, np.diff(self.offsets)), self.answers], axis=1)
 
-    def hits(self, neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """[q, k] whether a right answer is among the first 1, 2, … k of ``neighbours`` [q, k].
+    def right(self, neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """[q, k] whether each of ``neighbours`` [q, k] is a right answer.
 
         Row i has the target rows nearest to query i, the nearest first; −1 stands for none.
         """
@@ -47,16 +51,44 @@ class TranslationSet:
         size = int(max(self.answers.max(initial=0), neighbours.max(initial=0))) + 1
         query = np.arange(len(self.queries), dtype=np.int64)
         right = np.repeat(query, np.diff(self.offsets)) * size + self.answers
-        found = np.isin(query[:, None] * size + neighbours, right) & (neighbours >= 0)
-        return np.asarray(np.logical_or.accumulate(found, axis=1))
+        return np.asarray(np.isin(query[:, None] * size + neighbours, right) & (neighbours >= 0))
 
-    def precision(self, neighbours: NDArray[np.int64], at: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
-        """``{"p@1": percent, …}`` of the queries with a right answer among their first k ``neighbours`` [q, k']."""
+    def earned(
+        self, neighbours: NDArray[np.int64], scores: NDArray[np.floating[Any]], at: int, credit: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """[q] how probably a right answer is among the first ``at`` of ``neighbours`` [q, k'], ties broken at random.
+
+        ``scores`` [q, k'] are theirs. ``credit`` [n], for each of ``pairs``, is 1/t where the answer is one of the t
+        nearest, tied ones (``pretrain.nearest``): it knows of ties that are too many to be listed. Ties further down
+        that reach over the end of the list are cut there.
+        """
         width = neighbours.shape[1]
-        if not at or min(at) < 1 or max(at) > width:
-            raise InputError(f"precision at {list(at)} needs as many neighbours of each word; there are {width}")
-        hits = self.hits(neighbours)
-        return {f"p@{k}": 100.0 * float(hits[:, k - 1].mean()) for k in at}
+        if not 1 <= at <= width:
+            raise InputError(f"precision at {at} needs as many neighbours of each word; there are {width}")
+        right, known = self.right(neighbours), neighbours >= 0
+        last = np.where(known[:, at - 1], scores[:, at - 1], -np.inf)[:, None]  # −∞: fewer candidates than that
+        above = known & (scores > last + TIE)
+        tied = known & (scores <= last + TIE) & (scores >= last - TIE)
+        found = _drawn(tied.sum(1), (tied & right).sum(1), at - above.sum(1))
+        found[(above & right).any(1)] = 1.0
+        query = np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+        most = np.zeros(len(self.queries))
+        np.maximum.at(most, query, credit)
+        nearest = np.round(1 / np.where(most > 0, most, 1.0)).astype(np.int64)
+        many = nearest > width
+        count = np.bincount(query, credit > 0, len(self.queries)).astype(np.int64)
+        found[many] = _drawn(nearest[many], count[many], np.full(int(many.sum()), at))
+        return found
+
+    def precision(
+        self,
+        neighbours: NDArray[np.int64],
+        scores: NDArray[np.floating[Any]],
+        credit: NDArray[np.float64],
+        at: Sequence[int] = (1, 5, 10),
+    ) -> dict[str, float]:
+        """``{"p@1": percent, …}`` of what queries earn with their first k ``neighbours`` (see ``earned``)."""
+        return {f"p@{k}": 100.0 * float(self.earned(neighbours, scores, k, credit).mean()) for k in at}
 
     def to_json(self) -> dict[str, Any]:
         """The counts, with the number of queries and their share of the dictionary's words in percent."""
@@ -64,11 +96,24 @@ class TranslationSet:
         return {"queries": len(self.queries), "coverage": float(f"{share:.6g}"), **self.counts}
 
 
-def translation_set(pairs: Iterable[Pair], source: Mapping[str, int], target: Mapping[str, int]) -> TranslationSet:
+def _drawn(tied: NDArray[np.int64], right: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[q] how probably a right one is among ``drawn`` of ``tied`` ones, of which ``right`` are right."""
+    chance: NDArray[np.float64] = np.asarray(1.0 - hypergeom.pmf(0, tied, right, np.minimum(drawn, tied)))
+    return np.where(right > 0, chance, 0.0)
+
+
+def translation_set(
+    pairs: Iterable[Pair],
+    source: Mapping[str, int],
+    target: Mapping[str, int],
+    key: str = "the dictionary",
+    path: Path | None = None,
+) -> TranslationSet:
     """Lay a dictionary (``read_muse``) over two vocabularies word → row (``StaticVectors.index``).
 
     Words are compared as they are: for a dictionary in small letters give vocabularies in small letters. Raises
-    InputError if no pair has both words, or there are no pairs.
+    InputError, which calls the pairs those of ``key`` and names the file ``path``, if no pair has both words, or there
+    are no pairs.
     """
     answers: dict[str, dict[int, None]] = {}
     distinct = dict.fromkeys(pairs)
@@ -80,8 +125,9 @@ def translation_set(pairs: Iterable[Pair], source: Mapping[str, int], target: Ma
     queries = [word for word, rows in answers.items() if rows]
     if not queries:
         raise InputError(
-            f"none of the {len(distinct)} pairs of the dictionary has both words in the vocabularies; is it of these "
-            "languages, in this direction, and in small letters where the text is not?"
+            f"none of the {len(distinct):,} pairs of {key} has both words in the vocabularies; is it of these "
+            "languages, in this direction, and in small letters where the text is not?",
+            path,
         )
     lengths = [len(answers[word]) for word in queries]
     flat = [row for word in queries for row in answers[word]]

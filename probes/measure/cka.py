@@ -19,6 +19,7 @@ from probes.measure.cka_pairs import Pairing
 from probes.measure.cka_references import paraphrase_pairing, random_pairing
 from probes.measure.found import Found
 from probes.measure.subject import Subject
+from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 
@@ -55,7 +56,9 @@ def cka_probe(subject: Subject, report: Report = silent) -> Found:
 
 def drawn_rows(subject: Subject) -> tuple[NDArray[np.int64], int]:
     """The sentence pairs that are compared, sorted, and how many were not drawn."""
-    every = np.sort(np.concatenate([subject.measured, subject.fitted]))
+    every = np.sort(np.concatenate([subject.data.dev, subject.fitted]))  # either may be empty: nothing is held out
+    if not len(every):
+        raise InputError("cka: no sentence pair is left; lower data.test, or raise data.length")
     wanted = subject.config.cka.sentences
     if wanted >= len(every):
         return every, 0

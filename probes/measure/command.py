@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from pretrain.config import PretrainConfig
 from pretrain.run import store_of
 from probes.measure.cka import cka_probe
 from probes.measure.config import FORMAT, PROBES, ProbeConfig, ProbeName
@@ -20,8 +21,8 @@ from probes.measure.retrieval import retrieval_probe
 from probes.measure.subject import Subject
 from probes.measure.together import cka_against_retrieval
 from probes.measure.words import words_probe
-from probes.transfer.model import is_run, model_path, open_pretrained
-from synthlang.config import load_yaml, override, parse
+from probes.transfer.model import derived_members, is_run, model_path, open_pretrained
+from synthlang.config import load, load_yaml, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
@@ -46,10 +47,14 @@ def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: 
 
 
 def probe_names(text: str | None) -> list[str] | None:
-    """``a,b`` as names; ``all`` and none stand for every probe."""
+    """``a,b`` as names, ``all`` for every probe; None where the option is not given. InputError for other names."""
     if text is None:
         return None
-    return list(PROBES) if text == "all" else [name.strip() for name in text.split(",")]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in (*PROBES, "all"):
+            raise InputError(f"--probe {name}: there is {', '.join(PROBES)}, and all")
+    return list(PROBES) if "all" in names else list(dict.fromkeys(names))
 
 
 def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
@@ -62,6 +67,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
     _check_folder(folder)
     if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
         raise InputError("maps.save: lies in the folder of the results, which is replaced; name another one", folder)
+    config = _with_language(config, run) if ours else config
     pretrained = open_pretrained(model, config.language, config.natural, config.model2)
     console = Console()
     work = folder.parent / f".{folder.name}.work"  # where what an aligner finds is kept until all is done
@@ -106,12 +112,37 @@ def record(subject: Subject, found: Mapping[ProbeName, Found]) -> dict[str, Any]
         "format": FORMAT,
         "fingerprint": name,
         "model": pretrained.name,
+        "parent": subject.name("source"),
         "language": subject.name("target"),
         "settings": settings,
         "parents": {"model": pretrained.fingerprint, "languages": languages, "text": text},
         "cka_against_retrieval": cka_against_retrieval(found, config.seed),
         "probes": {name: {**held.values, "notes": list(held.notes)} for name, held in found.items()},
     }
+
+
+def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
+    """With what is known of a run's languages: which one is asked for if none is named, and whether it is natural.
+
+    InputError where sentence pairs are needed that have to be named.
+    """
+    if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
+        return config
+    held = load(PretrainConfig, run / "config.yaml")
+    derived, names = derived_members(held), [member.name for member in held.members[1:]]
+    asked = config.language
+    if asked is None and not derived and len(names) == 1:
+        asked = names[0]
+    if asked is None and not derived and names:
+        raise InputError(f"the run has several natural languages: name one with --language ({', '.join(names)})", run)
+    if asked not in names or asked in derived:
+        return config
+    if config.reads_sentences and not any(config.pairs.values()):
+        raise InputError(
+            f"{asked} is not derived from {held.members[0].name}, so nothing is aligned by construction: name sentence "
+            "pairs (pairs, in --config or by --set), or ask for word embeddings only (--probe words)"
+        )
+    return config.model_copy(update={"language": asked, "natural": True})
 
 
 def _check_folder(folder: Path) -> None:

@@ -15,10 +15,20 @@ from probes.measure.retrieval_config import RetrievalConfig
 from probes.measure.words_config import WordsConfig
 from synthlang.config import StrictModel
 
-FORMAT = 1  # raise when the same settings give other numbers
+FORMAT = 2  # raise when the same settings give other numbers
 
 ProbeName = Literal["words", "retrieval", "maps", "cka", "distances"]
 PROBES: tuple[ProbeName, ...] = get_args(ProbeName)
+
+
+class ProbeDataConfig(DataConfig):
+    """What is taken of the sentence pairs, as in an adjustment, but of the pairs to fit on the last ``sentences`` only.
+
+    sentences   how many sentence pairs maps are fitted on, and which ``retrieval.seen`` and ``cka`` read beside the
+                measured ones: 20,000 whatever else is set; none: all
+    """
+
+    sentences: int | None = Field(default=20_000, ge=1)
 
 
 class ProbeConfig(StrictModel):
@@ -27,11 +37,13 @@ class ProbeConfig(StrictModel):
     probes     which
     language   what the parent is compared with: for a run the name or spec of one of its languages (none: the first
                derived one), for other models the spec of a derived one, or any name with ``natural``
-    natural    the other language is not derived from the parent: ``pairs`` must name sentence pairs
+    natural    the other language is not derived from the parent: ``pairs`` must name sentence pairs, unless only
+               ``words`` is asked for. Of the languages of a run it is known
     model2     what reads the other language, when that is another model (two monolingual models)
     pairs      sentence pairs with links (left: the other language, right: the parent), as in an adjustment; none: the
                pretraining text in both languages, aligned by construction
-    data       which of them: the last ``dev`` before the last ``test`` are measured on, the others are there to fit on
+    data       which of them: the last ``dev`` before the last ``test`` are measured on, and of the others the last
+               ``sentences`` (20,000) are there to fit on
     subword    what stands for a word in context: its first (``start``) or last subword (``end``; Cao et al. 2020), or
                the mean of all
     layers     whose states: 0 for the embeddings, 1 … N, negative ones count from the last; none: all
@@ -43,9 +55,9 @@ class ProbeConfig(StrictModel):
     natural: bool = False
     model2: str | None = None
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
-    data: DataConfig = DataConfig(sentences=20_000)
+    data: ProbeDataConfig = ProbeDataConfig()
     subword: Literal["start", "end", "mean"] = "end"
-    layers: tuple[int, ...] | None = None
+    layers: tuple[int, ...] | None = Field(default=None, min_length=1)
     seed: int = Field(default=0, ge=0)
     words: WordsConfig = WordsConfig()
     retrieval: RetrievalConfig = RetrievalConfig()
@@ -57,6 +69,18 @@ class ProbeConfig(StrictModel):
     def _sound(self) -> ProbeConfig:
         if self.natural and self.language is None:
             raise ValueError("natural: the other language needs a name: language")
-        if self.natural and not any(self.pairs.values()):
-            raise ValueError("natural: nothing is aligned by construction; name sentence pairs (pairs)")
+        if self.natural and self.reads_sentences and not any(self.pairs.values()):
+            raise ValueError(
+                "natural: nothing is aligned by construction; name sentence pairs (pairs), or ask for words only"
+            )
         return self
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether a probe needs sentence pairs; ``words`` reads embeddings only."""
+        return set(self.probes) != {"words"}
+
+    @property
+    def fits(self) -> bool:
+        """Whether a probe fits something on sentence pairs that are not measured."""
+        return "maps" in self.probes

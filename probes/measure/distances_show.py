@@ -128,19 +128,16 @@ def _changes_table(measured: Sequence[Measured], changes: Mapping[str, Sequence[
 
 
 def _dimensions_table(measured: Sequence[Measured]) -> Table:
-    tops = next(model.dominance[0].tops for model in measured if model.dominance)
-    columns = [f"{part} {top.count}" for top in tops for part in ("share of", "AUC without")]
-    table = _table("The largest dimensions over unrelated words", "model", "layer", "distance", "AUC", *columns)
+    """A row for each count of dimensions, so that the table is no wider however many counts there are."""
+    columns = ("model", "layer", "distance", "AUC", "largest", "share", "AUC without")
+    table = _table("The largest dimensions over unrelated words", *columns)
     for model in measured:
         for one in model.dominance:
             if one.layer == model.shown:
-                cells = [
-                    cell for top in one.tops for cell in (f"{100 * top.share:.1f} %", f"{top.auc_without.mean:.3f}")
-                ]
-                # models of other widths leave out other tops
-                cells += ["–"] * (len(columns) - len(cells))
-                row = model.name, str(one.layer), NAMES[one.distance], f"{one.auc.mean:.3f}", *cells[: len(columns)]
-                table.add_row(*row)
+                start = model.name, str(one.layer), NAMES[one.distance], f"{one.auc.mean:.3f}"
+                for top in one.tops:
+                    share, without = f"{100 * top.share:.1f} %", f"{top.auc_without.mean:.3f}"
+                    table.add_row(*start, str(top.count), share, without)
     return table
 
 

@@ -25,8 +25,9 @@ from probes.measure.maps_material import (
     read_dictionary,
     read_sentence_files,
 )
+from probes.measure.maps_notes import notes
 from probes.measure.maps_report import figures, tables
-from probes.measure.maps_scores import Both, Values, layer_scores
+from probes.measure.maps_scores import Both, Values, intervals, layer_scores
 from probes.measure.maps_static import static_scores
 from probes.measure.maps_vectors import Vectors, bytes_of_layer, fit_maps, layer_groups, read_vectors
 from probes.measure.subject import ROLES, Subject
@@ -47,6 +48,15 @@ class _Job:
     words: tuple[Occurrences, Occurrences]
     links: NDArray[np.int64]
     files: SentencePairs | None
+
+    @property
+    def asking(self) -> dict[str, int]:
+        """How many words or sentences each measure asks for, in the direction with fewer."""
+        sets, sentences = (self.dictionary.forward, self.dictionary.backward), len(self.subject.measured)
+        files = 0 if self.files is None else len(self.files.corpora[0])
+        words = min(len(held.queries) for held in sets)
+        linked = min((len(np.unique(column)) for column in self.links.T), default=0)
+        return {"words": words, "context": linked, "alone": linked, "sentences": sentences, "files": files}
 
     def sides(self, group: range) -> Sides:
         """Both languages, read at some of the layers."""
@@ -81,9 +91,11 @@ def maps_probe(subject: Subject, report: Report = silent) -> Found:
     static = None
     if config.static is not None:
         static = static_scores(subject, job.dictionary, job.words, job.links, report)
+        static["intervals"] = intervals(static, job.asking)
+        counts |= {f"static vectors: {reason}": count for reason, count in static["counts"].items()}
     _save(job, maps)
     values = _values(job, before, maps, after, static, counts)
-    return Found(values, tables(values), figures(values), _notes(subject, values))
+    return Found(values, tables(values), figures(values), notes(values, config, subject.body("source").shape.hidden))
 
 
 def _prepare(subject: Subject) -> _Job:
@@ -117,7 +129,8 @@ def _scores(
             vectors, place, both, job.dictionary, job.links, config.candidates == "linked", device, report
         )
         layer = {"layer": job.layers[1][at], "layer_target": job.layers[0][at]}
-        found.append({**layer, **({} if held is None else {"fit": held.to_json()}), **scores})
+        fit = {} if held is None else {"fit": held.to_json()}
+        found.append({**layer, **fit, **scores, "intervals": intervals(scores, job.asking)})
         report("retrieval with maps", at + 1, len(job.layers[0]), "")
     return found
 
@@ -134,6 +147,7 @@ def _values(
     return {
         "moves": config.moves,
         "normalise": config.normalise,
+        "candidates": config.candidates,
         "same_model": job.subject.same_model,
         "fitted": {"sentence_pairs": len(job.subject.fitted), "translations": dictionary.fitted.to_json()},
         "measured": {
@@ -164,24 +178,3 @@ def _save(job: _Job, maps: Maps) -> None:
             language=subject.name("target"),
         )  # fmt: skip
         save_maps(user_path(config.save) / name, held, about)
-
-
-def _notes(subject: Subject, values: Mapping[str, Any]) -> list[str]:
-    config = subject.config.maps
-    notes = ["the best layer of a table is the best one on what is measured, so its number is a little too good"]
-    if config.supervision != ("dictionary",):
-        notes.append(
-            "the words of the test dictionary are held out of the dictionary, but they occur in the sentences that the "
-            "maps from linked words and from sentences are fitted on"
-        )
-    if config.test_dictionary is None and config.dictionary is None:
-        notes.append("translations are the most frequent links of the sentence pairs, not a dictionary of a person")
-    if len(subject.measured) < 2 or (values["files"] is not None and values["files"] < 2):
-        notes.append("retrieval among one sentence says nothing, so it is left out")
-    rank = min(held["fit"]["rank"] for maps in values["maps"].values() for held in maps["layers"])
-    if rank + 1 < subject.body("source").shape.hidden:  # LayerNorm takes one direction
-        notes.append(
-            f"a map was fitted on pairs that say something of {rank} directions only; in the others it turns as little "
-            "as it can"
-        )
-    return notes

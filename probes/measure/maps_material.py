@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,15 +76,33 @@ def read_dictionary(subject: Subject) -> Dictionary:
     left, right = (_index(corpus, types) for corpus, (types, _) in zip(corpora, held, strict=True))
     linked = Aligned(replace(text, left=corpora[0], right=corpora[1]), data)
     fit, test, mixed = _split(config, linked, subject.config.seed)
-    rare = {"types too rare (other language)": held[0][1], "types too rare (parent)": held[1][1]}
-    return Dictionary(
-        corpora,
-        (held[0][0], held[1][0]),
-        translation_set(fit, right, left),
-        translation_set(test, right, left),
-        translation_set([(b, a) for a, b in test], left, right),
-        {"pairs of the dictionary with a word that is measured": mixed, **rare},
-    )
+    of_fit, of_test = _named(config)
+    fitted = translation_set(fit, right, left, *of_fit)
+    forward = translation_set(test, right, left, *of_test)
+    backward = translation_set([(b, a) for a, b in test], left, right, *of_test)
+    counts = {
+        "pairs of the dictionary with a word that is measured": mixed,
+        "pairs to fit on with a word that is not in the sentences": fitted.counts["pairs"] - fitted.counts["known"],
+        **{
+            f"{what} ({language})": one.counts[name]
+            for name, what in (
+                ("unknown_source", "words to measure on that are not in the sentences"),
+                ("unanswered", "words to measure on whose translations are not in the sentences"),
+            )
+            for language, one in (("parent", forward), ("other language", backward))
+        },
+        "types too rare (other language)": held[0][1],
+        "types too rare (parent)": held[1][1],
+    }
+    return Dictionary(corpora, (held[0][0], held[1][0]), fitted, forward, backward, counts)
+
+
+def _named(config: MapsConfig) -> tuple[tuple[str, Path | None], tuple[str, Path | None]]:
+    """What the pairs to fit on and those to measure on are called in messages, and the files that they are from."""
+    key, path = ("maps.dictionary", user_path(config.dictionary)) if config.dictionary else ("the sentence pairs", None)
+    if config.test_dictionary is not None:
+        return (f"{key} that are not measured", path), ("maps.test_dictionary", user_path(config.test_dictionary))
+    return (f"{key} that are drawn to fit on", path), (f"{key} that are drawn to measure on", path)
 
 
 def _split(config: MapsConfig, text: Aligned, seed: int) -> tuple[list[Pair], list[Pair], int]:
@@ -106,8 +125,9 @@ def _split(config: MapsConfig, text: Aligned, seed: int) -> tuple[list[Pair], li
     fit = [(a, b) for a, b in pairs if a not in of_test and b not in answers]
     if not fit or not test:
         raise InputError(
-            f"maps: of {len(pairs)} translations {len(fit)} are left to fit on and {len(test)} to measure on; "
-            "name a larger dictionary, or more sentence pairs"
+            f"{'maps.dictionary' if config.dictionary else 'maps'}: of {len(pairs):,} translations {len(fit)} are left "
+            f"to fit on and {len(test):,} to measure on; name a larger dictionary, or more sentence pairs",
+            user_path(config.dictionary) if config.dictionary else None,
         )
     dropped = len(pairs) - len(fit) - (0 if config.test_dictionary is not None else len(test))
     return fit, test, dropped

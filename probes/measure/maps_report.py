@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from probes.figures.drawing import Drawing
@@ -23,6 +24,7 @@ NOTES = {
     "context": "How often the nearest word of the other language's sentences is the linked one, both ways, under CSLS.",
     "sentences": "How often the nearest sentence of the other language is the translation, both ways, under CSLS.",
 }
+BANDS = "Bands: 95 % intervals, as if words and sentences were drawn independently."
 FITTED = {"dictionary": "dictionary", "parallel": "linked words", "sentences": "parallel sentences"}
 
 
@@ -38,54 +40,84 @@ def best(values: Sequence[Mapping[str, Any]], measure: str) -> int:
     return numbers.index(max(numbers))
 
 
+def static_rows(values: Mapping[str, Any], measure: str) -> list[tuple[str, Mapping[str, Any], Sequence[float]]]:
+    """(name, scores, interval) of the static vectors; in context also without what their sentence adds."""
+    static = values["static"]
+    named = {"words": (("words", "static vectors"),), "context": (
+        ("context", "static, with sentence"), ("alone", "static, alone"),
+    )}.get(measure, ()) if static is not None else ()  # fmt: skip
+    return [(name, static[key], static["intervals"][key]) for key, name in named if static.get(key) is not None]
+
+
+def sizes(values: Mapping[str, Any], measure: str) -> str:
+    """How many ask, and among how many they look."""
+    held = values["measured"]
+    if measure == "words":
+        asking = [held[key]["queries"] for key in ("translations", "translations_backward")]
+        among = [held["types"][side] for side in ("other", "parent")]
+        return f"{asking[0]:,} → and {asking[1]:,} ← words ask, among {among[0]:,} and {among[1]:,} types"
+    if measure == "context":
+        if values["candidates"] == "linked":
+            return f"{held['linked_words']:,} links, among linked words"
+        among = [held["words"][side] for side in ("other", "parent")]
+        return f"{held['linked_words']:,} links, among {among[0]:,} and {among[1]:,} words"
+    return f"{values['files'] if measure == 'files' else held['sentence_pairs']:,} sentence pairs"
+
+
 def tables(values: Mapping[str, Any]) -> list[Table]:
     """A table for each measure: the best layer and the last one."""
-    static = values["static"]
-    return [
-        _table(measure, title, rows_of(values), None if static is None else static.get(measure))
-        for measure, title in TITLES.items()
-        if values["before"][0][measure] is not None
-    ]
+    return [_table(values, measure, title) for measure, title in TITLES.items() if _measured(values, measure)]
 
 
-def _table(
-    measure: str, title: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], static: Mapping[str, Any] | None
-) -> Table:
-    table = Table(title=f"{title} (%)")
-    table.add_column("map fitted on", no_wrap=True)
-    for column in ("layer", "cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean"):
-        table.add_column(column, justify="right")
-    for name, layers in rows.items():
+def _measured(values: Mapping[str, Any], measure: str) -> bool:
+    return values["before"][0][measure] is not None
+
+
+def _table(values: Mapping[str, Any], measure: str, title: str) -> Table:
+    # with so little between the columns the numbers fit into a terminal of 80
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    table.title = f"{title} (%): {sizes(values, measure)}; → from the parent, ← to it; mean: of CSLS"
+    table.add_column("map fitted on")
+    for column in ("layer", "cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean (95 % interval)"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, layers in rows_of(values).items():
         for label, place in (("best", best(layers, measure)), ("last", len(layers) - 1)):
             held = layers[place]
-            table.add_row(name, f"{held['layer']} {label}", *_cells(measure, held[measure]))
-    if static is not None:
-        table.add_row("static vectors", "–", *_cells(measure, static))
+            cells = _cells(measure, held[measure], held["intervals"][measure])
+            table.add_row(name, f"{held['layer']} {label}", *cells)
+    for name, scores, interval in static_rows(values, measure):
+        table.add_row(name, "–", *_cells(measure, scores, interval))
     return table
 
 
-def _cells(measure: str, held: Mapping[str, Any]) -> list[str]:
+def _cells(measure: str, held: Mapping[str, Any], interval: Sequence[float]) -> list[str]:
     numbers = [held[score][way] for score, way in (
         ("cosine", "forward"), ("cosine", "backward"), ("csls", "forward"), ("csls", "backward"), ("csls", "mean"),
     )]  # fmt: skip
-    return [f"{number['p@1'] if measure == 'words' else number:.1f}" for number in numbers]
+    shown = [f"{number['p@1'] if measure == 'words' else number:.1f}" for number in numbers]
+    return [*shown[:-1], f"{shown[-1]} ({interval[0]:.1f} – {interval[1]:.1f})"]
 
 
 def figures(values: Mapping[str, Any]) -> list[Drawing]:
     """A figure for each measure: lines over layers, one before and one after each map."""
-    static, drawn = values["static"], []
+    drawn = []
     for measure, title in TITLES.items():
-        if values["before"][0][measure] is None:
+        if not _measured(values, measure):
             continue
         lines = []
         for name, layers in rows_of(values).items():
-            numbers = [main_number(measure, held[measure]) or 0.0 for held in layers]
             label = name if name == "no map" else f"map from {name}"
-            lines.append(Series(label, [held["layer"] for held in layers], numbers))
-        known = main_number(measure, None if static is None else static.get(measure))
-        if known is not None:
-            lines.append(Series("static word vectors", lines[0].x, [known] * len(lines[0].x)))
+            lines.append(
+                Series(
+                    label,
+                    [held["layer"] for held in layers],
+                    [main_number(measure, held[measure]) or 0.0 for held in layers],
+                    *zip(*(held["intervals"][measure] for held in layers), strict=True),
+                )
+            )
+        for name, scores, _ in static_rows(values, measure):
+            lines.append(Series(name, lines[0].x, [main_number(measure, scores) or 0.0] * len(lines[0].x)))
         drawing = retrieval_by_layer(f"maps-{measure}", title, lines)
         note = NOTES["sentences" if measure == "files" else measure]
-        drawn.append(replace(drawing, note=f"{note} Layer 0: the embeddings."))
+        drawn.append(replace(drawing, note=f"{note} {sizes(values, measure)}. Layer 0: the embeddings. {BANDS}"))
     return drawn

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.nearest import Direction, Nearest, nearest
+from pretrain.nearest import Found as Listed
 from probes.maps.fitted import NormalisedMap
 from probes.maps.translation_set import TranslationSet
 from probes.measure.maps_material import Dictionary
 from probes.measure.maps_vectors import Vectors
+from probes.statistics import wilson_interval
 from probes.transfer.batch import Role
 from synthlang.progress import Report
 
@@ -69,6 +71,20 @@ def layer_scores(
     }
 
 
+def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
+    """{measure: [low, high]} Wilson's 95 % interval of the main number of each measure that there is.
+
+    ``asking``: how many words or sentences ask for it, in the direction with fewer; they are taken as independent.
+    """
+    found: Values = {}
+    for measure, count in asking.items():
+        value = main_number(measure, scores.get(measure))
+        if value is not None and count:
+            bounds = wilson_interval(value / 100, count)
+            found[measure] = [_round(bounds.low or 0.0), _round(bounds.high or 0.0)]
+    return found
+
+
 def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) -> Values:
     """Translation of words as MUSE measures it: {score: {direction: {"p@1": percent, …}}}.
 
@@ -76,13 +92,13 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
     """
     sets = dictionary.forward, dictionary.backward
     asking = torch.from_numpy(sets[0].queries), torch.from_numpy(sets[1].queries)
-    found = nearest(x, y, top=max(AT), asking=asking, report=report)
+    pairs = sets[0].pairs()
+    found = nearest(x, y, torch.from_numpy(pairs), top=max(AT), asking=asking, report=report)
+    order = _same_order(pairs, sets[1].pairs()[:, ::-1])
     values: Values = {}
     for score in SCORES:
-        there, back = (
-            _precision(held, getattr(side, score).indices)
-            for held, side in zip(sets, (found.forward, found.backward), strict=True)
-        )
+        there = _precision(sets[0], getattr(found.forward, score), np.arange(len(pairs)))
+        back = _precision(sets[1], getattr(found.backward, score), order)
         values[score] = {
             "forward": there,
             "backward": back,
@@ -91,11 +107,23 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
     return values
 
 
-def _precision(held: TranslationSet, indices: Tensor) -> dict[str, float]:
-    rows = indices.cpu().numpy()
+def _same_order(pairs: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[n] where each of the ``wanted`` [n, 2] is among ``pairs``, which are the same in another order."""
+    order = np.lexsort(pairs.T)
+    place = np.empty(len(wanted), np.int64)
+    place[np.lexsort(wanted.T)] = order
+    assert (pairs[place] == wanted).all(), "both directions have the same pairs"
+    return place
+
+
+def _precision(held: TranslationSet, found: Listed, order: NDArray[np.int64]) -> dict[str, float]:
+    rows = found.indices.cpu().numpy()
     padded = np.full((len(rows), max(AT)), -1, np.int64)  # there may be fewer candidates
     padded[:, : rows.shape[1]] = rows
-    return {name: _round(value) for name, value in held.precision(padded, AT).items()}
+    scores = np.full(padded.shape, -np.inf)
+    scores[:, : rows.shape[1]] = found.scores.cpu().numpy()
+    credit = found.credit.cpu().numpy()[order]
+    return {name: _round(value) for name, value in held.precision(padded, scores, credit, AT).items()}
 
 
 def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], linked_only: bool, report: Report) -> Values:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from probes.maps.fitted import fit_map
 from probes.maps.normalise import Method, Normaliser
+from probes.maps.translation_set import TranslationSet
 from probes.measure.maps_config import LoadedVectors, StaticBaseline, TrainedVectors
 from probes.measure.maps_material import Dictionary, Occurrences
 from probes.measure.maps_scores import context_scores, word_scores
@@ -61,6 +62,14 @@ def static_scores(
         for held, corpus, codes in zip(sides, dictionary.corpora, dictionary.types, strict=True)
     )
     found: dict[str, Any] = {**pair.facts, "words": word_scores(right, left, dictionary, report)}
+    missed: dict[str, int] = {}
+    for name, held, asking, answering in (
+        ("parent", dictionary.forward, right, left), ("other language", dictionary.backward, left, right),
+    ):  # fmt: skip
+        (
+            missed[f"measured words without a vector ({name})"],
+            missed[f"measured words whose translations have no vector ({name})"],
+        ) = _missed(held, asking, answering)
     pools: dict[str, tuple[Pool, ...]] = {"context": config.static.pools, "alone": ()}
     for name, some in pools.items():
         left, right = (
@@ -68,7 +77,7 @@ def static_scores(
             for held, corpus, one in zip(sides, dictionary.corpora, words, strict=True)
         )
         found[name] = context_scores(right, left, links, linked_only, report)
-    missed = {
+    missed |= {
         f"linked words without a vector ({name})": int((rows[torch.from_numpy(links[:, at])] == 0).all(1).sum())
         for name, at, rows in (("parent", 0, right), ("other language", 1, left))
     }
@@ -76,11 +85,18 @@ def static_scores(
     return found
 
 
+def _missed(held: TranslationSet, asking: Tensor, answering: Tensor) -> tuple[int, int]:
+    """How many queries have no vector, and of how many others no right answer has one."""
+    there = (asking != 0).any(1).numpy()[held.queries]
+    answered = np.logical_or.reduceat((answering != 0).any(1).numpy()[held.answers], held.offsets[:-1])
+    return int((~there).sum()), int((there & ~answered).sum())
+
+
 def static_pair(
     subject: Subject, config: TrainedVectors | LoadedVectors, dictionary: Dictionary, report: Report
 ) -> StaticPair:
     """Vectors of both languages, normalised each by itself and the one that moves rotated onto the other."""
-    left, right = _vectors(subject, config, dictionary.corpora, report)
+    left, right = _vectors(subject, config, dictionary, report)
     pairs, unknown = _pairs(subject, config, dictionary, left, right)
     if not len(pairs):
         raise InputError("maps.static: no pair of words to fit the rotation on has a vector on both sides")
@@ -100,17 +116,18 @@ def static_pair(
 
 
 def _vectors(
-    subject: Subject, config: TrainedVectors | LoadedVectors, corpora: tuple[Corpus, Corpus], report: Report
+    subject: Subject, config: TrainedVectors | LoadedVectors, dictionary: Dictionary, report: Report
 ) -> tuple[StaticVectors, StaticVectors]:
     if isinstance(config, LoadedVectors):
         left, right = (read_vec(user_path(name), config.words, report) for name in (config.left, config.right))
         return left, right
     trained = []
-    for corpus in corpora:
+    for corpus, types in zip(dictionary.corpora, dictionary.types, strict=True):
         text = partial(_once, corpus.take(subject.fitted))
-        measured = corpus.take(subject.measured)
-        names = measured.form.names or ()
-        also = [names[code] for code in np.unique(measured.form.codes).tolist()]
+        names = corpus.form.names or ()
+        # the words that are measured in context, and those that are measured alone but may be too rare to be trained
+        measured = np.union1d(corpus.take(subject.measured).form.codes, types)
+        also = [names[code] for code in measured.tolist()]
         unseen = also if config.vectors.kind == "fasttext" else ()
         trained.append(train_vectors(config.vectors, text, unseen, report))
     return trained[0], trained[1]

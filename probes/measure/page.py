@@ -18,9 +18,9 @@ from synthlang.files import atomic_file
 SAID: Mapping[ProbeName, tuple[str, str]] = {
     "words": (
         "Word embeddings",
-        "How often the embedding of a word lies nearest to that of its counterpart in the other language, in percent; "
-        "every word that occurs in training competes. Words of the training dictionary were pulled together on "
-        "purpose; the held-out ones show what the model found by itself.",
+        "How often the embedding of a word lies nearest to that of its counterpart, in percent; every word of the "
+        "other language that occurs in training competes, whether it has a counterpart or not. Words of the training "
+        "dictionary were pulled together on purpose; the held-out ones show what the model found by itself.",
     ),
     "retrieval": (
         "Words in context",
@@ -49,17 +49,16 @@ def write_page(folder: Path, values: Mapping[str, Any], found: Mapping[ProbeName
     """Write ``probes.html``."""
     sections = [Section(SAID[name][0], _blocks(name, held)) for name, held in found.items()]
     together = values["cka_against_retrieval"]
-    if together is not None and together.get("r") is not None:
-        text = f"Pearson's r of CKA and retrieval over layers: {together['r']:.2f} (n = {together['n']} layers)."
-        sections.append(Section("CKA against retrieval", [Paragraph(text)]))
+    if together is not None:
+        sections.append(Section("CKA against retrieval", [Paragraph(_together(together))]))
     settings = json.dumps(values["settings"], indent=2, ensure_ascii=False)
     parents = json.dumps(values["parents"], indent=2, ensure_ascii=False)
     sections.append(Section("Settings", [Code(f"{settings}\n{parents}")]))
     title = f"Probes of {values['model']}"
-    under = f"parent and {values['language']} · {', '.join(found)} · {values['fingerprint'][:12]}"
+    under = f"{values['parent']} and {values['language']} · {', '.join(found)} · {values['fingerprint'][:12]}"
     path = folder / "probes.html"
     with atomic_file(path, "w") as handle:
-        handle.write(html_page(title, under, sections))
+        handle.write(html_page(title, under, sections, "probe"))
     return path
 
 
@@ -69,10 +68,22 @@ def _blocks(name: ProbeName, held: Found) -> list[Block]:
     blocks += [block_of(table) for table in held.tables]
     if held.figures:
         blocks.append(Figures([figure.figure() for figure in held.figures]))
-    counts = [f"{reason}: {count:,}" for reason, count in (held.values.get("counts") or {}).items()]
+    counts = [f"{reason}: {count:,}" for reason, count in (held.values.get("counts") or {}).items() if count]
     if counts:
-        blocks += [Paragraph("Counted and left out:"), Bullets(counts)]
+        blocks += [Paragraph("What was counted on the way:"), Bullets(counts)]
     return blocks
+
+
+def _together(found: Mapping[str, Any]) -> str:
+    """Whether the layers that are alike are those where words find each other."""
+    pairs = "" if found["pairs"] is None else f", {found['pairs']}"
+    what = (
+        f"Pearson's r over layers of biased CKA of same-number layers and retrieval of words in context (CSLS{pairs})"
+    )
+    if found["r"] is None:
+        return f"{what}: none, {found['reason']}."
+    bounds = "" if found["low"] is None else f", 95 % interval {found['low']:.2f} to {found['high']:.2f}"
+    return f"{what}: {found['r']:.2f} (n = {found['n']} layers{bounds}). Layers are not independent of each other."
 
 
 def block_of(table: TerminalTable) -> Table:

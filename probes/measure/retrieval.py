@@ -78,6 +78,7 @@ def retrieval_probe(subject: Subject, report: Report = silent) -> Found:
     values["counts"] = {
         **subject.data.counts,
         **{f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()},
+        **_zero_vectors(by_layer),
     }
     names = subject.name("source"), subject.name("target")
     notes = notes_of(values, settings, text.unit, subject.same_model)
@@ -153,6 +154,16 @@ def _scores(layer: Layer, one: Items, retrieved: Retrieved, same_model: bool) ->
     zeros = {"left": retrieved.zeros[0], "right": retrieved.zeros[1]}
     numbers = {"layer": layer[1]} if same_model else {"layer": layer[1], "left_layer": layer[0]}
     return {**numbers, "pairs": pairs, "zero_vectors": zeros}
+
+
+def _zero_vectors(by_layer: Mapping[Variant, list[dict[str, Any]]]) -> dict[str, int]:
+    """How many candidates are vectors of zeros, by variant and layer, both languages together."""
+    zeros = {
+        f"{variant}: vectors of zeros, layer {layer['layer']}": sum(layer["zero_vectors"].values())
+        for variant, layers in by_layer.items()
+        for layer in layers
+    }
+    return {reason: count for reason, count in zeros.items() if count}
 
 
 def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:

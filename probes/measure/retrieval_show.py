@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
@@ -115,8 +116,17 @@ def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kind
         made.append(retrieval_by_tag("retrieval-by-tag", title, bars))
     if ranks is not None and len(ranks.x) > 1:
         title = f"Word retrieval by difference of frequency rank, {both}: {kinds[values['ranks']['pairs']]}"
-        made.append(accuracy_by_rank("retrieval-by-rank", title, [ranks]))
+        made.append(replace(accuracy_by_rank("retrieval-by-rank", title, [ranks]), note=_rank_note(values["ranks"])))
     return made
+
+
+def _rank_note(ranks: Mapping[str, Any]) -> str:
+    return (
+        f"Layer {ranks['layer']}, {VARIANTS[ranks['variant']]}, CSLS, both directions averaged. Each point: about "
+        f"{ranks['links'] / len(ranks['bins']):,.0f} linked pairs, at the median of their differences of frequency "
+        "rank in the sentences read; pairs of one difference are in one point; bands: 95 % intervals. Where the line "
+        "falls, words that both languages use equally often are found more often (Cao et al. 2020, figure 3)."
+    )
 
 
 def _drawn_kind(values: Mapping[str, Any]) -> str:
@@ -169,6 +179,13 @@ def notes_of(values: Mapping[str, Any], settings: RetrievalConfig, unit: str, sa
                 f"{' and those '.join(dropped)} are dropped; read the numbers of 'unlike' and 'linked' beside them, or "
                 "set retrieval.seen: keep"
             )
+    notes += [
+        f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero: they are near nothing, "
+        "and their words count as not found"
+        for variant, found in values["variants"].items()
+        for layer in found["layers"]
+        if (count := sum(layer["zero_vectors"].values()))
+    ]
     if values["tags"] is None:
         reason = "links are between subwords" if unit == "subword" else "the text has none; name retrieval.parser"
         notes.append(f"retrieval: nothing is broken down by part of speech: {reason}")

@@ -73,8 +73,9 @@ class Subject:
     @cached_property
     def aligned(self) -> Aligned:
         """The sentence pairs; InputError for what cannot be read, and for more than one pair of languages."""
+        config = self.config
         texts = read_aligned(
-            self.config.pairs, self.config.data, self.pretrained, self.config.seed, self.store, self.report
+            config.pairs, config.data, self.pretrained, config.seed, self.store, self.report, config.fits
         )
         if len(texts) > 1:
             raise InputError(f"pairs: name one pair of languages, not {len(texts)}")
@@ -94,7 +95,7 @@ class Subject:
 
     @property
     def fitted(self) -> NDArray[np.int64]:
-        """The sentence pairs that maps may be fitted on, none of them measured."""
+        """The sentence pairs that maps may be fitted on, none of them measured; there are some if a probe ``fits``."""
         return self.data.train
 
     def layers(self, role: Role) -> tuple[int, ...]:

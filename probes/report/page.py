@@ -33,8 +33,9 @@ th, td { padding: .38rem .7rem .38rem 0; text-align: left; vertical-align: top; 
 thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1.5px solid var(--soft); }
 tbody th { font-weight: 500; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+thead th.number { white-space: normal; }
 small { display: block; color: var(--soft); font-size: .78rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr));
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
   gap: 1rem 1.4rem; margin: 1rem 0 1.8rem; }
 .single { grid-template-columns: minmax(0, 40rem); }
 .figures:not(.single) figure { max-width: 26rem; }
@@ -60,8 +61,8 @@ footer { padding-top: 2rem; padding-bottom: 3rem; }
 """
 
 
-def html_page(title: str, under: str, sections: Sequence[Section]) -> str:
-    """The whole page."""
+def html_page(title: str, under: str, sections: Sequence[Section], command: str = "report") -> str:
+    """The whole page, made by a command of synthlang."""
     nav = "".join(f'<a href="#s{i}">{escape(s.title)}</a>' for i, s in enumerate(sections))
     body = "\n".join(
         f'<section id="s{i}"><h2>{escape(section.title)}</h2>\n{html_blocks(section.blocks)}\n</section>'
@@ -72,7 +73,7 @@ def html_page(title: str, under: str, sections: Sequence[Section]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f'<header><h1>{escape(title)}</h1><p class="sub">{escape(under)}</p><nav>{nav}</nav></header>\n'
-        f"<main>\n{body}\n</main>\n<footer>Made by synthlang report.</footer>\n</body>\n</html>\n"
+        f"<main>\n{body}\n</main>\n<footer>Made by synthlang {command}.</footer>\n</body>\n</html>\n"
     )
 
 

@@ -40,7 +40,11 @@ Codes = Sequence[str] | Sequence[int] | None
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation over ``n`` rows of ``clusters`` clusters in ``blocks`` blocks, or None and the ``reason`` why."""
+    """A correlation over ``n`` rows of ``clusters`` clusters in ``blocks`` blocks, or None and the ``reason`` why.
+
+    Clusters that lie only in blocks where a side is constant say nothing of how the sides go together and are not
+    counted.
+    """
 
     kind: Kind
     n: int
@@ -100,11 +104,12 @@ def correlation(
         if all(np.ptp(values[rows]) == 0 for rows in parts):
             where = " within every block" if len(parts) > 1 else ""
             return Correlation(*counts, level=level, reason=f"the {side} side is constant{where}")
+    telling = _telling(left, right, units, parts)
     r = float(permuted(left[None], right, parts, kind)[0])
     random = generator(key)
     p, exact, no_p = _permutation_p(left, right, r, units, parts, kind, random)
-    low, high, no_interval = _bounds(left, right, r, units, parts, kind, level, random)
-    return Correlation(*counts, r, p, exact, low, high, level, None, no_p, no_interval)
+    low, high, no_interval = _bounds(left, right, r, units, parts, telling, kind, level, random)
+    return Correlation(kind, n, len(parts), telling, r, p, exact, low, high, level, None, no_p, no_interval)
 
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
@@ -114,6 +119,14 @@ def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
     assert len(names) == n, (len(names), n)
     index: dict[str | int, int] = {}
     return np.array([index.setdefault(name, len(index)) for name in names], np.intp)
+
+
+def _telling(x: Floats, y: Floats, units: Units, parts: Sequence[Rows]) -> int:
+    """How many clusters have a row in a block where both sides vary."""
+    varies = np.zeros(len(x), bool)
+    for rows in parts:
+        varies[rows] = np.ptp(x[rows]) > 0 and np.ptp(y[rows]) > 0
+    return sum(bool(varies[rows].any()) for rows in units.rows)
 
 
 def _permutation_p(
@@ -139,11 +152,11 @@ def _bounds(
     r: float,
     units: Units,
     parts: Sequence[Rows],
+    count: int,
     kind: Kind,
     level: float,
     random: np.random.Generator,
 ) -> tuple[float | None, float | None, str | None]:
-    count = len(units.rows)
     if count < SMALLEST_BOOTSTRAP:
         return None, None, f"{count} clusters: a bootstrap needs at least {SMALLEST_BOOTSTRAP}"
     if kind == "kendall" and max(map(len, parts)) > KENDALL_ROWS:

@@ -34,11 +34,13 @@ def read_aligned(
     seed: int = 0,
     store: Store | None = None,
     report: Report = silent,
+    fits: bool = True,
 ) -> tuple[Aligned, ...]:
     """The pairs of languages in order of their names, read as the model reads target (left) and source (right).
 
     Without ``pairs`` they are the pretraining text in both languages, aligned by construction. ``store`` keeps what an
-    aligner finds. Raises InputError for a pair that cannot be read, and where nothing is aligned by construction.
+    aligner finds. Raises InputError for a pair that cannot be read, where nothing is aligned by construction, and, if
+    something ``fits``, where no sentence pair is left for that.
     """
     chosen = {name: pair for name, pair in sorted(pairs.items()) if pair is not None}
     length = config.length or pretrained.length
@@ -60,7 +62,7 @@ def read_aligned(
             text = read_pair(pair, tokenizers, store or Store(Path(nowhere)), say)
         cutters = tokenizers[0].tokenizer, tokenizers[1].tokenizer
         members = readers[0].member, readers[1].member
-        data = prepare_pair(name, text, cutters, config, length, seed, members)
+        data = prepare_pair(name, text, cutters, config, length, seed, members, fits)
         report(f"aligned text {name}", 1, 1, f"{len(data.train):,} sentence pairs")
         found.append(Aligned(text, data))
     return tuple(found)

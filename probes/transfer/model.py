@@ -65,7 +65,11 @@ def open_pretrained(
         record = read_json(path / "run.json")["fingerprint"]
         # with another model, the other language is for that one to know
         asked = language if target_model is None else artifacts.members[0].name
-        opened = of_run(config, artifacts, trained_model(path, config, artifacts), record, asked, natural)
+        held = trained_model(path, config, artifacts)
+        try:
+            opened = of_run(config, artifacts, held, record, asked, natural)
+        except InputError as error:
+            raise InputError(str(error), path) from error  # with two models it would not be known whose language it is
         opened = replace(opened, name=path.name)
     else:
         opened = _of_checkpoint(model, language, natural)
@@ -140,7 +144,10 @@ def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, na
     if natural:
         raise InputError(f"no language {wanted!r} in the run; there is {', '.join(names)}")
     if wanted in names:
-        raise InputError(f"{wanted} is not derived from the first language: name its own sentences with --target-test")
+        raise InputError(
+            f"{wanted} is not derived from the first language: synthlang transfer needs its own sentences "
+            "(--target-test), synthlang probe sentence pairs (--set natural=true and pairs)"
+        )
     try:
         language = bind_language(parse_language(wanted), members[0].source)
     except InputError as error:
@@ -152,6 +159,8 @@ def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, na
 def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretrained:
     """A model of Hugging Face, or an adjusted run of ours, whose languages have tokenizers of their own."""
     if language is None:
+        if not user_path(model).exists():
+            raise InputError(f"there is no folder {model}; of a model of Hugging Face name a language with --language")
         raise InputError(f"{model} is no pretraining run, so its languages are not known: name one with --language")
     base = open_base(model)
     spoken = Language(name=language) if natural else parse_language(language)

@@ -13,7 +13,7 @@ from torch import Tensor
 from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.encoder import MaskedLM
 from probes.maps.procrustes import Fit, Fitter, LinearMap
-from probes.maps.saved import load_maps
+from probes.maps.saved import check_linear, load_maps
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
@@ -127,6 +127,7 @@ def _saved(
     numbers: Mapping[Role, tuple[int, ...]],
 ) -> Rotation:
     """Maps of the probe ``maps``; InputError if they are of other models, layers or subwords, or move the other way."""
+    check_linear(folder)
     held = load_maps(folder)
     about, subword = held.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from pretrain.adjust.vectors import layer_numbers
-from probes.maps.saved import maps_fingerprint
+from probes.maps.saved import check_linear, maps_fingerprint
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, TransferConfig
@@ -78,6 +78,8 @@ class Transfer:
         report: Report = silent,
         store: Store | None = None,
     ) -> None:
+        if config.rotation is not None and config.rotation.map is not None:
+            check_linear(user_path(config.rotation.map))
         self.pretrained, self.data, self.config = pretrained, data, config
         self.report, self.store = report, store
         self.name = f"{config.task} {pretrained.name} → {data.language.name}"

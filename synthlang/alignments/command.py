@@ -17,7 +17,7 @@ from synthlang.alignments.aligner import FORWARD, PROGRAMS, REVERSE, Program, al
 from synthlang.alignments.errors import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
 from synthlang.alignments.links import Links
 from synthlang.alignments.parallel import ParallelText, Words, read_joint, read_parallel
-from synthlang.alignments.pharaoh import read_pharaoh, write_pharaoh
+from synthlang.alignments.pharaoh import read_counted, read_pharaoh, write_pharaoh
 from synthlang.alignments.score_table import Bounds, score_table
 from synthlang.alignments.symmetrise import METHODS, symmetrise
 from synthlang.corpus import FORM, Corpus, concatenate
@@ -42,7 +42,8 @@ class AlignOptions:
     also          more text that the aligner learns from: a joint file, or two files as LEFT,RIGHT
     words         of the text, also_words of the rest: ``spaces`` separate them, or our ``rules`` find them
     lower         the aligner reads the words in lower case
-    gold_first, links_first   the number of the first word: 0 or 1; None for the gold standard: read_gold finds out
+    gold_first, links_first   the number of the first word: 0 or 1; None: 0 if some link has a word 0, else
+                  they are refused
     """
 
     program: str | None = None
@@ -55,7 +56,7 @@ class AlignOptions:
     gold: Path | None = None
     gold_first: int | None = None
     gold_swapped: bool = False
-    links_first: int = 0
+    links_first: int | None = None
     links_swapped: bool = False
     blank: Blank = "wrong"
 
@@ -70,7 +71,7 @@ class AlignOptions:
         ):
             if value is not None and value not in known:
                 raise InputError(f"{name} {value}: there is {', '.join(known)}")
-        if any(first not in (0, 1) for first in (self.gold_first or 0, self.links_first)):
+        if any(first not in (0, 1) for first in (self.gold_first or 0, self.links_first or 0)):
             raise InputError("words count from 0 or from 1")
         if self.links and (self.program or self.also or self.lower):
             raise InputError("--links gives the links: leave out --program, --also and --lower")
@@ -148,7 +149,7 @@ def _links(text: ParallelText, options: AlignOptions) -> tuple[Mapping[str, Call
 
 
 def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links, int]:
-    links = read_pharaoh(path, options.links_first)
+    links = read_counted(path, options.links_first, "--links-first")
     if len(links) != len(text):
         raise InputError(f"is of {len(links)} sentence pairs, but the text has {len(text)}", path)
     return (links.swapped() if options.links_swapped else links).within(text.left.lengths, text.right.lengths)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.alignments.links import Links
-from synthlang.alignments.pharaoh import read_pharaoh
+from synthlang.alignments.pharaoh import read_counted
 from synthlang.errors import InputError
 
 COLUMNS = ("links", "sure", "links_sure", "links_possible")
@@ -142,11 +142,9 @@ def read_gold(
     Links to words that the text does not have are left out and counted. Raises InputError if the file is not of as
     many sentence pairs, if it cannot be told what it counts from, and if no link is left.
     """
-    links = read_pharaoh(path, first or 0)
+    links = read_counted(path, first, "--gold-first")
     if len(links) != len(left):
         raise InputError(f"is of {len(links)} sentence pairs, but the text has {len(left)}", path)
-    if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:
-        raise InputError("has no word 0: say whether its words count from 0 or from 1 (--gold-first)", path)
     kept, outside = (links.swapped() if swapped else links).within(left, right)
     if not len(kept.left):
         raise InputError("has no link between words of the text", path)

@@ -41,6 +41,17 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
     return Links.build(places, lefts, rights, np.asarray(sure, bool), number)
 
 
+def read_counted(path: Path, first: int | None, option: str) -> Links:
+    """``read_pharaoh``; with ``first`` None words count from 0, and a file that does not show it is refused.
+
+    A file that counts from 1 has no word 0, so without one InputError asks for ``option`` of the command.
+    """
+    links = read_pharaoh(path, first or 0)
+    if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:
+        raise InputError(f"has no word 0: say whether its words count from 0 or from 1 ({option})", path)
+    return links
+
+
 def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
     """Write links, atomically."""
     marks = np.where(links.sure, "-", "p").tolist()

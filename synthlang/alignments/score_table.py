@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from synthlang.alignments.errors import AlignmentErrors
@@ -18,11 +19,13 @@ def score_table(
     """How many links there are under each name, and their scores and intervals in percent where there are any."""
     some = next(iter(errors.values()), None)
     pairs = len(some.sums) if some else len(next(iter(chosen.values())))
-    table = Table(title=f"Links of {pairs:,} sentence pairs" + (", scores in %" if some else ""))
-    table.add_column("")
+    title = f"Links of {pairs:,} sentence pairs" + (", scores in %" if some else "")
+    # with so little between the columns all of them fit into a terminal of 80
+    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    table.add_column("", no_wrap=True)
     scored = ("AER", *(["95 % interval"] if bounds else []), "precision", "recall", "F1") if some else ()
     for column in ("links", *scored):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for name, links in chosen.items():
         row = [f"{len(links.left):,}"]
         if some:
