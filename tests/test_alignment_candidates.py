@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -87,14 +89,15 @@ def test_both_directions_have_candidates_of_their_own(seed):
     more = rng.normal(size=(30, 8)), rng.normal(size=(45, 8))
     sides = [torch.from_numpy(side).float() for side in (parent, derived, *more)]
     nobody = torch.zeros(50, dtype=torch.bool)
-    scores = alignment(*sides[:2], nobody, sides[3], parent_candidates=sides[2], k=5, chunk=11).all
+    scores = alignment(sides[0], sides[1], nobody, sides[3], parent_candidates=sides[2], k=5, chunk=11).all
     expected = definition(
         np.concatenate([parent, more[0]]), np.concatenate([derived, more[1]]), [(i, i) for i in range(50)], 5
     )
     for name, (there, back) in expected.items():
         got = getattr(scores, name)
         assert (got.forward, got.backward) == pytest.approx((100 * np.mean(there), 100 * np.mean(back)))
-    few = alignment(*sides[:2], nobody, k=5).all
+    few = alignment(sides[0], sides[1], nobody, k=5).all
+    assert scores is not None and few is not None
     assert few.cosine.forward > scores.cosine.forward and few.cosine.backward > scores.cosine.backward
 
 
@@ -107,7 +110,7 @@ def test_errors_and_rows_of_zeros_name_the_sides():
         pair_credits(rows, rows * float("nan"), pairs, names=("en", "fr"))
 
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "joint": {"vocabulary": {"kind": "joint", "size": 900, "min_frequency": 1}},
     "apart": {"vocabulary": {"kind": "prefixed", "size": 380, "min_frequency": 1}},
     "own rows": {"sharing": {"embeddings": "separate"}},
@@ -129,6 +132,7 @@ def test_words_of_a_natural_pair_compete_with_all_that_was_trained(name, folder,
     artifacts = prepare(config, Store(tmp_path))
     model = new_model(config, artifacts)
     pairs = word_pairs(artifacts, 1)
+    assert pairs is not None
     ids = [occurring(config, artifacts, number, folder) for number in (0, 1)]
     assert [side.tolist() for side in pairs.candidates] == ids
     assert len(ids[1]) > len(pairs.pairs) + 10, "else nothing more competes"
@@ -144,13 +148,13 @@ def test_words_of_a_natural_pair_compete_with_all_that_was_trained(name, folder,
     assert pairs.shared.tolist() == both and bool(both) == (name == "joint")
     barred = [(ids[0].index(i), ids[1].index(i)) for i in both]
     credits = credits_of(model, pairs, 1)
-    for score, ways in definition(*rows, where, 10, barred).items():
+    for score, ways in definition(rows[0], rows[1], where, 10, barred).items():
         for got, expected in zip(getattr(credits, score), ways, strict=True):
             assert got.numpy() == pytest.approx(expected)
-    scores = alignment_of(model, pairs, 1)
-    assert 20 < scores.all.cosine.mean < 80
+    scores = alignment_of(model, pairs, 1).all
+    assert scores is not None and 20 < scores.cosine.mean < 80
     said = Validation(config, artifacts).measure(model)
-    assert said["alignment/fr"] == pytest.approx(scores.all.cosine.mean, abs=1e-4)
+    assert said["alignment/fr"] == pytest.approx(scores.cosine.mean, abs=1e-4)
 
 
 def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):  # noqa: F811
@@ -160,6 +164,7 @@ def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):
     config = config.model_copy(update={"dictionary": config.dictionary.model_copy(update={"path": str(place)})})
     artifacts = prepare(config, Store(tmp_path / "store"))
     pairs = word_pairs(artifacts, 1)
+    assert pairs is not None
     point = artifacts.members[0].tokenizer.encode(Corpus.of_words([["."]])).ids.item()
     assert pairs.same == 1 and point not in pairs.pairs
     assert point in pairs.shared and all(point in side for side in pairs.candidates)

@@ -178,9 +178,9 @@ def test_the_table_of_dimensions_fits_a_terminal(run):
     """However many counts are asked for: no cell is cut at 80 columns."""
     _, found = probe(run, settings(dev=20, dimensions=[1, 2, 3, 4, 5, 6, 7, 8]))
     table = next(table for table in found.tables if "largest dimensions" in str(table.title))
-    console = Console(width=80, file=StringIO())
-    console.print(table)
-    shown = console.file.getvalue()
+    written = StringIO()
+    Console(width=80, file=written).print(table)
+    shown = written.getvalue()
     assert "…" not in shown and max(map(len, shown.splitlines())) <= 80
     tops = found.values["models"][found.values["model"]]["dimensions"][-1]["tops"]
     assert [len(column._cells) for column in table.columns] == [2 * len(tops)] * 7 and len(tops) == 8

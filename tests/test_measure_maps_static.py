@@ -123,11 +123,12 @@ def queries(subject, side):
     """Word → its translations, of the pairs that are measured."""
     dictionary = read_dictionary(subject)
     held = dictionary.forward if side == 1 else dictionary.backward
-    corpora = dictionary.corpora[side].form.names, dictionary.corpora[1 - side].form.names
+    words, others = dictionary.corpora[side].form.names, dictionary.corpora[1 - side].form.names
+    assert words is not None and others is not None
     types = dictionary.types[side], dictionary.types[1 - side]
-    found = {}
+    found: dict[str, set[str]] = {}
     for query, answer in held.pairs().tolist():
-        found.setdefault(corpora[0][types[0][query]], set()).add(corpora[1][types[1][answer]])
+        found.setdefault(words[types[0][query]], set()).add(others[types[1][answer]])
     return found
 
 

@@ -37,7 +37,7 @@ CKA, FEW, ALL = [0.2, 0.5, 0.6, 0.8], [1.0, 5.0, 4.0, 9.0], [2.0, 6.0, 9.0, 8.0]
 def test_it_is_that_of_the_pairs_that_count(tmp_path):
     found = found_of(CKA, FEW, ALL)
     together = cka_against_retrieval(found, 0)
-    assert together["r"] == pytest.approx(stats.pearsonr(CKA, FEW).statistic)
+    assert together is not None and together["r"] == pytest.approx(stats.pearsonr(CKA, FEW).statistic)
     page = page_of(found, together, tmp_path)
     assert f"pairs that count): {together['r']:.2f} (n&nbsp;=&nbsp;4 layers)" in page
 
@@ -45,7 +45,7 @@ def test_it_is_that_of_the_pairs_that_count(tmp_path):
 def test_where_few_pairs_count_it_is_that_of_the_figure(tmp_path):
     found = found_of(CKA, [None] * 4, ALL)
     together = cka_against_retrieval(found, 0)
-    assert together["r"] == pytest.approx(stats.pearsonr(CKA, ALL).statistic)
+    assert together is not None and together["r"] == pytest.approx(stats.pearsonr(CKA, ALL).statistic)
     assert "all linked pairs): " in page_of(found, together, tmp_path)
 
 
@@ -59,7 +59,7 @@ def test_no_number_is_said_with_its_reason(tmp_path, cka, variants, reason):
     layers = len(cka or CKA)
     found = found_of(cka, FEW[:layers], ALL[:layers], variants)
     together = cka_against_retrieval(found, 0)
-    assert together["r"] is None
+    assert together is not None and together["r"] is None
     page = page_of(found, together, tmp_path)
     assert "<h2>CKA against retrieval</h2>" in page and reason in page
 

@@ -176,7 +176,7 @@ BAD: dict[str, Any] = {
     "aligner": (lambda p: p, {"pairs": {"x": ALIGNER}}, "pairs.x.links: an aligner finds other links"),
     "layer": (lambda p: p, {"loss": {"layers": [3]}}, "loss.layers: the model has no layer 3; it has 0"),
     "length": (lambda p: p, {"data": {"dev": 0, "length": 49}}, "data.length 49 is longer than the 48 tokens"),
-    "held out": (lambda p: p, {"data": {"dev": 1000}}, "pairs.pretraining: no sentence pair is left to train or fit on"),
+    "held out": (lambda p: p, {"data": {"dev": 1000}}, "pairs.pretraining: no sentence pair is left to train or fit"),
     "specials": (
         lambda p: replace(p, target=replace(p.target, specials=replace(p.target.specials, bos=9))),
         {},

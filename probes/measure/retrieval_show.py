@@ -76,7 +76,7 @@ def _by_tag(found: Mapping[str, Any], names: Names, kinds: Kinds) -> Table:
         for one in every:
             average, pooled = (one["groups"][group][key] for key in ("average", "pooled"))
             cells += [_links(pooled), "–" if average is None else f"{average:.1f}"]
-        table.add_row(f"{group}: mean of", *cells)
+        table.add_row(f"mean of {group}", *cells)
         for tag in every[0]["groups"][group]["tags"]:
             of_tag = [one["groups"][group]["tags"][tag] for one in every]
             if any(value is not None for value in of_tag):
@@ -100,7 +100,7 @@ def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kind
     """By layer, by part of speech, by difference of rank, where there is something to draw."""
     both = f"{names[0]} and {names[1]}"
     made = []
-    kind = _drawn_kind(values)
+    kind = drawn_kind(values)
     lines = [
         interval_series(f"{SHORT[variant]}, {NAMES[similarity]}", [x for x, _ in points], [y for _, y in points])
         for variant, found in values["variants"].items()
@@ -129,7 +129,7 @@ def _rank_note(ranks: Mapping[str, Any]) -> str:
     )
 
 
-def _drawn_kind(values: Mapping[str, Any]) -> str:
+def drawn_kind(values: Mapping[str, Any]) -> str:
     """The pairs that count; if there are few, the next larger set that has some."""
     for kind in ("counted", "unlike"):
         if all(found["links"][kind] >= FEW for found in values["variants"].values()):

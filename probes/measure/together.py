@@ -8,7 +8,7 @@ from typing import Any
 from probes.measure.cka_against import against_retrieval
 from probes.measure.config import ProbeName
 from probes.measure.found import Found
-from probes.measure.retrieval_show import _drawn_kind as drawn_kind
+from probes.measure.retrieval_show import drawn_kind
 from probes.statistics import Correlation
 
 KINDS = {"counted": "pairs that count", "unlike": "pairs not written alike", "linked": "all linked pairs"}

@@ -37,7 +37,9 @@ def words_probe(subject: Subject, report: Report = silent) -> Found:
     if subject.run is not None and subject.same_model:
         return _of_run(subject, subject.run, report)
     if subject.config.words.dictionary is None:
-        raise InputError("words: which words are translations is known of runs of ours; else name words.dictionary")
+        raise InputError(
+            "words: which words are translations is known of one run with both languages; else name words.dictionary"
+        )
     return words_of_dictionary(subject, subject.config.words.dictionary, report)
 
 
