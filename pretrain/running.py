@@ -13,7 +13,7 @@ from pretrain.checkpoint import check_finite, latest_checkpoint, load_checkpoint
 from pretrain.config import CheckpointConfig
 from pretrain.losses import LossWindow, NotFinite
 from pretrain.metrics import MetricsLog
-from pretrain.stopping import Flag, Stopped
+from pretrain.stopping import Flag, Stopped, watched
 from synthlang.errors import InputError
 from synthlang.progress import Say
 
@@ -41,7 +41,7 @@ class Loop(Generic[M]):
     ) -> None:
         self.run, self.name, self.steps, self.accelerator = run, name, steps, accelerator
         self.model, self.optimizer, self.policy = model, optimizer, policy
-        self.say, self.stop = say, stop or Flag()
+        self.say, self.stop = say, stop or watched()
         self.log = MetricsLog(run / "metrics.jsonl", accelerator.is_main_process)
         self.window = LossWindow(self.sum_over_ranks)
         self.step = 0

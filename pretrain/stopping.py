@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 EXIT_CODE = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM ended
@@ -27,9 +28,34 @@ class Flag:
         self.is_set = True
 
 
+_watched: ContextVar[Flag | None] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watching(flag: Flag) -> Iterator[None]:
+    """Runs that are given no flag of their own look at this one inside the block."""
+    token = _watched.set(flag)
+    try:
+        yield
+    finally:
+        _watched.reset(token)
+
+
+def watched() -> Flag:
+    """The flag of the innermost ``watching``, or one that nothing sets."""
+    return _watched.get() or Flag()
+
+
 @contextmanager
 def on_sigterm() -> Iterator[Flag]:
-    """A flag that SIGTERM sets inside the block; outside the main thread nothing sets it."""
+    """A flag that SIGTERM sets inside the block; outside the main thread nothing sets it.
+
+    Inside a ``watching`` it is that flag, and whoever made it deals with signals.
+    """
+    held = _watched.get()
+    if held is not None:
+        yield held
+        return
     flag = Flag()
     if threading.current_thread() is not threading.main_thread():
         yield flag

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pretrain.adjust.command import HELP as ADJUST_HELP
-from probes import cli_language
+from probes import cli_language, cli_study
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
@@ -71,27 +71,9 @@ app.command()(align)
 app.command()(correlate)
 
 
-@app.command()
-def study(
-    config: Annotated[Path, typer.Argument(help="A study YAML.")],
-    out: Annotated[Path, typer.Option(help="The study folder; an unfinished study in it goes on.")],
-    executor: Annotated[str, typer.Option(help="local (processes) or in-process.")] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
-    overrides: Set = [],  # noqa: B006
-) -> None:
-    """Run every cell of a grid, then write results.csv, results.parquet and report.html."""
-    from probes.commands import run_study
-
-    if not run_study(config, out, executor, workers, overrides):
-        raise typer.Exit(1)
-
-
-@app.command()
-def report(folders: Annotated[list[Path], typer.Argument(help="Study folders.")]) -> None:
-    """Write the tables and figures of finished studies again."""
-    from probes.commands import write_reports
-
-    write_reports(folders)
+app.command()(cli_study.study)
+app.command()(cli_study.report)
+app.command()(cli_study.gc)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""What the commands do with a run or a study, and what they print."""
+"""What the commands do with a study, and what they print."""
 
 from __future__ import annotations
 
@@ -6,66 +6,104 @@ from pathlib import Path
 
 from rich.console import Console
 
-from probes.study.config import Cell, load_study, positions_of
+from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
+from probes.study.cells import load_study
+from probes.study.executors import NAMES
+from probes.study.gc import collect
+from probes.study.plan import plan, shown_bytes
+from probes.study.record import LOGS, STUDY, CellRecord
 from probes.study.report import ReportPaths, terminal_table, write_report
-from probes.study.runner import StudyRun
-from probes.transfer.model import derived_members, first_derived
-from probes.transfer.places import check_columns, open_places
+from probes.study.report_join import write_joined_report
+from probes.study.runner import RunOptions, StudyRun
 from synthlang.errors import InputError
-from synthlang.language import check_source
 from synthlang.progress import Display
-from synthlang.sources import open_source
+
+ROWS = 120
+"""Rows of the table of results in a terminal, at most."""
+FAILED = 20
+"""Lines about failed cells, at most."""
 
 
-def run_study(config: Path, out: Path, executor: str, workers: int | None, overrides: list[str]) -> bool:
-    """Run a study and print its table; False if a cell failed."""
-    if executor not in ("local", "in-process"):
-        raise InputError(f"executor must be local or in-process, not {executor!r}")
-    settings, cells = load_study(config, overrides)
-    study = StudyRun(settings, cells, out)
-    study.check_folder()
-    for cell in cells:
-        check_cell(cell)
-    with Display() as display:
-        display.message(f"study {settings.name}: {len(cells)} cells × {len(settings.seeds)} transfer seeds → {out}")
-        paths = study.run("local" if executor == "local" else "in-process", workers, display.report)
+def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> int:
+    """Run a study and print its table; the exit code: 1 if a cell failed, 143 after SIGTERM."""
+    run = _opened(config, out, options, overrides)
+    study = run.study
+    cells = (
+        f"{len(run.cells)} cells"
+        if len(run.chosen) == len(run.cells)
+        else f"{len(run.chosen)} of {len(run.cells)} cells"
+    )
+    with Display() as display, on_sigterm() as stop, watching(stop):
+        display.message(f"study {study.name}: {cells} × {len(study.seeds)} transfer seeds → {out}")
+        try:
+            paths = run.run(display.report, display.message)
+        except Stopped:
+            display.message("stopped; run the same command again to go on")
+            return EXIT_CODE
     console = Console()
-    if rows := study.rows():
+    rows = list(run.tables.rows(run.done))
+    if rows and len(rows) <= ROWS:
         console.print(terminal_table(rows))
-    failed = [state for state in study.states if state.error]
-    for state in failed:
-        console.print(
-            f"failed {state.cell.name}: {state.error}", style="red", soft_wrap=True, markup=False, emoji=False
-        )
+    failed = [cell for cell in run.cells if cell.status == "failed"]
+    _say_failed(console, out, failed)
     _say_where(console, out, paths)
-    return not failed
+    return 1 if failed else 0
 
 
-def check_cell(cell: Cell) -> None:
-    """Raise InputError for what cannot be pretrained, or transferred to, before anything runs."""
-    pretrain, settings = cell.pretrain, cell.transfer
-    for member in pretrain.members:
-        check_source(member.language, open_source(member.source), member.source)
-    try:
-        _, places, _ = open_places(settings, pretrain.members[0].source, positions_of(pretrain))
-        if settings.target is None:
-            known = derived_members(pretrain)
-            number = known.get(settings.language or "", None) or first_derived(pretrain)
-            if settings.parser is None:
-                check_columns(pretrain.members[number].language, places)
-    except InputError as error:
-        raise InputError(f"transfer: {error}", cell.name) from error
+def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> None:
+    """Print what a start would do; nothing is written."""
+    run = _opened(config, out, options, overrides)
+    Console().print(plan(run.study, run.chosen_graph(), run.store))
 
 
-def write_reports(folders: list[Path]) -> None:
-    """Write the reports of study folders again."""
+def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
+    """The study in its folder, all of it checked and nothing written."""
+    if options.executor not in NAMES:
+        raise InputError(f"executor must be one of {', '.join(NAMES)}, not {options.executor!r}")
+    if options.executor != "slurm" and (options.slurm or not options.wait):
+        raise InputError("--slurm and --no-wait are for --executor slurm")
+    settings, cells = load_study(config, overrides)
+    return StudyRun(settings, cells, out, options)
+
+
+def write_reports(folders: list[Path], out: Path | None = None) -> None:
+    """Write the reports of study folders again, or one on all of them in ``out``."""
     for folder in folders:
-        if not (folder / "study.json").exists():
-            raise InputError("is no study folder: study.json is missing", folder)
+        if not (folder / STUDY).exists():
+            raise InputError(f"is no study folder: {STUDY} is missing", folder)
+    if out is not None:
+        _say_where(Console(), out, write_joined_report(folders, out))
+        return
     for folder in folders:
         _say_where(Console(), folder, write_report(folder))
 
 
+def collect_garbage(folders: list[Path], keep: str | None, dry_run: bool) -> None:
+    """Delete weights by policy and say how much that frees."""
+    for folder in folders:
+        if not (folder / STUDY).exists():
+            raise InputError(f"is no study folder: {STUDY} is missing", folder)
+    found = collect(folders, keep, dry_run)
+    console = Console()
+    for freed in found.freed:
+        _say(console, f"{freed.run}: {shown_bytes(freed.size)} (keep: {freed.keep})")
+    would = "would free" if dry_run else "freed"
+    needed = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
+    _say(console, f"{would} {shown_bytes(found.size)} of {len(found.freed)} runs{needed}")
+
+
+def _say_failed(console: Console, out: Path, failed: list[CellRecord]) -> None:
+    for cell in failed[:FAILED]:
+        _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
+    if len(failed) > FAILED:
+        _say(console, f"… and {len(failed) - FAILED} more, see {out / LOGS}", "red")
+
+
 def _say_where(console: Console, folder: Path, paths: ReportPaths) -> None:
-    console.print(f"results: {folder / 'results.csv'}", soft_wrap=True, markup=False, emoji=False)
-    console.print(f"report:  {paths.html.resolve()}", soft_wrap=True, markup=False, emoji=False)
+    if (folder / "results.csv").exists():
+        _say(console, f"results: {folder / 'results.csv'}")
+    _say(console, f"report:  {paths.html.resolve()}")
+
+
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    console.print(text, style=style, soft_wrap=True, markup=False, emoji=False, highlight=False if style else None)

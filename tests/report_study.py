@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,12 @@ OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4
 """Alignment and Δ of each objective under the harder language; half of Δ under the easier one."""
 LANGUAGES = {"trans": 0.5, "trans+inv": 1.0}
 EVIL = "<script>alert(1)</script>"
-NAMES = ("cell", "source", "language", "objective", "task", "seed", "metric", "pretrain", "transfer", "probe")
+NAMES = (
+    *("cell", "source", "language", "objective", "task", "task_name", "labels", "seed", "pretrain_seed", "metric"),
+    *("pretrain", "transfer", "probe", "adjust"),
+)
 SCORES = ("parent", "sup", "zs", "delta", "alignment_all", "alignment_dictionary", "alignment_held_out")
+MEASURES = ("cell", "labels", "pretrain_seed", "probe", "measure", "layer", "step", "value")
 
 
 def _metrics(folder: Path, objective: str, seed: int) -> None:
@@ -44,6 +50,7 @@ def make_study(
 
     Only cells whose language is in ``curves`` (and not dict_mlm) have a run folder: drawing takes its time.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(0)
     cells: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
@@ -56,11 +63,14 @@ def make_study(
                 drawn = language in curves.split() and objective != "dict_mlm" and not replicate
                 if drawn:
                     _metrics(folder / run, objective, len(cells))
-                overrides = {"objective.name": objective, "language": language, "pretrain.seed": replicate}
+                overrides = {"pretrain.objective.kind": objective, "pretrain.seed": replicate}
+                labels = {"objective": objective, "language": language}
+                labels |= {"pretrain.seed": str(replicate)} if replicates > 1 else {}
                 stages = {"derive": "ab" * 8, "pretrain": pretrain, "transfer": "cd" * 8}
                 cells.append(
                     {
                         "name": name,
+                        "labels": labels,
                         "overrides": overrides,
                         "status": "done",
                         "error": None,
@@ -84,12 +94,19 @@ def make_study(
                             "language": language,
                             "objective": objective,
                             "task": task,
+                            "task_name": task,
+                            "labels": json.dumps(labels),
                         }
                         rows.append(names | scores | {"seed": seed, "metric": "token_accuracy", "pretrain": pretrain})
     error = "InputError: learning rate is NaN <b>at</b> step 12"
-    cells.append({"name": EVIL, "overrides": {}, "status": "failed", "error": error, "stages": {}, "run": None})
-    cells.append({"name": "later", "overrides": {}, "status": "pending", "error": None, "stages": {}, "run": None})
+    none: dict[str, Any] = {"labels": {}, "overrides": {}, "stages": {}, "run": None, "log": ""}
+    log = f"Traceback (most recent call last):\n  {EVIL}"
+    cells.append(none | {"name": EVIL, "status": "failed", "error": error, "log": log})
+    cells.append(none | {"name": "later", "status": "pending", "error": None})
     study = {
+        "format": 2,
+        "axes": ["objective", "language", *(["pretrain.seed"] if replicates > 1 else [])],
+        "store": "stages",
         "name": "example",
         "title": "Three objectives & two languages",
         "fingerprint": "0123456789abcdef",
@@ -100,8 +117,54 @@ def make_study(
     }
     (folder / "study.json").write_text(json.dumps(study))
     write_rows(folder, rows)
-    probes = {"alignment": {"all": {"n": 258, "cosine": {"mean": 71.25}}}}
-    (folder / "stages/pretrain-0000000000000000/probes.json").write_text(json.dumps(probes))
+    return folder
+
+
+def make_grid(
+    folder: Path,
+    axes: dict[str, list[str]],
+    tasks: tuple[str, ...] = ("pos",),
+    seeds: int = 2,
+    layers: int = 0,
+    steps: tuple[int, ...] = (),
+    jitter: float = 0.0,
+    **more: Any,
+) -> Path:
+    """A finished study of every combination of labels; ``pretrain.seed`` is an axis like others.
+
+    The Δ of a cell is 10 + its number + the fine-tuning seed, or with ``jitter`` a little more. With layers and steps
+    it has a CKA of each.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    cells, rows, measures = [], [], []
+    for number, values in enumerate(itertools.product(*axes.values())):
+        labels = dict(zip(axes, values, strict=True))
+        name, text = ", ".join(values), json.dumps(labels)
+        stages = {"pretrain": f"{number:016x}"} | {
+            f"transfer {t} seed {s}": "cd" * 8 for t in tasks for s in range(seeds)
+        }
+        run = f"stages/pretrain-{number:016x}"
+        cells.append({"name": name, "labels": labels, "overrides": {f"pretrain.{k}": v for k, v in labels.items()},
+                      "status": "done", "error": None, "log": "", "stages": stages, "run": run})  # fmt: skip
+        for task, seed in itertools.product(tasks, range(seeds)):
+            delta = 10.0 + number + seed + jitter * (number * 7 % 5 + seed)
+            row = {"cell": name, "labels": text, "task": task, "task_name": task, "seed": seed, "metric": "f1"}
+            row |= {"pretrain_seed": labels.get("pretrain.seed", "0"), "pretrain": f"{number:016x}", "source": "mini"}
+            row |= {"language": "trans", "objective": "mlm", "parent": 95.0, "sup": 90.0, "zs": 90.0 - delta}
+            rows.append(row | {"delta": delta, "alignment_all": 50.0 - number, "transfer": "cd" * 8})
+        places: Iterable[tuple[Any, Any]] = itertools.product(range(layers) if layers else [""], steps or [""])
+        for layer, step in places:
+            if layers or steps:
+                value = 0.01 * number + 0.1 * (layer or 0) + 1e-4 * (step or 0) + 0.01 * jitter * (number * 7 % 5)
+                measures.append(
+                    [name, text, labels.get("pretrain.seed", 0), "cka", "cka.same_layer.debiased", layer, step, value]
+                )
+    study = {"format": 2, "name": "grid", "title": "A grid", "fingerprint": "ab" * 8, "config": {}, "axes": list(axes)}
+    study |= {"environment": {"python": "3.11"}, "cells": cells, "seconds": {}, "store": "stages"}
+    (folder / "study.json").write_text(json.dumps(study | more))
+    write_rows(folder, rows)
+    with (folder / "measures.csv").open("w", newline="") as handle:
+        csv.writer(handle).writerows([MEASURES, *measures])
     return folder
 
 

@@ -117,8 +117,12 @@ OPTIONS = {
         *("--links-reversed", "--also", "--lower", "--words", "--also-words", "--blank", "--out", "--scores"),
     ],
     "correlate": ["--x", "--y", "--by", "--block", "--cluster", "--kind", "--level", "--out", "--figure"],
-    "study": ["--out", "--executor", "--workers", "--set"],
-    "report": [],
+    "study": [
+        *("--out", "--store", "--executor", "--workers", "--retry", "--only", "--dry-run"),
+        *("--slurm", "--no-wait", "--set"),
+    ],
+    "report": ["--out"],
+    "gc": ["--keep", "--dry-run"],
     "doctor": [],
 }
 

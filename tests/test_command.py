@@ -111,7 +111,7 @@ def test_help(name, monkeypatch, capsys):
     code, out, _ = call(monkeypatch, capsys, name, "--help")
     assert code == 0
     assert f"synthlang {name}" in out or "Usage" in out
-    assert ("--out" in out) == (name not in ("report", "doctor"))
+    assert ("--out" in out) == (name != "doctor")
 
 
 def row(number, head, relation="dep"):
@@ -164,7 +164,10 @@ WRONG = {
     "transfer of no run": ("transfer full", "full is no pretraining run, so its languages are not known"),
     "not a study": ("report full", "full: is no study folder"),
     "study in a full folder": ("study s.yaml --out full", "full: is not empty and holds no study"),
-    "executor": ("study s.yaml --out o --executor cloud", "executor must be local or in-process, not 'cloud'"),
+    "executor": (
+        "study s.yaml --out o --executor cloud",
+        "executor must be one of local, in-process, slurm, not 'cloud'",
+    ),
     "no tags": ("study s.yaml --out o --set source=text:t.txt", "needs the column 'upos'"),
     "out without a name": ("derive text:t.txt --language inv --out .", "'.' is no name"),
     "no such home": (

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
+from probes.measure import command
 from probes.measure.command import MEASURES, probe_command, probe_names, read_probe_config
-from probes.measure.config import PROBES
+from probes.measure.config import PROBES, ProbeConfig
 from probes.measure.subject import Subject
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
@@ -102,3 +105,21 @@ def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):
         found_by(run, ["cka"], ["data.test=1000"])
     with pytest.raises(InputError, match="no sentence pair is left to train or fit on"):
         probe_command(str(run), read_probe_config(None, {"probes": ["maps"]}, everything), tmp_path / "maps")
+
+
+@pytest.mark.parametrize(
+    ("settings", "ours", "left_out"),
+    [
+        ({}, True, False),
+        ({}, False, True),
+        ({"model2": "other"}, True, True),
+        ({"model2": "other", "words": {"dictionary": "muse.txt"}}, True, False),
+        ({"model2": "other", "probes": ["words", "cka"]}, True, False),
+    ],
+)
+def test_words_is_left_out_aloud_where_no_translations_are_known(settings, ours, left_out):
+    said = io.StringIO()
+    config = parse(ProbeConfig, settings)
+    kept = command._without_words(config, ours, Console(file=said))
+    assert ("words" not in kept.probes) == left_out == ("words is left out" in said.getvalue())
+    assert set(kept.probes) | {"words"} == set(config.probes) | {"words"}

@@ -15,7 +15,7 @@ from scipy import stats
 
 from probes.study.report import read_results, terminal_table, write_report
 from synthlang.errors import InputError
-from tests.report_study import EVIL, Page, change, make_study, read_rows, write_rows
+from tests.report_study import EVIL, MEASURES, Page, change, make_study, read_rows, write_rows
 
 
 @pytest.fixture
@@ -32,10 +32,11 @@ def _minus(value: float, digits: int = 1) -> str:
 
 
 def test_means_and_intervals_equal_scipy(study: Path) -> None:
-    table = _page(study).table("Cell", "Δ", "Alignment|held out")
+    table = _page(study).table("objective", "language", "Δ", "Alignment|held out")
     assert len(table) == 6
     for line in table:
-        rows = [row for row in read_rows(study) if row["cell"] == line["Cell"]]
+        rows = [r for r in read_rows(study) if (r["objective"], r["language"]) == (line["objective"], line["language"])]
+        assert len(rows) == 3 and line["Seeds"] == "3"
         for shown, column in (("Parent", "parent"), ("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta")):
             values = [float(row[column]) for row in rows]
             low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
@@ -80,40 +81,41 @@ def test_the_summary_admits_overlap(study: Path) -> None:
 
 
 def test_several_pretraining_seeds_make_the_interval(tmp_path: Path) -> None:
+    """A run is a cluster: the interval is over the means of runs, never over all seeds of all runs."""
     page = _page(make_study(tmp_path, replicates=3))
-    table = page.table("Condition", "Runs", "Δ")
-    assert [line["Runs"] for line in table] == ["3"] * 6
+    table = page.table("objective", "language", "Seeds", "Δ")
+    assert [line["Seeds"] for line in table] == ["3 × 3"] * 6
     rows = [r for r in read_rows(tmp_path) if r["objective"] == "mlm" and r["language"] == "trans"]
     means = [np.mean([float(r["delta"]) for r in rows if r["pretrain"] == p]) for p in {r["pretrain"]: 0 for r in rows}]
     low, high = stats.t.interval(0.95, 2, np.mean(means), stats.sem(means))
-    assert table[0]["Condition"] == "mlm"
+    assert (table[0]["objective"], table[0]["language"]) == ("mlm", "trans")
     assert table[0]["Δ"] == f"{_minus(float(np.mean(means)))}|{_minus(low)} to {_minus(high)}"
     assert "one pretraining seed" not in (tmp_path / "report.md").read_text()
 
 
 def test_conditions_of_one_objective_are_told_apart(study: Path) -> None:
     """mlm under two settings is two conditions, named by what differs."""
-    raw = json.loads((study / "study.json").read_text())
     rows: list[dict[str, Any]] = list(read_rows(study))
-    for alpha, name in ((5, "mlm-trans"), (10, "mlm-trans-again")):
-        cell = next(c for c in raw["cells"] if c["name"] == "mlm-trans") | {"name": name}
-        cell["overrides"] = cell["overrides"] | {"objective.alpha": alpha}
-        raw["cells"] = [c for c in raw["cells"] if c["name"] != name] + [cell]
-    rows += [row | {"cell": "mlm-trans-again", "delta": "1"} for row in rows if row["cell"] == "mlm-trans"]
-    change(study, cells=raw["cells"])
-    write_rows(study, rows)
-    lead = write_report(study).markdown.read_text().split("## Summary")[1].split("##")[0]
-    assert "mlm (objective.alpha=10) (1.0 points" in lead
+    for row in rows:
+        row["labels"] = json.dumps(json.loads(row["labels"]) | {"alpha": "5"})
+    again = [dict(row) for row in rows if row["cell"] == "mlm-trans"]
+    for row in again:
+        row |= {"cell": "again", "delta": "1", "labels": row["labels"].replace('"5"', '"10"')}
+    write_rows(study, rows + again)
+    table = _page(study).table("objective", "alpha", "Δ")
+    assert [line["Δ"].split("|")[0] for line in table if line["alpha"] == "10"] == ["1.0"]
+    assert "Under trans, alpha 10: only mlm has been scored" in (study / "report.md").read_text()
 
 
 def test_everything_is_escaped_and_nothing_is_loaded(study: Path) -> None:
-    rows = [row | {"cell": EVIL, "task": EVIL, "language": "$x$|" + EVIL} for row in read_rows(study)]
+    labels = json.dumps({EVIL: EVIL, "axis": "$x$|" + EVIL})
+    rows = [row | {"cell": EVIL, "task_name": EVIL, "labels": labels} for row in read_rows(study)]
     write_rows(study, [dict(row) for row in rows])
-    change(study, title=EVIL, environment={EVIL: EVIL}, config={"x": EVIL})
+    change(study, title=EVIL, environment={EVIL: EVIL}, config={"x": EVIL}, axes=[EVIL], dropped={EVIL: {EVIL: 3}})
     paths = write_report(study)
     html, markdown = paths.html.read_text(), paths.markdown.read_text()
     page = Page(html)
-    assert "script" not in page.tags and EVIL not in markdown.replace("    x: " + EVIL, "")
+    assert "script" not in page.tags and EVIL not in re.sub(r"(?m)^    .*$", "", markdown), "but in code"
     assert "b" not in page.tags, "the error message of a failed cell"
     assert all(address.startswith("#") for address in page.addresses)
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", html)
@@ -140,7 +142,7 @@ def test_equal_input_gives_equal_bytes(study: Path, tmp_path_factory: pytest.Tem
     contents = []
     for folder in (study, other, study):
         paths = write_report(folder)
-        files = [paths.html, paths.markdown, *sorted(paths.figures.iterdir())]
+        files = [paths.html, paths.markdown, *sorted(paths.figures.iterdir()), *sorted(paths.tables.iterdir())]
         contents.append({path.name: path.read_bytes() for path in files})
     assert contents[0] == contents[1] == contents[2]
 
@@ -149,6 +151,7 @@ def test_failed_cells_come_with_their_error(study: Path) -> None:
     assert _page(study).table("Cell", "Error") == [
         {"Cell": EVIL, "Error": "InputError: learning rate is NaN <b>at</b> step 12"}
     ]
+    assert "Traceback (most recent call last)" in (study / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -158,8 +161,8 @@ def test_missing_pieces_are_said_and_do_no_harm(tmp_path: Path, missing: str) ->
     folder = make_study(tmp_path, seeds=1 if missing == "seeds" else 3)
     expected = {
         "results": "results.csv is missing",
-        "metrics": "no metrics were logged",
-        "runs": "the run folder stages/pretrain-0000000000000000 is missing",
+        "metrics": "No metrics were logged: mlm-trans",
+        "runs": "Run folders that are not here, so without curves: mlm-trans; align_mlm-trans",
         "alignment": "No cell has both an alignment and a Δ",
         "seeds": "without an interval for lack of seeds",
         "cells": "No pretraining run was recorded",
@@ -179,7 +182,7 @@ def test_missing_pieces_are_said_and_do_no_harm(tmp_path: Path, missing: str) ->
     if missing == "cells":
         change(folder, cells=[])
     if missing == "all but json":
-        (folder / "study.json").write_text("{}")
+        (folder / "study.json").write_text('{"format": 2}')
     text = write_report(folder).html.read_text()
     assert expected in text
     assert Page(text).open == []
@@ -189,10 +192,8 @@ def test_missing_pieces_are_said_and_do_no_harm(tmp_path: Path, missing: str) ->
 def test_a_run_that_was_killed_keeps_its_curve(study: Path) -> None:
     path = study / "stages/pretrain-0000000000000000/metrics.jsonl"
     path.write_text(path.read_text() + '{"step": 4020, "lo')
-    (study / "stages/pretrain-0000000000000000/probes.json").write_text("{")
     text = write_report(study).markdown.read_text()
     assert "mlm-trans: 1 line of metrics.jsonl could not be read" in text
-    assert "mlm-trans: probes.json could not be read" in text
     assert "loss-1-mlm-trans.svg" in text
 
 
@@ -215,6 +216,24 @@ def test_what_is_no_study_is_an_error(tmp_path: Path) -> None:
     make_study(tmp_path)
     (tmp_path / "results.csv").write_text("cell,task\na,b\n")
     with pytest.raises(InputError, match=r"results.csv:1: columns missing: .*delta"):
+        write_report(tmp_path)
+    (tmp_path / "study.json").write_text('{"cells": []}')
+    with pytest.raises(InputError, match=r"study.json: is of format 1, this version .* reads 2; run the study again"):
+        write_report(tmp_path)
+    make_study(tmp_path / "again")
+    tmp_path = tmp_path / "again"
+    (tmp_path / "measures.csv").write_text("cell,value\na,1\n")
+    with pytest.raises(InputError, match=r"measures.csv:1: columns missing: labels"):
+        write_report(tmp_path)
+    (tmp_path / "measures.csv").write_text(",".join(MEASURES) + "\na,{},0,p,m,one,,1\n")
+    with pytest.raises(InputError, match=r"measures.csv: no measures of a study: .*invalid value 'one'"):
+        write_report(tmp_path)
+    (tmp_path / "measures.csv").write_text(",".join(MEASURES) + "\na,{,0,p,m,1,,1\n")
+    with pytest.raises(InputError, match=r"measures.csv: labels must be a JSON object"):
+        write_report(tmp_path)
+    (tmp_path / "measures.csv").unlink()
+    write_rows(tmp_path, [{"cell": "a", "delta": "1", "labels": "[1]"}])
+    with pytest.raises(InputError, match=r"results.csv:2: labels must be a JSON object, not '\[1\]'"):
         write_report(tmp_path)
     write_rows(tmp_path, [{"cell": "a", "delta": "many"}])
     with pytest.raises(InputError, match=r"results.csv:2: delta must be a number, not 'many'"):

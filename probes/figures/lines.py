@@ -21,17 +21,23 @@ from probes.statistics import Interval, wilson_interval
 from synthlang.errors import InputError
 
 HEADROOM = 1.05
+TICKS = 8
+"""Up to so many numbers of an axis each have a tick."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: ``y`` [n] over ``x`` [n], with bounds where they are known."""
+    """A line: ``y`` [n] over ``x`` [n], with bounds where they are known.
+
+    pair   this line and the one before it are of one kind: same colour and marker, dashed, not named again
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
+    pair: bool = False
 
     def __post_init__(self) -> None:
         assert len(self.x) == len(self.y) and len(self.low) == len(self.high) in (0, len(self.x)), self.name
@@ -41,9 +47,10 @@ class Series:
             raise InputError(f"{self.name}: the points to draw hold NaN or infinity")
 
 
-def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval]) -> Series:
+def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval], *, pair: bool = False) -> Series:
     """A line of means with their intervals."""
-    return Series(name, x, [i.mean for i in intervals], [i.low for i in intervals], [i.high for i in intervals])
+    low, high = [i.low for i in intervals], [i.high for i in intervals]
+    return Series(name, x, [i.mean for i in intervals], low, high, pair)
 
 
 def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
@@ -69,6 +76,30 @@ def emergence(name: str, title: str, series: Sequence[Series], label: str = "ali
     """Scores over the steps of pretraining, one line a score."""
     note = "Each point is a checkpoint of the run: when the line rises, the languages become aligned."
     return _lines(name, title, series, ("pretraining step", label), (0, None), note, steps=True)
+
+
+def dose_response(name: str, title: str, series: Sequence[Series], dose: str, label: str, note: str) -> Drawing:
+    """Scores over the numbers of an axis that is called ``dose``, one line a condition."""
+    ticks = sorted({x for line in series for x in line.x})
+    return _lines(name, title, series, (dose, label), _limits(series), note, ticks=ticks)
+
+
+def over_layers(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
+    """Any measure over layers, one line a condition."""
+    return _lines(name, title, series, ("layer", label), _limits(series), note)
+
+
+def over_steps(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
+    """Any measure over the steps of pretraining, one line a condition."""
+    return _lines(name, title, series, ("pretraining step", label), _limits(series), note, steps=True)
+
+
+def _limits(series: Sequence[Series]) -> tuple[float, float]:
+    """0 and all points and bounds; measures of at most 1 up to 1, others up to 5 at least: little is not blown up."""
+    seen = [*(y for line in series for y in line.y), *(b for line in series for b in (*line.low, *line.high) if b)]
+    low, high = min(seen), max(seen)
+    top = 1.0 if high <= 1 else max(5.0, HEADROOM * high)
+    return (min(0.0, HEADROOM * low), top) if high > 0 else (min(HEADROOM * low, -1e-9), 0.0)
 
 
 def accuracy_by_rank(name: str, title: str, series: Sequence[Series]) -> Drawing:
@@ -112,6 +143,7 @@ def _lines(
     *,
     steps: bool = False,
     log: bool = False,
+    ticks: Sequence[float] = (),
 ) -> Drawing:
     if not series:
         raise InputError(f"{title}: no lines to draw")
@@ -120,7 +152,7 @@ def _lines(
         axes = canvas.subplots()
         if chance is not None:
             axes.axhline(chance, color=INK, linewidth=1, linestyle=":")
-        for i, line in enumerate(series):
+        for i, line in zip(_kinds(series), series, strict=True):
             _line(axes, line, COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
@@ -128,24 +160,33 @@ def _lines(
             [*(y for line in series for y in line.y), *(b for line in series for b in line.high if b is not None)]
         )
         axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
-        if log:
+        if 0 < len(ticks) <= TICKS:
+            axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        elif log:
             axes.set_xscale("log")
-        else:
+        elif not ticks:
             axes.xaxis.set_major_locator(MaxNLocator(8 if not steps else 6, steps=[1, 2, 5, 10], integer=True))
         if log or steps:
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
         grid(axes, "both")
-        if len(series) > 1:
+        if len(set(_kinds(series))) > 1:
             legend_above(axes)
 
     ends = "; ".join(f"{line.name}: from {line.y[0]:.3g} to {line.y[-1]:.3g}" for line in series[:20])
-    rows = (len(series) + 1) // 2 if len(series) > 1 else 0
+    named = len(set(_kinds(series)))
+    rows = (named + 1) // 2 if named > 1 else 0
     return Drawing(name, title, paint, note, f"{title}. {labels[1]} over {labels[0]}: {ends}.", 2.9 + 0.2 * rows)
 
 
+def _kinds(series: Sequence[Series]) -> list[int]:
+    """The number of the colour and marker of each line."""
+    return [int(n) - 1 for n in np.cumsum([not line.pair for line in series])]
+
+
 def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
-    shown = marker if len(line.x) <= 40 else ""
-    axes.plot(line.x, line.y, color=colour, label=shorten(line.name, 30), marker=shown, markersize=4.5)
+    shown, name = marker if len(line.x) <= 40 else "", "_" if line.pair else shorten(line.name, 30)
+    dashes = "--" if line.pair else "-"
+    axes.plot(line.x, line.y, color=colour, label=name, marker=shown, markersize=4.5, linestyle=dashes)
     if line.low:
         low, high = (np.array([np.nan if b is None else b for b in side]) for side in (line.low, line.high))
         axes.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)

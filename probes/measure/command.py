@@ -63,31 +63,22 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
     ours = is_run(run)
     folder = out or (run / "probes" if ours else None)
     if folder is None:
-        raise InputError(f"{model} is no run folder: name the folder of the results with --out DIR")
+        found = "is no run folder" if run.exists() else "is no folder; if it is a model of Hugging Face"
+        raise InputError(f"{model} {found}: name the folder of the results with --out DIR")
     _check_folder(folder)
     if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
         raise InputError("maps.save: lies in the folder of the results, which is replaced; name another one", folder)
-    config = _with_language(config, run) if ours else config
-    pretrained = open_pretrained(model, config.language, config.natural, config.model2)
     console = Console()
+    config = _without_words(_with_language(config, run) if ours else config, ours, console)
+    pretrained = open_pretrained(model, config.language, config.natural, config.model2)
     work = folder.parent / f".{folder.name}.work"  # where what an aligner finds is kept until all is done
     with Display() as display:
         store = store_of(run) if ours else Store(work)
         subject = Subject(pretrained, config, run if ours else None, store, display.report)
-        found: dict[ProbeName, Found] = {}
-        with subject.reading():
-            for name in config.probes:
-                found[name] = MEASURES[name](subject, display.report)
-    values = record(subject, found)
-    with atomic_folder(folder, replace=True) as new:
-        write_json(new / "probes.json", values)
-        for held in found.values():
-            for figure in held.figures:
-                figure.write(new / "figures")
-        write_page(new, values, found)
+        results = measure(subject, folder)
     if work.exists():
         shutil.rmtree(work)
-    for held in found.values():
+    for held in results.values():
         for table in held.tables:
             console.print(table)
         for note in held.notes:
@@ -97,16 +88,45 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
     return folder
 
 
-def record(subject: Subject, found: Mapping[ProbeName, Found]) -> dict[str, Any]:
-    """The content of probes.json."""
-    pretrained, config = subject.pretrained, subject.config
+def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeConfig:
+    """Where no probe was named and nothing says which words are translations, the others."""
+    known = (ours and config.model2 is None) or config.words.dictionary is not None
+    if known or "probes" in config.model_fields_set:
+        return config
+    console.print("note: words is left out: name words.dictionary, a file of translations", markup=False)
+    return config.model_copy(update={"probes": tuple(name for name in config.probes if name != "words")})
+
+
+def measure(subject: Subject, folder: Path, told: ProbeConfig | None = None) -> dict[ProbeName, Found]:
+    """Run the probes of the subject's config and write ``probes.json``, ``figures/`` and ``probes.html``.
+
+    ``told`` are the settings as the record has them (default: the subject's own). Results that were in the folder are
+    replaced, all at once.
+    """
+    found: dict[ProbeName, Found] = {}
+    with subject.reading():
+        for name in subject.config.probes:
+            found[name] = MEASURES[name](subject, subject.report)
+    values = record(subject, found, told)
+    with atomic_folder(folder, replace=True) as new:
+        write_json(new / "probes.json", values)
+        for held in found.values():
+            for figure in held.figures:
+                figure.write(new / "figures")
+        write_page(new, values, found)
+    return found
+
+
+def record(subject: Subject, found: Mapping[ProbeName, Found], told: ProbeConfig | None = None) -> dict[str, Any]:
+    """The content of probes.json; ``told`` as in ``measure``."""
+    pretrained, config = subject.pretrained, told or subject.config
     settings = config.model_dump(mode="json")
     # where maps are kept does not matter, nor where sentence pairs are: what these hold does
-    told = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
+    kept = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
     text = subject.aligned.text.fingerprint if "aligned" in vars(subject) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
     name = fingerprint(
-        "probes", format=FORMAT, settings=told, model=pretrained.fingerprint, languages=languages, text=text
+        "probes", format=FORMAT, settings=kept, model=pretrained.fingerprint, languages=languages, text=text
     )
     return {
         "format": FORMAT,

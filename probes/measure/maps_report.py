@@ -107,14 +107,12 @@ def figures(values: Mapping[str, Any]) -> list[Drawing]:
         lines = []
         for name, layers in rows_of(values).items():
             label = name if name == "no map" else f"map from {name}"
-            lines.append(
-                Series(
-                    label,
-                    [held["layer"] for held in layers],
-                    [main_number(measure, held[measure]) or 0.0 for held in layers],
-                    *zip(*(held["intervals"][measure] for held in layers), strict=True),
-                )
+            numbers = (
+                [held["layer"] for held in layers],
+                [main_number(measure, held[measure]) or 0.0 for held in layers],
             )
+            low, high = zip(*(held["intervals"][measure] for held in layers), strict=True)
+            lines.append(Series(label, *numbers, low=low, high=high))
         for name, scores, _ in static_rows(values, measure):
             lines.append(Series(name, lines[0].x, [main_number(measure, scores) or 0.0] * len(lines[0].x)))
         drawing = retrieval_by_layer(f"maps-{measure}", title, lines)

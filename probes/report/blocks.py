@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from html import escape
 
 from probes.report.figure import Figure, inline_svg
+from probes.report.numbers import Badge, Entry, entry_text
+
+LONG, LONGER = 30, 150
+"""Characters from which on a text of a table needs a wide column, or a wider one."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,28 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are text; a line break in a cell sets off the smaller second line (an interval)."""
+    """Rows of texts and numbers.
+
+    texts    how many of the first columns are texts, aligned left; the others are numbers
+    name     of the file that holds the table in full; "" for none
+    limit    at most so many rows are shown; the caption says how many there are
+    digits   after the point
+    """
 
     caption: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Entry]]
     texts: int = 1
-    """The first columns, aligned left; the others are numbers."""
+    name: str = ""
+    limit: int | None = None
+    digits: int = 1
+
+    def shown(self) -> tuple[str, Sequence[Sequence[Entry]]]:
+        """The caption and the rows that a page has."""
+        if self.limit is None or len(self.rows) <= self.limit:
+            return self.caption, self.rows
+        where = f"; all are in tables/{self.name}.csv" if self.name else ""
+        return f"{self.caption} The first {self.limit:,} of {len(self.rows):,} rows{where}.", self.rows[: self.limit]
 
 
 @dataclass(frozen=True)
@@ -54,7 +73,7 @@ class Folded:
     """Blocks behind a line that opens them."""
 
     summary: str
-    blocks: Sequence[Paragraph | Table | Code | Figures]
+    blocks: Sequence[Paragraph | Bullets | Table | Code | Figures]
 
 
 Block = Paragraph | Bullets | Table | Code | Figures | Folded
@@ -107,23 +126,27 @@ def _html_figure(figure: Figure) -> str:
 
 
 def _html_table(table: Table) -> str:
-    def cell(tag: str, text: str, column: int, scope: str = "") -> str:
-        first, _, second = text.partition("\n")
+    def cell(tag: str, entry: Entry, column: int, scope: str = "") -> str:
+        first, _, second = entry_text(entry, table.digits).partition("\n")
         small = f"<small>{escape(second)}</small>" if second else ""
         kind = "" if column < table.texts else ' class="number"'
-        return f"<{tag}{scope}{kind}>{escape(first)}{small}</{tag}>"
+        if column < table.texts and len(first) > LONG:
+            kind = ' class="long"' if len(first) <= LONGER else ' class="longer"'
+        content = escape(first) if not isinstance(entry, Badge) else f'<b class="{entry.kind}">{escape(first)}</b>'
+        return f"<{tag}{scope}{kind}>{content}{small}</{tag}>"
 
+    caption, rows = table.shown()
     head = "".join(cell("th", text, i, ' scope="col"') for i, text in enumerate(table.header))
     body = "\n".join(
         "<tr>"
         + "".join(cell("td" if i else "th", t, i, "" if i else ' scope="row"') for i, t in enumerate(row))
         + "</tr>"
-        for row in table.rows
+        for row in rows
     )
     label = escape(table.caption.partition(". ")[0], quote=True)
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
-        f"<caption>{_unbroken(table.caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
+        f"<caption>{_unbroken(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
 
@@ -147,17 +170,18 @@ def _markdown(block: Block, figures: str) -> str:
             f"![{markdown_text(figure.alt)}]({figures}/{figure.name}.svg)\n\n*{markdown_text(figure.caption)}*"
             for figure in block.figures
         )
+    caption, rows = block.shown()
     lines = [
         _markdown_row(block.header),
         "|" + "|".join(" --- " if i < block.texts else " ---: " for i in range(len(block.header))) + "|",
     ]
-    return "\n".join([markdown_text(block.caption), "", *lines, *(_markdown_row(row) for row in block.rows)])
+    return "\n".join([markdown_text(caption), "", *lines, *(_markdown_row(row, block.digits) for row in rows)])
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def _markdown_row(cells: Sequence[Entry], digits: int = 1) -> str:
     shown = []
-    for text in cells:
-        first, _, second = text.partition("\n")
+    for entry in cells:
+        first, _, second = entry_text(entry, digits).partition("\n")
         shown.append(markdown_text(f"{first} ({second})" if second else first))
     return "| " + " | ".join(shown) + " |"
 

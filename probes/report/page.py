@@ -9,9 +9,10 @@ from probes.report.blocks import Section, html_blocks, markdown_blocks, markdown
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --ground: #fff; --card: #f6f8fa;
-  --note: #9a6700; --link: #0969da; }
+  --note: #9a6700; --link: #0969da; --good: #1a7f37; --bad: #cf222e; --shade: rgba(31, 35, 40, .16); }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9aa4af; --line: #3d444d; --ground: #0d1117;
-  --card: #161b22; --note: #d29922; --link: #4493f8; } }
+  --card: #161b22; --note: #d29922; --link: #4493f8; --good: #3fb950; --bad: #ff7b72;
+  --shade: rgba(0, 0, 0, .6); } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--ink); line-height: 1.55;
   font-family: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
@@ -26,7 +27,11 @@ p { max-width: 46rem; overflow-wrap: anywhere; }
 .lead { font-size: 1.06rem; }
 li { max-width: 46rem; margin: .45rem 0; overflow-wrap: anywhere; } ul { padding-left: 1.2rem; }
 .note { border-left: 3px solid var(--note); padding: .1rem 0 .1rem .8rem; color: var(--soft); }
-.scroll { overflow-x: auto; margin: 1rem 0 1.6rem; }
+.scroll { overflow-x: auto; margin: 1rem 0 1.6rem; background:
+  linear-gradient(to left, var(--ground) 40%, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--shade), transparent) right / .8rem 100% no-repeat scroll; }
+.long { min-width: 11rem; } .longer { min-width: 24rem; } td b { white-space: nowrap; }
+b.good { color: var(--good); } b.bad { color: var(--bad); } b.open { color: var(--soft); font-weight: 500; }
 table { border-collapse: collapse; font-size: .88rem; min-width: 60%; }
 caption { text-align: left; color: var(--soft); padding-bottom: .5rem; max-width: 46rem; caption-side: top; }
 th, td { padding: .38rem .7rem .38rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
@@ -37,8 +42,8 @@ thead th.number { white-space: normal; }
 small { display: block; color: var(--soft); font-size: .78rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
   gap: 1rem 1.4rem; margin: 1rem 0 1.8rem; }
-.single { grid-template-columns: minmax(0, 40rem); }
-.figures:not(.single) figure { max-width: 26rem; }
+.single { grid-template-columns: minmax(0, 34rem); }
+.figures:not(.single) figure { max-width: 30rem; }
 figure { margin: 0; }
 figure svg { width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .85rem; margin-top: .3rem; overflow-wrap: anywhere; }
@@ -51,12 +56,27 @@ footer { padding-top: 2rem; padding-bottom: 3rem; }
   caption { max-width: calc(100vw - 2rem); position: sticky; left: 0; }
   tbody th, thead th:first-child { position: sticky; left: 0; background: var(--ground);
     min-width: 4.5rem; max-width: 9rem; overflow-wrap: break-word; }
+  tbody th.long, tbody th.longer { position: static; max-width: none; }
 }
 @media print {
-  :root { --ink: #000; --soft: #444; --line: #bbb; --ground: #fff; --card: #f4f4f4; --note: #777; }
+  @page { margin: 14mm 12mm; }
+  :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --ground: #fff; --card: #f4f4f4; --note: #777;
+    --good: #1a7f37; --bad: #b31d28; --link: #000; }
   body { font-size: 9.5pt; } nav { display: none; } main, header, footer { max-width: none; padding: 0; }
-  .scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding-right: .4rem; overflow-wrap: anywhere; }
-  figure, tr { break-inside: avoid; } h2 { break-after: avoid; } pre { white-space: pre-wrap; }
+  h1 { font-size: 16pt; } h2 { font-size: 12pt; margin-top: 1.4rem; break-after: avoid; }
+  p, li, caption { max-width: none; } .lead { font-size: 10pt; } small { font-size: 6.5pt; }
+  figcaption, .sub, footer { font-size: 8pt; }
+  .scroll { overflow: visible; background: none; }
+  table { font-size: 7.5pt; min-width: 0; } th, td { padding: .2rem .4rem .2rem 0; overflow-wrap: anywhere; }
+  thead th { overflow-wrap: normal; } .long, .longer { min-width: 0; } tbody tr:first-child { break-before: avoid; }
+  thead { display: table-header-group; } tr, figure, caption, .note { break-inside: avoid; }
+  caption { break-after: avoid; }
+  tbody th, thead th:first-child { position: static; max-width: none; }
+  .figures { grid-template-columns: 1fr 1fr; } .single { grid-template-columns: minmax(0, 12cm); }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7pt; }
+  details > * { display: block; }
+  details::details-content { content-visibility: visible; display: block; height: auto; }
+  summary { list-style: none; break-after: avoid; font-weight: 600; color: var(--ink); }
 }
 """
 

@@ -1,77 +1,73 @@
-"""A study: a base configuration and a grid of changes to it."""
+"""The YAML of a study: settings of a cell, and a grid of changes to them."""
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator
 
-from pretrain.config import PretrainConfig
-from probes.transfer.config import TransferConfig
-from synthlang.config import StrictModel, load_yaml, override, parse
-from synthlang.errors import InputError
-from synthlang.files import safe_name
+from probes.study.claims import read_claims
+from probes.study.grid import GridConfig
+from probes.study.papers import read_tables
+from synthlang.config import StrictModel
+from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
 
-Overrides = dict[str, Any]
-AXIS_ROOTS = ("source", "pretrain", "transfer")
-
-
-class GridConfig(StrictModel):
-    """Which cells there are: every combination of ``product``, with each row of ``zip``.
-
-    Both map a dotted key to the list of its values; lists of ``zip`` have the same length and
-    are walked together. A cell that agrees with every key of an entry of ``exclude`` is left out.
-    """
-
-    product: dict[str, list[Any]] = Field(default_factory=dict)
-    zip: dict[str, list[Any]] = Field(default_factory=dict)
-    exclude: list[dict[str, Any]] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _sound(self) -> GridConfig:
-        for key, values in {**self.product, **self.zip}.items():
-            if key.split(".")[0] not in AXIS_ROOTS:
-                raise ValueError(f"axis {key!r} must start with one of {', '.join(AXIS_ROOTS)}")
-            if not values:
-                raise ValueError(f"axis {key!r} has no values")
-        if len({len(values) for values in self.zip.values()}) > 1:
-            raise ValueError("the lists of zip must have the same length")
-        if both := self.product.keys() & self.zip.keys():
-            raise ValueError(f"axis {min(both)!r} stands in product and in zip")
-        return self
-
-    def cells(self) -> list[Overrides]:
-        """The overrides of each cell, in the order of the YAML, the last axis fastest."""
-        rows = [dict(zip(self.zip, values, strict=True)) for values in zip(*self.zip.values(), strict=True)] or [{}]
-        combinations = [
-            dict(zip(self.product, values, strict=True)) for values in itertools.product(*self.product.values())
-        ]
-        cells = [combination | row for combination in combinations for row in rows]
-        return [c for c in cells if not any(all(c.get(k) == v for k, v in e.items()) for e in self.exclude)]
+FORMAT = 2  # raise when the same study has other cells
+Keep = Literal["checkpoints", "final", "results"]
+Changes = dict[str, Any]
 
 
 class StudyConfig(StrictModel):
-    """The YAML of ``synthlang study``.
+    """The YAML of ``synthlang study``. Its mappings are other configs, which ``cells.expand`` checks.
 
-    pretrain   a pretraining config without its source
-    seeds      seeds of the transfer step; a pretraining seed is an axis: pretrain.seed
+    paper      the file, or files, of a paper's tables that the study is set beside (configs/papers)
+    claims     files of claims that its results are judged by (configs/claims)
+    source     what ``pretrain`` and ``second`` read where they name no source of their own
+    pretrain   a pretraining config; ``base:`` in this and the next four names files from the study's folder
+    second     another pretraining, the model that reads the target language (two monolingual models)
+    model      instead of ``pretrain``: a Hugging Face name or folder, or a finished run
+    adjust     an adjustment, without its model: it adjusts the cell's, and what follows reads the result
+    transfer   what all tasks have in common
+    tasks      name → changes to ``transfer``; null takes one of a base away. Default: one task, named as transfer.task
+    probes     name → config of ``synthlang probe``
+    seeds      of the transfer step; a pretraining seed is an axis: pretrain.seed
+    scale      how large its models and data are, in a word: results of one scale are judged together
+    keep       what stays of a finished run: its ``checkpoints``, the ``final`` weights, or ``results`` only
     """
 
     name: str
     title: str = ""
-    source: str
-    pretrain: dict[str, Any]
-    transfer: TransferConfig = TransferConfig()
+    scale: str = ""
+    paper: str | tuple[str, ...] | None = None
+    claims: tuple[str, ...] = ()
+    source: str = ""
+    pretrain: Changes | None = None
+    second: Changes | None = None
+    model: str | None = Field(default=None, min_length=1)
+    adjust: Changes | None = None
+    transfer: Changes = Field(default_factory=dict)
+    tasks: dict[str, Changes | None] | None = None
+    probes: dict[str, Changes | None] = Field(default_factory=dict)
     seeds: list[int] = Field(default=[0], min_length=1)
+    keep: Keep = "checkpoints"
     grid: GridConfig = GridConfig()
+    _content: str | None = PrivateAttr(default=None)
 
     @field_validator("name")
     @classmethod
     def _safe(cls, value: str) -> str:
         return safe_name(value, "study name")
+
+    @field_validator("tasks", "probes")
+    @classmethod
+    def _plain_names(cls, value: dict[str, Changes | None] | None) -> dict[str, Changes | None] | None:
+        for name in value or ():
+            safe_name(name, "name of a task or probe")
+            if "." in name:
+                raise ValueError(f"{name!r}: a name of a task or probe has no dot, so that an axis can name its keys")
+        return value
 
     @field_validator("seeds")
     @classmethod
@@ -80,76 +76,30 @@ class StudyConfig(StrictModel):
             raise ValueError("must be distinct numbers from 0 on")
         return value
 
+    def contains(self, content: str) -> None:
+        """Note what the cells are made of, the content of ``base`` files with it: ``content`` names all of it."""
+        self._content = content
+
+    def beside(self, folder: Path) -> StudyConfig:
+        """The same with the files of papers and claims as absolute paths, so that the report finds them later.
+
+        ``folder`` is that of the study's file. InputError for one that cannot be read.
+        """
+        papers = (self.paper,) if isinstance(self.paper, str) else self.paper or ()
+        for name in papers:
+            read_tables(name, folder)
+        for name in self.claims:
+            read_claims(name, folder)
+        named = {"paper": tuple(_absolute(name, folder) for name in papers) or None}
+        return self.model_copy(update={**named, "claims": tuple(_absolute(name, folder) for name in self.claims)})
+
     @property
     def fingerprint(self) -> str:
-        """Of everything but the title."""
-        return fingerprint("study", config=self.model_dump(mode="json", exclude={"title"}))
+        """Of the name, the seeds and every setting of every cell; a study has one once its cells are known."""
+        assert self._content is not None, "the cells are expanded first"
+        return fingerprint("study", format=FORMAT, name=self.name, seeds=self.seeds, cells=self._content)
 
 
-class Cell(StrictModel):
-    """One combination of the grid."""
-
-    name: str
-    overrides: dict[str, Any]
-    pretrain: PretrainConfig
-    transfer: TransferConfig
-
-
-def load_study(path: Path, assignments: list[str]) -> tuple[StudyConfig, list[Cell]]:
-    """Read a study and check every cell of it before anything starts."""
-    study = parse(StudyConfig, override(load_yaml(path), assignments), path)
-    return study, expand(study, path)
-
-
-def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
-    """The cells of a study; wrong values are errors that name the cell."""
-    cells = []
-    for overrides in study.grid.cells():
-        name = cell_name(overrides) or study.name
-        merged: dict[str, Any] = {
-            "source": study.source,
-            "pretrain": study.pretrain,
-            "transfer": study.transfer.model_dump(mode="json"),
-        }
-        for key, value in overrides.items():
-            merged = _assign(merged, key.split("."), value)
-        where = f"{path or study.name} cell {name}"
-        if "source" in merged["pretrain"]:
-            raise InputError("the source of a study stands at its top, not under pretrain", where)
-        pretrain = parse(PretrainConfig, {"source": merged["source"], **merged["pretrain"]}, where)
-        transfer = parse(TransferConfig, merged["transfer"], where)
-        length = positions_of(pretrain)
-        if transfer.length > length:
-            raise InputError(
-                f"transfer.length {transfer.length} exceeds the {length} tokens that the model reads", where
-            )
-        cells.append(Cell.model_construct(name=name, overrides=overrides, pretrain=pretrain, transfer=transfer))
-    if not cells:
-        raise InputError("the grid has no cell", path)
-    names = [cell.name for cell in cells]
-    if len(set(names)) < len(names):
-        raise InputError("two cells of the grid are the same", path)
-    return cells
-
-
-def positions_of(pretrain: PretrainConfig) -> int:
-    """How many tokens the model of a run reads at once, as far as its config tells."""
-    positions = None if pretrain.start else pretrain.model.positions
-    return positions or pretrain.batch.length
-
-
-def _assign(data: Any, keys: list[str], value: Any) -> Any:
-    """A copy of nested mappings with one value replaced."""
-    if not keys:
-        return value
-    inner = data.get(keys[0], {}) if isinstance(data, dict) else {}
-    return {**data, keys[0]: _assign(inner, keys[1:], value)}
-
-
-def cell_name(overrides: Overrides) -> str:
-    """The values of a cell, as ``trans+inv, align_mlm``; numbers keep the last part of their key."""
-    parts = []
-    for key, value in overrides.items():
-        shown = value.get("name", value) if isinstance(value, dict) else value
-        parts.append(shown if isinstance(shown, str) else f"{key.split('.')[-1]}={shown}")
-    return ", ".join(parts)
+def _absolute(name: str, folder: Path) -> str:
+    """A name of the house, PAPER/TABLE say, or a YAML file (/TABLE), from ``folder``."""
+    return str((folder / user_path(name)).resolve()) if ".yaml" in name or ".yml" in name else name

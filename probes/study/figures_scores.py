@@ -1,8 +1,8 @@
-"""Bars of Δ by language and objective, and alignment against Δ."""
+"""Bars of Δ in groups of conditions, and alignment against Δ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -10,49 +10,60 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from probes.report.figure import INK, Figure, draw, markers, shorten, slug
+from probes.figures.drawing import WIDTH
+from probes.figures.lines import grid
+from probes.report.figure import INK, MARKERS, Figure, draw, markers, shorten, slug
 from probes.statistics import Interval
-from probes.study.report_scores import CellScore, grouped
+from probes.study.report_axes import Layout, settings_of
+from probes.study.report_scores import CellScore, Condition, Scores, grouped
 
 LABELLED = 16
 """With more points than this, labels would cover each other: colour and marker must do."""
+BARS = 48
+"""Most bars of one figure: more are taller than a page, and the table has their numbers."""
+INTERVALS = 100
+"""Of more points than this no intervals are drawn: they would be a hatching."""
+NAMES = 7
+"""Most names of a legend: as many as there are colours."""
+TOLD = 40
+"""Most values that the text alternative of a figure has."""
 
 
-def metric_name(scores: Sequence[CellScore]) -> str:
+def metric_name(conditions: Sequence[Condition]) -> str:
     """The metric of a task in words: ``token_accuracy`` → token accuracy."""
-    names = sorted({score.metric.replace("_", " ") for score in scores if score.metric})
+    names = sorted({c.first.metric.replace("_", " ") for c in conditions if c.first.metric})
     return " / ".join(names) or "the score"
 
 
-def language_name(score: CellScore, scores: Sequence[CellScore]) -> str:
-    """The derived language, with its source where the study has several."""
-    several = len({other.source for other in scores}) > 1
-    return f"{score.source} → {score.language}" if several else score.language
-
-
-def delta_axis(scores: Sequence[CellScore]) -> str:
+def delta_axis(conditions: Sequence[Condition]) -> str:
     """The label of an axis of Δ."""
-    return f"Δ = SUP − ZS (points of {metric_name(scores)})"
+    return f"Δ = SUP − ZS (points of {metric_name(conditions)})"
 
 
-def delta_bars(task: str, scores: Sequence[CellScore], palette: dict[str, str], number: int) -> Figure:
-    """A bar per cell, grouped by language: mean Δ, 95 % t interval, a dot per transfer seed."""
-    groups = grouped((s for s in scores if s.delta is not None), lambda s: language_name(s, scores))
+def delta_bars(
+    task: str, conditions: Sequence[Condition], held: Layout, palette: Mapping[str, str], number: int
+) -> Figure:
+    """A bar per condition in groups: mean Δ, 95 % t interval, a dot per run or seed."""
+    known = [c for c in conditions if c.delta is not None]
+    groups = grouped(known[:BARS], lambda c: held.group(c.labels))
     rows = sum(map(len, groups.values()))
-    unique = all(len({s.objective for s in group}) == len(group) for group in groups.values())
 
     def paint(canvas: Canvas) -> None:
         axes, y = canvas.subplots(), 0.0
         ticks: list[tuple[float, str]] = []
         headings: list[int] = []
-        for language, group in groups.items():
-            ticks.append((y, shorten(language, 60)))
-            headings.append(len(ticks) - 1)
-            for score in group:
+        bars: list[tuple[float, Condition, str]] = []
+        for group, members in groups.items():
+            if group:
+                headings.append(len(ticks))
+                ticks.append((y, shorten(group, 60)))
+            for c in members:
                 y += 1
-                _bar(axes, y, score, palette[score.objective])
-                ticks.append((y, shorten(score.objective if unique else score.cell)))
+                name = held.name(c.labels)
+                bars.append((y, c, palette[name]))
+                ticks.append((y, shorten(name)))
             y += 1.4
+        _bars(axes, bars)
         axes.set_yticks([at for at, _ in ticks], [label for _, label in ticks])
         for i in headings:
             axes.get_yticklabels()[i].set_fontweight("bold")
@@ -60,90 +71,91 @@ def delta_bars(task: str, scores: Sequence[CellScore], palette: dict[str, str], 
         axes.axvline(0, color=INK, linewidth=0.7)
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        axes.grid(axis="x", color=INK, alpha=0.12, linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.set_xlabel(delta_axis(scores))
-        if not unique:
-            handles = [
-                Line2D([], [], color=palette[o], linewidth=6, label=shorten(o))
-                for o in dict.fromkeys(s.objective for s in scores)
-            ]
-            canvas.legend(handles=handles, loc="outside upper left", ncols=3)
+        grid(axes, "x")
+        axes.set_xlabel(delta_axis(known))
 
-    svg = draw(5.4, 0.9 + 0.3 * (rows + 1.4 * len(groups)), paint)
-    bars = [f"{s.language}, {s.objective}: {s.delta.mean:.1f}" for g in groups.values() for s in g if s.delta]
-    alt = f"Bars of Δ on {task}. " + "; ".join(bars[:40]) + ("; …" if len(bars) > 40 else ".")
+    svg = draw(WIDTH, 0.9 + 0.3 * (rows + 1.4 * len(groups)), paint)
+    bars = [f"{c.label}: {c.delta.mean:.1f}" for c in known[:TOLD] if c.delta]
+    alt = f"Bars of Δ on {task}. " + "; ".join(bars) + ("; …" if len(known) > TOLD else ".")
     caption = (
-        f"{task}: Δ by language and objective, lower is better. Bar: mean over transfer seeds; "
-        "line: 95 % t interval; dots: single seeds."
+        f"{task}: Δ of each condition, lower is better. Bar: mean; line: 95 % t interval; dots: pretraining runs, or "
+        "fine-tuning seeds where there is one run."
     )
+    caption += f" The first {BARS} of {len(known):,} conditions." if len(known) > BARS else ""
     return Figure(f"delta-{slug(task, number)}", svg, alt, caption)
 
 
-def _bar(axes: Axes, y: float, score: CellScore, colour: str) -> None:
-    assert score.delta is not None
-    axes.barh(y, score.delta.mean, height=0.66, color=colour, alpha=0.75)
-    if score.delta.low is not None and score.delta.high is not None:
-        axes.plot(
-            [score.delta.low, score.delta.high], [y - 0.1, y - 0.1], color=INK, linewidth=1.4, solid_capstyle="butt"
-        )
-    dots = [y + 0.2] * len(score.deltas)  # below the interval, which they would hide
-    axes.plot(score.deltas, dots, linestyle="", marker="o", markersize=3.8, color="white", mec=INK, mew=0.8)
+def _bars(axes: Axes, bars: Sequence[tuple[float, Condition, str]]) -> None:
+    """All bars, then all intervals, then all dots: few artists, since each takes its time."""
+    known = [(y, c.delta, c, colour) for y, c, colour in bars if c.delta is not None]
+    places, shades = [y for y, *_ in known], [colour for *_, colour in known]
+    axes.barh(places, [delta.mean for _, delta, *_ in known], height=0.66, color=shades, alpha=0.75)
+    lines = [(y - 0.1, d.low, d.high) for y, d, *_ in known if d.low is not None and d.high is not None]
+    if lines:
+        axes.hlines(*zip(*lines, strict=True), color=INK, linewidth=1.4)
+    dots = [(value, y + 0.2) for y, _, c, _ in known for value in c.values("delta")]  # below, or they would hide lines
+    x, at = zip(*dots, strict=True)
+    axes.plot(x, at, linestyle="", marker="o", markersize=3.8, color="white", mec=INK, mew=0.8)
 
 
-def alignment_scatter(task: str, scores: Sequence[CellScore], palette: dict[str, str], number: int) -> Figure | None:
+def alignment_scatter(
+    task: str, scores: Sequence[CellScore], found: Scores, palette: Mapping[str, str], number: int
+) -> Figure | None:
     """A point per cell: alignment of all types against mean Δ; None without any point."""
-    points = [(s.alignment_all, s.delta.mean, s) for s in scores if s.delta is not None and s.alignment_all is not None]
+    held = found.layout
+    labels = [(score, settings_of(score.first.labels, score.first.cell)) for score in scores]
+    points = [
+        (x, y, score, held.name(own), held.group(own))
+        for score, own in labels
+        if (x := score.mean("alignment_all")) is not None and (y := score.mean("delta")) is not None
+    ]
     if not points:
         return None
-    shapes = markers([language_name(s, scores) for s in scores])
+    groups = list(dict.fromkeys(group for *_, group in points))
+    shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])
+    few = len(points) <= LABELLED
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
         axes.axhline(0, color=INK, linewidth=0.7, alpha=0.4)
-        for x, y, s in points:
-            if s.delta is not None and s.delta.low is not None and s.delta.high is not None:
-                axes.plot([x, x], [s.delta.low, s.delta.high], color=palette[s.objective], linewidth=1, alpha=0.6)
-            marker = shapes[language_name(s, scores)]
-            axes.plot(
-                x, y, marker=marker, markersize=7, color=palette[s.objective], markeredgecolor=INK, markeredgewidth=0.5
-            )
-        axes.grid(color=INK, alpha=0.12, linewidth=0.7)
-        axes.set_axisbelow(True)
+        for (name, group), members in grouped(points, lambda point: (point[3], point[4])).items():
+            x, y = [p[0] for p in members], [p[1] for p in members]
+            drawn = axes.plot(x, y, linestyle="", marker=shapes.get(group, "o"), color=palette[name], zorder=3)[0]
+            drawn.set(markersize=7 if few else 5, markeredgecolor=INK, markeredgewidth=0.5)
+        if len(points) <= INTERVALS:
+            _intervals(axes, [(x, score.delta, palette[name]) for x, _, score, name, _ in points if score.delta])
+        grid(axes, "both")
         axes.margins(0.12)
         axes.set_xlabel("Word-embedding alignment, all types (%)")
-        axes.set_ylabel(delta_axis(scores))
-        _legend(
-            canvas,
-            palette,
-            shapes,
-            {s.objective for _, _, s in points},
-            {language_name(s, scores) for _, _, s in points},
-        )
-        if len(points) <= LABELLED:
-            _label(canvas, axes, [(x, s.delta, shorten(s.cell, 26)) for x, _, s in points if s.delta])
+        axes.set_ylabel(delta_axis([c for c in found.conditions if c.task == task]))
+        _legend(canvas, {name: palette[name] for *_, name, _ in points}, shapes if len(shapes) > 1 else {})
+        if few:
+            _label(canvas, axes, [(x, s.delta, shorten(s.first.cell, 26)) for x, _, s, *_ in points if s.delta])
 
-    svg = draw(5.4, 4.1, paint)
-    named = [f"{s.cell}: {x:.1f} %, Δ {y:.1f}" for x, y, s in points]
-    alt = f"Scatter of alignment against Δ on {task}. " + "; ".join(named[:40]) + ("; …" if len(named) > 40 else ".")
-    caption = f"{task}: a point per cell. Lines: 95 % t interval of Δ over transfer seeds."
+    svg = draw(WIDTH, 3.9, paint)
+    named = [f"{score.first.cell}: {x:.1f} %, Δ {y:.1f}" for x, y, score, *_ in points[:TOLD]]
+    alt = f"Scatter of alignment against Δ on {task}. " + "; ".join(named) + ("; …" if len(points) > TOLD else ".")
+    caption = f"{task}: a point per cell."
+    caption += " Lines: 95 % t interval of Δ over fine-tuning seeds." if len(points) <= INTERVALS else ""
     return Figure(f"alignment-{slug(task, number)}", svg, alt, caption)
 
 
-def _legend(
-    canvas: Canvas, palette: dict[str, str], shapes: dict[str, str], objectives: set[str], languages: set[str]
-) -> None:
+def _intervals(axes: Axes, of_points: Sequence[tuple[float, Interval, str]]) -> None:
+    known = [(x, d.low, d.high, colour) for x, d, colour in of_points if d.low is not None and d.high is not None]
+    if known:
+        x, low, high, shades = zip(*known, strict=True)
+        axes.vlines(x, low, high, colors=list(shades), linewidth=1, alpha=0.6)  # a tuple of two is (colour, alpha)
+
+
+def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str]) -> None:
     handles = [
-        Line2D([], [], linestyle="", marker="o", color=c, label=shorten(o))
-        for o, c in palette.items()
-        if o in objectives
+        Line2D([], [], linestyle="", marker="o", color=c, label=shorten(o)) for o, c in list(palette.items())[:NAMES]
     ]
     handles += [
-        Line2D([], [], linestyle="", marker=m, color="none", markeredgecolor=INK, label=shorten(language))
-        for language, m in shapes.items()
-        if language in languages
+        Line2D([], [], linestyle="", marker=m, color="none", markeredgecolor=INK, label=shorten(group))
+        for group, m in shapes.items()
     ]
-    canvas.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=8.5, handletextpad=0.3)
+    canvas.legend(handles=handles, loc="outside upper left", ncols=2, fontsize=8.5, handletextpad=0.3)
 
 
 SIDES = [

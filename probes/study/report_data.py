@@ -2,61 +2,37 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from probes.report.numbers import plural
+from probes.study.report_measures import Measure, labels_of, over_places, read_measures, text_of
+from probes.study.report_rows import ResultRow, read_results
+from synthlang.config import load_yaml
 from synthlang.errors import InputError
-from synthlang.files import read_json, read_lines
+from synthlang.files import read_json
 
-SCORES = ("parent", "sup", "zs", "delta")
-ALIGNMENTS = ("alignment_all", "alignment_dictionary", "alignment_held_out")
-
-
-@dataclass(frozen=True)
-class ResultRow:
-    """One line of results.csv: a cell × task × transfer seed. Scores are percent points, None where empty."""
-
-    cell: str
-    source: str
-    language: str
-    objective: str
-    task: str
-    seed: str
-    parent: float | None
-    sup: float | None
-    zs: float | None
-    delta: float | None
-    metric: str
-    alignment_all: float | None
-    alignment_dictionary: float | None
-    alignment_held_out: float | None
-    pretrain: str
-    transfer: str
-    probe: str
-
-    @classmethod
-    def parse(cls, row: Mapping[str, Any]) -> ResultRow:
-        """From a mapping with these columns; further columns are left out. ValueError names a wrong number."""
-        numbers = {name: _number(name, row.get(name)) for name in (*SCORES, *ALIGNMENTS)}
-        texts = {f.name: _text(row.get(f.name)) for f in fields(cls) if f.name not in numbers}
-        return cls(**texts, **numbers)  # type: ignore[arg-type]
+STUDY_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the grid: what it overrides in the base config and what became of it."""
+    """A cell of the grid: its labels, what it changes in the base config and what became of it."""
 
     name: str
+    labels: Mapping[str, str]
     overrides: Mapping[str, Any]
     status: str
     error: str | None
+    log: str
     stages: Mapping[str, str]
     run: str | None
+    folder: Path | None
+    """The run folder, where it is at hand."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +43,19 @@ class Study:
     name: str
     title: str
     fingerprint: str
+    scale: str
+    """In words: tiny, lab, paper or the size of the model; "" where nothing tells."""
     config: Mapping[str, Any]
     environment: Mapping[str, Any]
+    axes: tuple[str, ...]
     cells: tuple[Cell, ...]
     seconds: Mapping[str, float]
+    dropped: Any
     rows: tuple[ResultRow, ...]
+    measures: tuple[Measure, ...]
+    """Those over layers and steps."""
+    numbers: pa.Table | None
+    """All rows of measures.csv."""
     notes: tuple[str, ...]
 
     def count(self, status: str) -> int:
@@ -81,98 +65,82 @@ class Study:
 
 def read_study(folder: Path) -> Study:
     """Read ``study.json`` (needed) and ``results.csv`` (may be missing)."""
-    raw = read_json(folder / "study.json")
+    path = folder / "study.json"
+    if not folder.is_dir():
+        raise InputError("is no study folder", folder)
+    raw = read_json(path)
     if not isinstance(raw, dict) or not isinstance(raw.get("cells", []), list):
-        raise InputError("not a study: an object with a list of cells is needed", folder / "study.json")
-    results = folder / "results.csv"
+        raise InputError("not a study: an object with a list of cells is needed", path)
+    if raw.get("format") != STUDY_FORMAT:
+        raise InputError(
+            f"is of format {raw.get('format', 1)}, this version of synthlang reads {STUDY_FORMAT}; run the study again",
+            path,
+        )
+    results, measures = folder / "results.csv", folder / "measures.csv"
+    numbers = read_measures(measures) if measures.exists() else None
     notes = () if results.exists() else ("results.csv is missing: no cell has been scored yet.",)
-    name = _text(raw.get("name")) or folder.resolve().name
-    return Study(
+    name = text_of(raw.get("name")) or folder.resolve().name
+    store = text_of(raw.get("store"))
+    cells = tuple(_cell(cell, folder, store) for cell in raw.get("cells", []) if isinstance(cell, dict))
+    axes = raw.get("axes") or dict.fromkeys(axis for cell in cells for axis in cell.labels)
+    study = Study(
         folder=folder,
         name=name,
-        title=_text(raw.get("title")) or name,
-        fingerprint=_text(raw.get("fingerprint")),
+        title=text_of(raw.get("title")) or name,
+        fingerprint=text_of(raw.get("fingerprint")),
+        scale="",
         config=_mapping(raw.get("config")),
         environment=_mapping(raw.get("environment")),
-        cells=tuple(_cell(cell) for cell in raw.get("cells", []) if isinstance(cell, dict)),
+        axes=tuple(map(str, axes)),
+        cells=cells,
         seconds={str(k): float(v) for k, v in _mapping(raw.get("seconds")).items() if isinstance(v, int | float)},
+        dropped=raw.get("dropped"),
         rows=read_results(results) if results.exists() else (),
+        measures=() if numbers is None else over_places(numbers, measures),
+        numbers=numbers,
         notes=notes,
     )
+    return replace(study, scale=_scale(study))
 
 
-def read_results(path: Path) -> tuple[ResultRow, ...]:
-    """Every row of a results.csv; a missing column or a wrong number is an InputError with its line."""
-    lines = [line for _, line in read_lines(path)]
-    reader = csv.DictReader(line + "\n" for line in lines)
-    missing = {f.name for f in fields(ResultRow)} - set(reader.fieldnames or ())
-    if lines and missing:
-        raise InputError(f"columns missing: {', '.join(sorted(missing))}", path, 1)
-    rows = []
-    for row in reader:
-        try:
-            rows.append(ResultRow.parse(row))
-        except ValueError as error:
-            raise InputError(str(error), path, reader.line_num) from error
-    return tuple(rows)
-
-
-def run_folder(study: Study, run: str | None) -> Path | None:
-    """The run folder of a cell, or None if it has none or points out of the study folder."""
+def _run_folder(folder: Path, store: str, run: str | None) -> Path | None:
+    """The run folder of a cell; None if it is not there, or neither in the study's folder nor in its store."""
     if not run:
         return None
-    path = (study.folder / run).resolve()
-    return path if path.is_relative_to(study.folder.resolve()) and path.is_dir() else None
+    path = (folder / run).resolve()
+    roots = [folder.resolve(), *([(folder / store).resolve()] if store else [])]
+    return path if path.is_dir() and any(path.is_relative_to(root) for root in roots) else None
 
 
-def read_metrics(path: Path) -> tuple[list[dict[str, float]], int]:
-    """Finite numbers of each line of a metrics.jsonl, and the number of lines that could not be read.
-
-    A run that was killed leaves half a last line: that is no reason to lose the report.
-    """
-    records, broken = [], 0
-    for _, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError:
-            record = None
-        if isinstance(record, dict) and _finite(record.get("step")):
-            records.append({str(k): float(v) for k, v in record.items() if _finite(v)})
-        else:
-            broken += 1
-    return records, broken
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _number(name: str, value: Any) -> float | None:
-    if value is None or value == "":
-        return None
+def _scale(study: Study) -> str:
+    """What the study calls its scale, else the size of the first run's model and how much it read, else ""."""
+    if said := text_of(study.config.get("scale")):
+        return said
+    folder = next((cell.folder for cell in study.cells if cell.folder), None)
+    config = load_yaml(folder / "config.yaml") if folder is not None and (folder / "config.yaml").is_file() else {}
+    model, batch = _mapping(config.get("model")), _mapping(config.get("batch"))
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, not {value!r}") from None
-    return number if math.isfinite(number) else None
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+        tokens = config["steps"] * batch["rows"] * batch["length"]
+        size, unit = next((s, u) for s, u in ((1e9, "billion"), (1e6, "million"), (0, "thousand")) if tokens >= s)
+        return f"{plural(model['layers'], 'layer')} of {model['hidden']}, {tokens / (size or 1e3):,.3g} {unit} tokens"
+    except (KeyError, TypeError):  # a run that starts from a checkpoint, say
+        return ""
 
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _cell(raw: dict[str, Any]) -> Cell:
+def _cell(raw: dict[str, Any], folder: Path, store: str) -> Cell:
+    run = None if raw.get("run") is None else str(raw["run"])
     return Cell(
-        name=_text(raw.get("name")),
+        name=text_of(raw.get("name")),
+        labels=labels_of(_mapping(raw.get("labels"))),
         overrides=_mapping(raw.get("overrides")),
-        status=_text(raw.get("status")) or "pending",
+        status=text_of(raw.get("status")) or "pending",
         error=None if raw.get("error") is None else str(raw["error"]),
-        stages={str(k): _text(v) for k, v in _mapping(raw.get("stages")).items()},
-        run=None if raw.get("run") is None else str(raw["run"]),
+        log=text_of(raw.get("log")),
+        stages={str(k): text_of(v) for k, v in _mapping(raw.get("stages")).items()},
+        run=run,
+        folder=_run_folder(folder, store, run),
     )

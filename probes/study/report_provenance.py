@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from probes.report.blocks import Block, Code, Paragraph, Section, Table
+from probes.report.numbers import Entry
 from probes.study.report_data import Study
+
+CELLS = 100
+"""Most cells that a page lists."""
 
 
 def settings(study: Study) -> Section:
@@ -26,14 +31,23 @@ def provenance(study: Study) -> Section:
     blocks: list[Block] = [Paragraph(f"Study {study.name}, fingerprint {study.fingerprint or 'unknown'}.")]
     if body:
         header = ["Cell", "Status", *(f"{stage} fingerprint" for stage in stages), "Settings of the cell"]
-        blocks.append(Table("Cells and the fingerprints of their stages.", header, body, len(header)))
+        caption = "Cells and the fingerprints of their stages."
+        blocks.append(Table(caption, header, body, len(header), "cells", CELLS))
     if study.environment:
         environment = [[str(k), _value(v)] for k, v in study.environment.items()]
-        blocks.append(Table("Environment.", ["What", "Version or value"], environment, 2))
+        blocks.append(Table("Environment.", ["What", "Version or value"], environment, 2, "environment"))
     if study.seconds:
-        times = [[stage, duration(seconds)] for stage, seconds in sorted(study.seconds.items())]
-        times.append(["Total of all stages", duration(sum(study.seconds.values()))])
-        blocks.append(Table("Time per stage. h:mm:ss.", ["Stage", "Time"], times))
+        by_kind: dict[str, list[float]] = {}
+        for stage, seconds in sorted(study.seconds.items()):
+            by_kind.setdefault(stage.rsplit("-", 1)[0], []).append(seconds)
+        times: list[list[Entry]] = [
+            [kind, len(held), duration(sum(held)), duration(max(held))] for kind, held in by_kind.items()
+        ]
+        times.append(
+            ["all", len(study.seconds), duration(sum(study.seconds.values())), duration(max(study.seconds.values()))]
+        )
+        header = ["Stage", "How many", "Total", "Longest"]
+        blocks.append(Table("Time of the stages, one after the other. h:mm:ss.", header, times))
     else:
         blocks.append(Paragraph("No times were recorded.", "note"))
     return Section("Where it comes from", blocks)
@@ -55,11 +69,8 @@ def _overrides(overrides: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    return value if isinstance(value, str) else _yaml(value).removesuffix("...\n").strip()
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _yaml(value: Any) -> str:
-    if not value and isinstance(value, Mapping):
-        return ""
-    flow = not isinstance(value, Mapping)
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100, default_flow_style=flow)
+def _yaml(value: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, width=100) if value else ""

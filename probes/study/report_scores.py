@@ -1,59 +1,103 @@
-"""Means and intervals of a study: per cell, and per condition over its pretraining seeds."""
+"""Means and intervals of a study: per cell, and per condition over its pretraining and fine-tuning seeds."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
-from probes.statistics import Interval, RankCorrelation, mean_interval, rank_correlation
-from probes.study.report_data import Cell, ResultRow, Study
-
-CORRELATION_KEY = 0
-"""Key of the random permutations and resamples of the report's correlations."""
+from probes.statistics import Interval, mean_interval
+from probes.study.report_axes import Layout, layout, settings_of
+from probes.study.report_data import Study
+from probes.study.report_rows import ResultRow
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class CellScore:
-    """One cell on one task: means over transfer seeds (percent points)."""
+    """One cell on one task: its rows, one for each fine-tuning seed (percent points)."""
 
-    cell: str
-    source: str
-    language: str
-    objective: str
-    task: str
-    metric: str
-    parent: Interval | None
-    sup: Interval | None
-    zs: Interval | None
-    delta: Interval | None
-    alignment_all: float | None
-    alignment_dictionary: float | None
-    alignment_held_out: float | None
-    pretrain: str
-    deltas: tuple[float, ...]
-    """Δ of each transfer seed, the dots of the figure."""
+    rows: tuple[ResultRow, ...]
+
+    @property
+    def first(self) -> ResultRow:
+        """For what all rows have in common."""
+        return self.rows[0]
+
+    @cached_property
+    def delta(self) -> Interval | None:
+        """Mean Δ with its interval over fine-tuning seeds."""
+        return self.interval("delta")
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """Δ of each fine-tuning seed."""
+        return tuple(row.delta for row in self.rows if row.delta is not None)
+
+    def interval(self, column: str) -> Interval | None:
+        """Of a column over fine-tuning seeds; None where no row has it."""
+        return interval_of(getattr(row, column) for row in self.rows)
+
+    def mean(self, column: str) -> float | None:
+        """As ``interval``, the mean alone."""
+        return mean_of(getattr(row, column) for row in self.rows)
 
 
 @dataclass(frozen=True)
 class Condition:
     """Cells that differ in seeds only, on one task.
 
-    With several pretraining runs the intervals are over runs (each the mean of its transfer
-    seeds); with one they are over transfer seeds and say nothing of another pretraining.
+    With several pretraining runs the intervals are over runs (each the mean of its fine-tuning seeds): seeds of one run
+    are a cluster. With one they are over fine-tuning seeds and say nothing of another pretraining.
     """
 
+    labels: Mapping[str, str]
+    """Axis → label, without the axes of seeds."""
     label: str
-    source: str
-    language: str
-    objective: str
+    """The labels that vary in the study, joined."""
     task: str
-    runs: int
-    delta: Interval | None
-    alignment: Interval | None
+    clusters: tuple[tuple[ResultRow, ...], ...]
+
+    @property
+    def first(self) -> ResultRow:
+        """For what all rows have in common."""
+        return self.clusters[0][0]
+
+    @property
+    def runs(self) -> int:
+        """How many pretraining runs (or, of a given model, cells that differ in other seeds)."""
+        return len(self.clusters)
+
+    @property
+    def seeds(self) -> str:
+        """``3`` fine-tuning seeds of one run, ``2 × 3`` of two, ``5 of 2 runs`` where they have not equally many."""
+        sizes = [len(cluster) for cluster in self.clusters]
+        if self.runs == 1:
+            return str(sizes[0])
+        return f"{self.runs} × {sizes[0]}" if len(set(sizes)) == 1 else f"{sum(sizes)} of {self.runs} runs"
+
+    @cached_property
+    def delta(self) -> Interval | None:
+        """Δ = SUP − ZS."""
+        return self.interval("delta")
+
+    @cached_property
+    def alignment(self) -> Interval | None:
+        """Alignment of all types: one number a run."""
+        return self.interval("alignment_all")
+
+    def values(self, column: str) -> list[float]:
+        """What the interval is over: means of runs, or seeds of the one run; an alignment has one value a run."""
+        if self.runs > 1 or column.startswith("alignment"):
+            means = [mean_of(getattr(row, column) for row in cluster) for cluster in self.clusters]
+            return [mean for mean in means if mean is not None]
+        return [value for row in self.clusters[0] if (value := getattr(row, column)) is not None]
+
+    def interval(self, column: str) -> Interval | None:
+        """95 % t interval of a column; None where no row has it."""
+        return interval_of(self.values(column))
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
@@ -64,107 +108,72 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[
     return groups
 
 
-def _interval(values: Iterable[float | None]) -> Interval | None:
+def interval_of(values: Iterable[float | None]) -> Interval | None:
+    """The 95 % t interval of those that are known; None without any."""
     known = [value for value in values if value is not None]
     return mean_interval(known) if known else None
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    interval = _interval(values)
-    return None if interval is None else interval.mean
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The mean of those that are known; None without any."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def in_study_order(study: Study) -> list[ResultRow]:
     """Rows in the order of the study's cells, then of tasks and seeds."""
     place = {cell.name: i for i, cell in enumerate(study.cells)}
-    tasks = list(grouped(study.rows, lambda row: row.task))
+    tasks = {task: i for i, task in enumerate(dict.fromkeys(row.task_name for row in study.rows))}
 
     def order(row: ResultRow) -> tuple[int, int, float, str]:
         number = float(row.seed) if row.seed.isdigit() else float("inf")
-        return place.get(row.cell, len(place)), tasks.index(row.task), number, row.seed
+        return place.get(row.cell, len(place)), tasks[row.task_name], number, row.seed
 
     return sorted(study.rows, key=order)
 
 
 def cell_scores(rows: Sequence[ResultRow]) -> list[CellScore]:
     """One record per cell × task, in order of appearance."""
-    return [_cell_score(group) for group in grouped(rows, lambda row: (row.cell, row.task)).values()]
+    return [CellScore(tuple(group)) for group in grouped(rows, lambda row: (row.cell, row.task_name)).values()]
 
 
-def _cell_score(rows: list[ResultRow]) -> CellScore:
-    first = rows[0]
-    return CellScore(
-        cell=first.cell,
-        source=first.source,
-        language=first.language,
-        objective=first.objective,
-        task=first.task,
-        metric=first.metric,
-        parent=_interval(row.parent for row in rows),
-        sup=_interval(row.sup for row in rows),
-        zs=_interval(row.zs for row in rows),
-        delta=_interval(row.delta for row in rows),
-        alignment_all=_mean(row.alignment_all for row in rows),
-        alignment_dictionary=_mean(row.alignment_dictionary for row in rows),
-        alignment_held_out=_mean(row.alignment_held_out for row in rows),
-        pretrain=first.pretrain,
-        deltas=tuple(row.delta for row in rows if row.delta is not None),
-    )
+@dataclass(frozen=True)
+class Scores:
+    """Everything that was scored: rows in order, a record a cell and a record a condition, each for every task."""
+
+    rows: tuple[ResultRow, ...]
+    cells: tuple[CellScore, ...]
+    conditions: tuple[Condition, ...]
+    layout: Layout
+
+    @property
+    def tasks(self) -> dict[str, list[Condition]]:
+        """Conditions by task."""
+        return grouped(self.conditions, lambda condition: condition.task)
 
 
-def is_seed(key: str) -> bool:
-    """Whether a dotted config key sets a seed: replicates differ in these only.
-
-    >>> is_seed("pretrain.seed"), is_seed("objective.alpha")
-    (True, False)
-    """
-    last = key.rsplit(".", 1)[-1]
-    return last in ("seed", "seeds") or last.endswith("_seed")
-
-
-def conditions(study: Study, scores: Sequence[CellScore]) -> list[Condition]:
-    """Group the cells of each task that differ in nothing but seeds."""
-    cells = {cell.name: cell for cell in study.cells}
-
-    def settings(score: CellScore) -> dict[str, Any]:
-        return _settings(cells.get(score.cell))
-
-    def identity(score: CellScore) -> tuple[str, ...]:
-        what = json.dumps(settings(score), sort_keys=True, default=str)
-        return score.task, score.source, score.language, score.objective, what
-
-    groups = grouped(scores, identity)
-    result = []
-    for (task, source, language, objective, _), members in groups.items():
-        rivals = [group[0] for key, group in groups.items() if key[:4] == (task, source, language, objective)]
-        label = objective
-        if len(rivals) > 1:
-            own, others = settings(members[0]), [settings(rival) for rival in rivals]
-            varied = [key for key in own if any(other.get(key) != own[key] for other in others)]
-            label += f" ({', '.join(f'{key}={own[key]}' for key in varied) or members[0].cell})"
-        runs = list(grouped(members, lambda score: score.pretrain).values())
-        result.append(_condition(label, members[0], runs))
-    return result
-
-
-def _settings(cell: Cell | None) -> dict[str, Any]:
-    return {} if cell is None else {key: value for key, value in cell.overrides.items() if not is_seed(key)}
-
-
-def _condition(label: str, first: CellScore, runs: list[list[CellScore]]) -> Condition:
-    if len(runs) > 1:
-        delta = _interval(_mean(value for score in run for value in score.deltas) for run in runs)
-    else:
-        delta = _interval(value for score in runs[0] for value in score.deltas)
-    alignment = _interval(_mean(score.alignment_all for score in run) for run in runs)
-    return Condition(label, first.source, first.language, first.objective, first.task, len(runs), delta, alignment)
-
-
-def correlate(scores: Sequence[CellScore], which: str) -> RankCorrelation:
-    """Spearman correlation of an alignment column with Δ over the cell means that have both."""
-    pairs = [
-        (getattr(score, which), score.delta.mean)
-        for score in scores
-        if score.delta is not None and getattr(score, which) is not None
+def scores_of(study: Study) -> Scores:
+    """The rows of a study, and what they come to; rows of a task that differ in nothing but seeds are one condition."""
+    rows = in_study_order(study)
+    settings = [settings_of(row.labels, row.cell) for row in rows]
+    of_measures = (settings_of(measure.labels, measure.cell) for measure in study.measures)
+    set_out = layout(study.axes, [*settings, *of_measures], study.name)
+    groups: dict[Any, list[ResultRow]] = {}
+    held: dict[Any, dict[str, str]] = {}
+    for row, own in zip(rows, settings, strict=True):
+        key = row.task_name, *sorted(own.items())
+        groups.setdefault(key, []).append(row)
+        held[key] = own
+    conditions = [
+        Condition(held[key], set_out.whole(held[key]), members[0].task_name, _clusters(members))
+        for key, members in groups.items()
     ]
-    return rank_correlation([a for a, _ in pairs], [d for _, d in pairs], CORRELATION_KEY)
+    return Scores(tuple(rows), tuple(cell_scores(rows)), tuple(conditions), set_out)
+
+
+def _clusters(rows: Sequence[ResultRow]) -> tuple[tuple[ResultRow, ...], ...]:
+    """Rows by pretraining run; of one run or a given model, by cell (they differ in the seed of the adjustment)."""
+    runs = grouped(rows, lambda row: row.pretrain or row.cell)
+    if len(runs) == 1:
+        runs = grouped(rows, lambda row: row.cell)
+    return tuple(tuple(run) for run in runs.values())

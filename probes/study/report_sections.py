@@ -4,139 +4,150 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.report.blocks import Block, Bullets, Figures, Paragraph, Section, Table
-from probes.report.figure import colours
-from probes.statistics import Interval
+from probes.report.blocks import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table
+from probes.report.figure import colours, slug
+from probes.report.numbers import Entry, plural
 from probes.study.figures_scores import alignment_scatter, delta_bars
-from probes.study.report_data import ALIGNMENTS, Cell, ResultRow, Study
+from probes.study.report_alignment import NAMES, correlations
+from probes.study.report_beside import Comparisons, beside_papers, judged_claims
+from probes.study.report_budget import Budget
+from probes.study.report_data import Cell, Study
+from probes.study.report_dose import dose_responses
+from probes.study.report_dropped import dropped
+from probes.study.report_layers import by_layer, over_training
 from probes.study.report_provenance import provenance, settings
-from probes.study.report_scores import CellScore, cell_scores, conditions, correlate, grouped, in_study_order
-from probes.study.report_summary import SMALL_N, bounds, number, summary
+from probes.study.report_rows import ALIGNMENTS, SCORES
+from probes.study.report_scores import Condition, Scores, grouped, scores_of
+from probes.study.report_summary import summary
 from probes.study.report_training import training
 
-NAMES = {"alignment_all": "all types", "alignment_dictionary": "in dictionary", "alignment_held_out": "held out"}
+CONDITIONS, SEEDS, FAILED, LOGS = 120, 300, 50, 10
+"""Most rows of a page's tables of scores, of seeds and of failed cells, and most logs."""
+LOG_LINES = 60
+COMPARED = 4
+"""Groups whose comparison is not folded away."""
+BAR_FIGURES, SCATTERS = 6, 4
+EXPLAINED = (
+    "Parent: tuned and tested on the parent. SUP: tuned and tested on the derived or target language. ZS: tuned on the "
+    "parent, tested on the other. Δ = SUP − ZS. Alignment: word embeddings, mean of both directions. Intervals are "
+    "over pretraining runs (seeds r × s: r runs, each the mean of s fine-tuning seeds); of one run over its seeds."
+)
+TITLES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent"}
+"""In the order of the tables: what matters most is seen on a phone before it is moved."""
 
 
-def sections(study: Study) -> list[Section]:
+def sections(study: Study, beside: Comparisons) -> list[Section]:
     """Everything the report says."""
-    rows = in_study_order(study)
-    scores = cell_scores(rows)
-    notes = [Paragraph(note, "note") for note in study.notes]
+    scores, budget = scores_of(study), Budget(len(study.cells))
     said = summary(study, scores)
-    lead = Section(
-        "Summary", [Paragraph(said.lead, "lead"), *([Bullets(said.comparisons)] if said.comparisons else []), *notes]
-    )
+    notes = [Paragraph(note, "note") for note in study.notes]
+    scale = [Paragraph(f"Scale: {study.scale}.")] if study.scale else []
+    lead: list[Block] = [Paragraph(said.lead, "lead"), *scale]
+    lead += [Bullets(said.comparisons[:COMPARED])] if said.comparisons else []
+    if len(said.comparisons) > COMPARED:
+        lead.append(Folded("The other groups", [Bullets(said.comparisons[COMPARED:])]))
     failed = [cell for cell in study.cells if cell.status == "failed"]
-    parts = [lead]
-    if failed:
-        parts.append(Section("Failed cells", [_failed(failed)]))
-    parts += [_scores(study, scores), _transfer(scores), _alignment(scores), training(study), _seeds(rows)]
     return [
-        *parts,
-        provenance(study),
-        settings(study),
+        part
+        for part in (
+            Section("Summary", [*lead, *notes]),
+            judged_claims(beside),
+            beside_papers(beside),
+            Section("Failed cells", _failed(failed)) if failed else None,
+            _scores(scores),
+            _transfer(scores, budget) if scores.rows else None,
+            dose_responses(scores, budget),
+            _alignment(scores, budget) if scores.rows else None,
+            by_layer(study.measures, scores.layout, budget),
+            over_training(study.measures, scores.layout, budget),
+            training(study, scores.layout, budget),
+            dropped(study),
+            provenance(study),
+            settings(study),
+        )
+        if part is not None
     ]
 
 
-def interval_cell(interval: Interval | None) -> str:
-    """The mean, and its bounds on a second line."""
-    if interval is None:
-        return "–"
-    second = bounds(interval.low, interval.high)
-    return number(interval.mean) + (f"\n{second}" if second else "")
+def _failed(cells: Sequence[Cell]) -> list[Block]:
+    caption = "Cells that failed. The others went on."
+    table = Table(caption, ["Cell", "Error"], [[c.name, c.error or "no message"] for c in cells], 2, "failed", FAILED)
+    logs = [
+        Folded(f"{c.name}: log", [Code("\n".join(c.log.rstrip().splitlines()[-LOG_LINES:]))])
+        for c in [cell for cell in cells if cell.log.strip()][:LOGS]
+    ]
+    return [table, *logs]
 
 
-def _failed(cells: Sequence[Cell]) -> Table:
-    return Table(
-        "Cells that failed. The others went on.",
-        ["Cell", "Error"],
-        [[c.name, c.error or "no message"] for c in cells],
-        2,
-    )
-
-
-def _scores(study: Study, scores: Sequence[CellScore]) -> Section:
-    if not scores:
+def _scores(scores: Scores) -> Section:
+    if not scores.cells:
         return Section("Scores", [Paragraph("No cell has been scored.", "note")])
-    caption = (
-        "Scores per cell in percent: mean over fine-tuning seeds, 95 % t interval below. Parent: tuned and tested on "
-        "the parent. SUP: tuned and tested on the derived language. ZS: tuned on the parent, tested on the derived "
-        "language. Δ = SUP − ZS. Alignment: word-embedding alignment, mean of both directions."
-    )
-    header = ["Cell", "Language", "Objective", "Task", "Seeds", "Parent", "SUP", "ZS", "Δ"]
-    header += [f"Alignment\n{name}" for name in NAMES.values()]
-    body = [
-        [s.cell, s.language, s.objective, s.task, str(len(s.deltas))]
-        + [interval_cell(value) for value in (s.parent, s.sup, s.zs, s.delta)]
-        + [number(getattr(s, column)) for column in ALIGNMENTS]
-        for s in scores
+    blocks: list[Block] = [Paragraph(EXPLAINED)]
+    blocks += [_table(task, members, scores, number) for number, (task, members) in enumerate(scores.tasks.items(), 1)]
+    return Section("Scores", [*blocks, Folded("Every seed", [_seeds(scores)])])
+
+
+def _table(task: str, conditions: Sequence[Condition], scores: Scores, number: int) -> Table:
+    held = scores.layout
+    columns = [*TITLES, *(name for name in ALIGNMENTS if any(c.interval(name) for c in conditions))]
+    shown = [*TITLES.values(), *(f"Alignment\n{NAMES[name]}" for name in columns[len(TITLES) :])]
+    metric = conditions[0].first.metric.replace("_", " ")
+    caption = f"{task}{f' ({metric})' if metric else ''}, percent: mean, 95 % t interval below."
+    body: list[list[Entry]] = [
+        [*([c.labels.get(axis, "–") for axis in held.axes] or [c.label]), c.seeds, *map(c.interval, columns)]
+        for c in conditions
     ]
-    blocks: list[Block] = [Table(caption, header, body, 4)]
-    repeated = [c for c in conditions(study, scores) if c.runs > 1]
-    if repeated:
-        caption = "Conditions with several pretraining seeds. Means and 95 % t intervals over pretraining runs."
-        header = ["Condition", "Source", "Language", "Task", "Runs", "Δ", "Alignment, all types"]
-        table = [
-            [c.label, c.source, c.language, c.task, str(c.runs), interval_cell(c.delta), interval_cell(c.alignment)]
-            for c in repeated
-        ]
-        blocks.append(Table(caption, header, table, 4))
-    return Section("Scores", blocks)
+    header = [*(held.titles[axis] for axis in held.axes)] or ["study"]
+    return Table(caption, [*header, "Seeds", *shown], body, len(header), f"scores-{slug(task, number)}", CONDITIONS)
 
 
-def _transfer(scores: Sequence[CellScore]) -> Section:
-    palette = colours([score.objective for score in scores])
-    tasks = grouped((s for s in scores if s.delta is not None), lambda s: s.task)
-    bars = [delta_bars(task, members, palette, i) for i, (task, members) in enumerate(tasks.items(), 1)]
-    if not bars:
+def _transfer(scores: Scores, budget: Budget) -> Section:
+    tasks = grouped((c for c in scores.conditions if c.delta is not None), lambda c: c.task)
+    if not tasks:
         return Section("Zero-shot transfer", [Paragraph("No Δ to draw.", "note")])
-    return Section("Zero-shot transfer", [Figures([figure]) for figure in bars])
+    palette = _palette(scores)
+    drawn = list(tasks.items())[: budget.take(len(tasks), BAR_FIGURES)]
+    figures = [delta_bars(task, held, scores.layout, palette, i) for i, (task, held) in enumerate(drawn, 1)]
+    blocks: list[Block] = [Figures(figures)] if figures else []
+    return Section("Zero-shot transfer", [*blocks, *_left_out(len(tasks) - len(drawn))])
 
 
-def _alignment(scores: Sequence[CellScore]) -> Section:
-    palette = colours([score.objective for score in scores])
-    tasks = grouped(scores, lambda score: score.task)
-    drawn = [alignment_scatter(task, members, palette, i) for i, (task, members) in enumerate(tasks.items(), 1)]
-    blocks: list[Block] = [Figures([figure]) for figure in drawn if figure is not None]
-    if not blocks:
+def _alignment(scores: Scores, budget: Budget) -> Section:
+    tasks = grouped(scores.cells, lambda score: score.first.task_name)
+    both = {
+        task: held
+        for task, held in tasks.items()
+        if any(s.mean("alignment_all") is not None and s.mean("delta") is not None for s in held)
+    }
+    if not both:
         return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
-    body = []
-    for task, members in tasks.items():
-        for column, name in NAMES.items():
-            r = correlate(members, column)
-            p = "–" if r.p is None else f"{r.p:.4f}" + (" exact" if r.exact else "")
-            why = r.reason or ("too few cells for an interval" if r.low is None else "")
-            body.append(
-                [
-                    task,
-                    name + (f"\n{why}" if why else ""),
-                    str(r.n),
-                    number(r.rho, 2),
-                    bounds(r.low, r.high, 2) or "–",
-                    p,
-                ]
-            )
-    caption = (
-        "Spearman correlation of alignment with Δ over cell means. ρ < 0: better aligned, smaller loss in transfer. "
-        "p: two-sided permutation test; interval: 95 % percentile bootstrap of cells."
-    )
-    blocks.append(Table(caption, ["Task", "Alignment", "n", "ρ", "95 % interval", "p"], body, 2))
-    few = "the cells are few, they" if max(map(len, tasks.values())) < SMALL_N else "the cells"
-    warning = (
-        f"Read with care: {few} share languages, objectives and seeds and so are not independent, "
-        "which makes p and interval look better than they are. A correlation over cells does not show that alignment "
-        "causes transfer; all types and in dictionary include pairs an objective was trained on."
-    )
-    return Section("Alignment and transfer", [*blocks, Paragraph(warning, "note")])
+    palette = _palette(scores)
+    drawn = list(both.items())[: budget.take(len(both), SCATTERS)]
+    figures = [alignment_scatter(task, held, scores, palette, i) for i, (task, held) in enumerate(drawn, 1)]
+    known = [figure for figure in figures if figure is not None]
+    blocks: list[Block] = [Figures(known)] if known else []
+    return Section("Alignment and transfer", [*blocks, *_left_out(len(both) - len(drawn)), *correlations(both)])
 
 
-def _seeds(rows: Sequence[ResultRow]) -> Section:
-    if not rows:
-        return Section("Every seed", [Paragraph("No results.", "note")])
-    header = ["Cell", "Language", "Objective", "Task", "Metric", "Seed", "Parent", "SUP", "ZS", "Δ"]
+def _palette(scores: Scores) -> dict[str, str]:
+    """A colour for each label of the main axis, also of those that only measures have."""
+    held = scores.layout
+    labels = [] if held.main is None else [held.text(held.main, {held.main: name}) for name in held.axes[held.main]]
+    return colours(labels or [held.alone])
+
+
+def _left_out(count: int) -> list[Block]:
+    if not count:
+        return []
+    return [Paragraph(f"{plural(count, 'further task')} without a figure: the tables have the numbers.", "note")]
+
+
+def _seeds(scores: Scores) -> Table:
+    header = ["Cell", "Task", "Metric", "Pretraining seed", "Seed", "Parent", "SUP", "ZS", "Δ"]
     body = [
-        [r.cell, r.language, r.objective, r.task, r.metric.replace("_", " "), r.seed]
-        + [number(v, 2) for v in (r.parent, r.sup, r.zs, r.delta)]
-        for r in rows
+        [r.cell, r.task_name, r.metric.replace("_", " "), r.pretrain_seed or "–", r.seed]
+        + [getattr(r, column) for column in SCORES]
+        for r in scores.rows
     ]
-    return Section("Every seed", [Table("One row per fine-tuning seed, percent.", header, body, 5)])
+    caption = "One row per fine-tuning seed, percent."
+    return Table(caption, header, body, 3, "seeds", SEEDS, 2)

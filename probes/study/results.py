@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,40 +34,66 @@ COLUMNS = {
     "pretrain": pa.string(),
     "transfer": pa.string(),
     "probe": pa.string(),
+    "task_name": pa.string(),
+    "labels": pa.string(),
+    "adjust": pa.string(),
+    "mixed": pa.string(),
 }
+"""Scores in percent points; ``labels`` and ``mixed`` (field in the other language → score; null: none) are JSON;
+``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints."""
+SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
+SUBSETS = {"alignment_all": "all", "alignment_dictionary": "in_dictionary", "alignment_held_out": "held_out"}
 DIGITS = 4
+GROUP = 1 << 16
+"""Rows that are held at once, and rows of a row group of a parquet file."""
 
 
-def result_row(
-    cell: str, config: PretrainConfig, scores: dict[str, Any], probe: dict[str, Any], stages: dict[str, str]
-) -> dict[str, Any]:
-    """One row; ``stages`` are the fingerprints of pretrain, transfer and probe."""
-    subsets = probe["scores"] or {}
-    alignment = {
-        f"alignment_{column}": round(subsets[key]["cosine"]["mean"], DIGITS) if subsets.get(key) else None
-        for column, key in (("all", "all"), ("dictionary", "in_dictionary"), ("held_out", "held_out"))
-    }
-    copied = {name: scores[name] for name in ("task", "metric", "seed", "parent", "sup", "zs", "delta")}
-    return {
-        "cell": cell,
-        "source": config.members[0].source,
-        "language": scores["language"],
-        "objective": config.objective.kind,
-        "pretrain_seed": config.seed,
-        **copied,
-        **alignment,
-        **stages,
-    }
+def transfer_columns(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row that the result of a transfer fills."""
+    prefix, metric = "mixed ", result["metric"]
+    found = {test.removeprefix(prefix): s[metric] for test, s in result["scores"].items() if test.startswith(prefix)}
+    mixed = json.dumps(found, sort_keys=True) if found else None
+    return {**{name: result[name] for name in SCORES}, "mixed": mixed}
 
 
-def write_results(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """Write both files atomically; the same rows give the same bytes."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    with atomic_file(folder / "results.csv", "w") as handle:
-        handle.write(text.getvalue())
-    table = pa.Table.from_pylist(rows, schema=pa.schema(list(COLUMNS.items())))
-    with atomic_file(folder / "results.parquet") as handle:
-        pq.write_table(table, handle)
+def alignment_columns(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that the quick alignment of a run fills; null where there is no such word."""
+    scores = result["scores"] or {}
+    means = {column: (scores.get(key) or {}).get("cosine", {}).get("mean") for column, key in SUBSETS.items()}
+    return {column: None if mean is None else round(mean, DIGITS) for column, mean in means.items()}
+
+
+def run_columns(config: PretrainConfig | None) -> dict[str, Any]:
+    """The columns that the pretraining of a cell fills, all null for a cell on a finished model."""
+    if config is None:
+        return {"source": None, "objective": None, "pretrain_seed": None}
+    return {"source": config.members[0].source, "objective": config.objective.kind, "pretrain_seed": config.seed}
+
+
+def write_results(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write results.csv and results.parquet."""
+    write_table(folder, "results", COLUMNS, rows)
+
+
+def write_table(folder: Path, name: str, columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write ``NAME.csv`` and ``NAME.parquet`` atomically and in bounded memory; the same rows give the same bytes.
+
+    A column that a row lacks is null.
+    """
+    schema = pa.schema(list(columns.items()))
+    with atomic_file(folder / f"{name}.csv", "w") as text, atomic_file(folder / f"{name}.parquet") as binary:
+        lines = csv.DictWriter(text, list(columns), lineterminator="\n")
+        lines.writeheader()
+        with pq.ParquetWriter(binary, schema) as tables:
+            for group in _groups(rows):
+                lines.writerows(group)
+                tables.write_table(pa.Table.from_pylist(group, schema=schema))
+
+
+def _groups(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The rows in lists, at least an empty one."""
+    rest = iter(rows)
+    group = list(islice(rest, GROUP))
+    yield group
+    while group := list(islice(rest, GROUP)):
+        yield group

@@ -1,233 +1,252 @@
-"""Run a study: its cells' stages, then results and report."""
+"""Run a study: whatever of its stages is not done, then results and report."""
 
 from __future__ import annotations
 
-import os
 import platform
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
-from probes.study.config import Cell, StudyConfig
-from probes.study.pool import Outcome, run_in_process, run_in_processes
+from pretrain.stopping import Stopped, watched
+from probes.study import measures
+from probes.study.cells import Cell
+from probes.study.checks import check_cells
+from probes.study.config import StudyConfig
+from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
+from probes.study.executors.resources import cores, cuda_devices, thread_count, worker_count
+from probes.study.gc import check_weights
+from probes.study.index import entry_of, finished
+from probes.study.record import (
+    FORMAT,
+    STAGES,
+    STUDY,
+    CellRecord,
+    check_folder,
+    check_store,
+    only_runner,
+    registered,
+    relative,
+    write_logs,
+)
 from probes.study.report import ReportPaths, write_report
-from probes.study.results import result_row, write_results
-from probes.study.stages import PretrainTask, ProbeTask, Task, TransferTask, read_result
-from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
-from synthlang.progress import Report, silent
+from probes.study.results import write_results, write_table
+from probes.study.schedule import Schedule
+from probes.study.select import selected
+from probes.study.tables import Tables, stage_keys
+from probes.study.tasks import Graph, Task, graph
+from synthlang.files import remove_leftovers, write_json
+from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
 
-Executor = Literal["local", "in-process"]
-STUDY = "study.json"
+BETWEEN = 5.0
+"""Seconds between two writings of study.json and the tables, at the least;"""
+SHARE = 20
+"""and so many times what the last one took, so that a large study spends its time on its cells."""
+PATIENCE = 1.0
+"""Seconds that the runner waits for an executor before it looks whether something is to be written."""
 
 
-@dataclass
-class CellState:
-    """How far a cell has come: fingerprints of its finished stages, and its first error."""
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study is run; nothing of it changes what comes out.
 
-    cell: Cell
-    pretrain: str | None = None
-    probe: str | None = None
-    transfers: dict[int, str] = field(default_factory=dict)
-    error: str | None = None
-    log: str = ""
+    store   where stages are (None: where they were, or ``stages`` in the study's folder)
+    only    texts that choose cells (select.py); the others keep what they have
+    retry   how often a task that failed is tried again
+    wait    False: hand everything over to Slurm and leave
+    """
 
-    def status(self, seeds: int) -> str:
-        """``failed``, ``done`` or ``pending``."""
-        if self.error:
-            return "failed"
-        return "done" if self.probe and len(self.transfers) == seeds else "pending"
+    executor: str = "local"
+    workers: int | None = None
+    retry: int = 0
+    only: tuple[str, ...] = ()
+    store: Path | None = None
+    slurm: tuple[str, ...] = ()
+    wait: bool = True
 
 
 class StudyRun:
-    """A study in a folder: started, continued or already done."""
+    """A study in a folder: started, continued or already done.
 
-    def __init__(self, study: StudyConfig, cells: list[Cell], folder: Path) -> None:
-        self.study = study
-        self.folder = folder
-        self.root = folder / "stages"
-        self.store = Store(self.root)
-        self.states = [CellState(cell) for cell in cells]
-        self.seconds: dict[str, float] = {}
-        self.environment: dict[str, Any] = {}
+    Making one checks the folder, the store, and every chosen cell that is not done (InputError); it writes nothing.
+    """
 
-    def run(self, executor: Executor = "local", workers: int | None = None, report: Report = silent) -> ReportPaths:
-        """Run every stage that is not done, then the report; a failed cell is recorded and the rest go on."""
-        cores = os.cpu_count() or 1
-        workers = min(workers or cores, len(self.states)) if executor == "local" else 1
-        threads = max(1, cores // workers)
-        self._claim(workers, threads)
-        tasks: list[Task] = [PretrainTask(state.cell.pretrain) for state in self._distinct()]
-        if executor == "local":
-            run_in_processes(tasks, self._follow, self.root, workers, threads, report)
-        else:
-            run_in_process(tasks, self._follow, self.root, report)
-        self._save()
-        return write_report(self.folder)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of all finished cells, in the order of the grid."""
-        rows = []
-        for state in self.states:
-            if state.status(len(self.study.seeds)) != "done":
-                continue
-            assert state.pretrain and state.probe, "a cell is done when both are"
-            probe = read_result(self.store, "probe", state.probe)
-            for seed in self.study.seeds:
-                stages = {"pretrain": state.pretrain, "transfer": state.transfers[seed], "probe": state.probe}
-                scores = read_result(self.store, "transfer", state.transfers[seed])
-                rows.append(result_row(state.cell.name, state.cell.pretrain, scores, probe, stages))
-        return rows
-
-    def check_folder(self) -> None:
-        """Raise InputError if the folder holds anything but this study; writes nothing."""
-        path = self.folder / STUDY
-        if path.exists():
-            held = _record(path)
-            if held["fingerprint"] != self.study.fingerprint:
-                raise InputError(
-                    f"holds another study ({held['name']}, {held['fingerprint']}); choose another folder", self.folder
-                )
-        elif self.folder.exists() and not all(map(_is_ours, self.folder.iterdir())):
-            raise InputError("is not empty and holds no study; choose another folder", self.folder)
-
-    def _claim(self, workers: int, threads: int) -> None:
-        """Make the folder this study's, or see that it is."""
-        self.check_folder()
-        if (self.folder / STUDY).exists():
-            self._recall(_record(self.folder / STUDY))
-        self.environment = environment(workers, threads)
-        self.root.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(self.folder)
-        self._save()
-
-    def _recall(self, held: dict[str, Any]) -> None:
-        """What an earlier start finished, so that a study stopped at once keeps its results."""
-        self.seconds = held["seconds"]
-        stages = {cell["name"]: cell["stages"] for cell in held["cells"]}
-        for state in self.states:
-            mine: dict[str, str] = stages.get(state.cell.name, {})
-            if all(self.store.path(kind.split()[0], name).exists() for kind, name in mine.items()):
-                state.pretrain, state.probe = mine.get("pretrain"), mine.get("probe")
-                seeds = {seed: mine.get(f"transfer seed {seed}") for seed in self.study.seeds}
-                state.transfers = {seed: name for seed, name in seeds.items() if name}
-
-    def _distinct(self) -> list[CellState]:
-        """One cell for each pretraining config: cells that share it share the stage."""
-        seen: dict[str, CellState] = {}
-        for state in self.states:
-            seen.setdefault(state.cell.pretrain.model_dump_json(), state)
-        return list(seen.values())
-
-    def _follow(self, outcome: Outcome) -> Iterable[Task]:
-        """Note what a task did; the tasks that can start now."""
-        task = outcome.task
-        mine = [
-            s
-            for s in self.states
-            if s.cell.pretrain == task.config
-            and (not isinstance(task, TransferTask) or s.cell.transfer == task.transfer)
+    def __init__(
+        self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: RunOptions = RunOptions()
+    ) -> None:
+        self.study, self.folder, self.options = study, folder, options
+        held = check_folder(folder, study) or {}
+        root = options.store or folder / held.get("store", STAGES)
+        check_store(root)
+        self.store = Store(root)
+        self.graph = graph(cells, study.seeds)
+        self.chosen = selected(cells, options.only)
+        self.cells = [
+            CellRecord(cell.name, cell.labels, cell.overrides, stage_keys(self.graph.of_cell[cell.name], study.seeds))
+            for cell in cells
         ]
-        following: list[Task] = []
-        if outcome.result is None:
-            for state in mine:
-                if state.error is None:
-                    state.error, state.log = outcome.error, outcome.log
-        elif isinstance(task, PretrainTask):
-            name = outcome.result["pretrain"]
-            for state in mine:
-                if state.pretrain != name:
-                    state.pretrain, state.probe, state.transfers = name, None, {}
-            following.append(ProbeTask(task.config, name))
-            wanted = {
-                (s.cell.transfer.model_dump_json(), seed): s.cell.transfer for s in mine for seed in self.study.seeds
-            }
-            following += [
-                TransferTask(task.config, held, seed, name)
-                for (_, seed), held in sorted(wanted.items(), key=lambda item: item[0])
-            ]
-        for state in mine:
-            self._note(state, outcome)
-        self._save()
-        return following
+        self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
+        self.machine = _machine(options, len(cells))
+        self.environment = environment(self.machine, options.executor)
+        self.seconds: dict[str, float] = held.get("seconds", {})
+        self._recall_errors(held)
+        self.done: dict[str, str] = {}
+        self.look()
+        left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
+        check_cells([cell for cell in cells if cell.name in left])
+        check_weights(self.to_do(), self.done, self.store)
 
-    def _note(self, state: CellState, outcome: Outcome) -> None:
-        result = outcome.result or {}
-        state.probe = result.get("probe", state.probe)
-        if "transfer" in result:
-            state.transfers[result["seed"]] = result["transfer"]
-        for kind in ("pretrain", "probe", "transfer"):
-            if kind in result:
-                name = f"{kind}-{result[kind]}"
-                # a stage found done takes no time; keep what it took when it ran
-                self.seconds[name] = max(self.seconds.get(name, 0.0), round(outcome.seconds, 1))
+    def look(self) -> None:
+        """See which stages are finished."""
+        self.done = {}
+        for key, task in self.graph.tasks.items():
+            name = finished(self.store, task)
+            # what was made from a stage that has to be made again is out of date with it
+            if name is not None and all(parent in self.done for parent in task.parents):
+                self.done[key] = name
+        self._fill_cells()
 
-    def _save(self) -> None:
-        """Write study.json and the results so far, and the run folders' own copies."""
-        cells = [self._cell_json(state) for state in self.states]
+    def chosen_graph(self) -> Graph:
+        """The tasks of the chosen cells."""
+        of_cell = {name: held for name, held in self.graph.of_cell.items() if name in self.chosen}
+        wanted = {key for held in of_cell.values() for key in held.keys}
+        return Graph({key: task for key, task in self.graph.tasks.items() if key in wanted}, of_cell)
+
+    def to_do(self) -> list[Task]:
+        """The tasks of the chosen cells that are not done, parents first."""
+        return [task for key, task in self.chosen_graph().tasks.items() if key not in self.done]
+
+    def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
+        """Run every stage of the chosen cells that is not done, then write the report.
+
+        A failed task is recorded with its log and the rest go on. InputError if another process runs the study; Stopped
+        after a SIGTERM inside ``pretrain.stopping.watching``.
+        """
+        with only_runner(self.folder):
+            remove_leftovers(self.folder)
+            with registered(self.store, self.folder):
+                self._write_record()
+            self.look()
+            for cell in self.cells:
+                if cell.name in self.chosen:
+                    cell.error, cell.log = None, ""
+            try:
+                self._drive(report, say)
+            finally:
+                self.save()
+            return write_report(self.folder)
+
+    def save(self) -> None:
+        """Write study.json, the logs and the tables as things stand."""
+        self._fill_cells()
+        self._write_record()
+        write_logs(self.folder, self.cells)
+        write_results(self.folder, self.tables.rows(self.done))
+        write_table(self.folder, "measures", measures.COLUMNS, self.tables.measures(self.done))
+
+    def _drive(self, report: Report, say: Say) -> None:
+        tasks = self.to_do()
+        if not tasks:
+            return
+        options = self.options
+        executor = open_executor(options.executor, self.store, self.folder, self.machine, options.slurm)
+        try:
+            if not options.wait:
+                cast(Detached, executor).submit_graph(tasks)
+                say(f"{len(tasks)} tasks are handed over; start the study again to collect what they did")
+                return
+            keys = {task.key for task in tasks}
+            wanted = {key: task for key, task in self.graph.tasks.items() if key in keys or key in self.done}
+            chosen = [list(cell.keys.values()) for cell in self.cells if cell.name in self.chosen]
+            schedule = Schedule(wanted, chosen, self.done, options.retry)
+            self._follow(schedule, executor, len(tasks), report, say)
+        finally:
+            executor.close()
+
+    def _follow(self, schedule: Schedule, executor: Executor, total: int, report: Report, say: Say) -> None:
+        """Submit and wait until nothing is left; what is known is written now and then."""
+        over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
+        while not schedule.is_over:
+            while executor.capacity() > 0 and (task := schedule.next()) is not None:
+                executor.submit(task)
+            for outcome in executor.wait(report, PATIENCE):
+                if stop.is_set and outcome.error is not None:
+                    continue  # nothing is wrong with it: it was told to end
+                ended = schedule.ended(outcome)
+                if not ended:
+                    say(f"{schedule.tasks[outcome.key].label} failed and is tried again: {outcome.error}")
+                self._note(ended)
+                over, news = over + len(ended), True
+                report(f"study {self.study.name}", over, total, "")
+            if stop.is_set:
+                raise Stopped(self.study.name)
+            if news and time.monotonic() - written >= max(BETWEEN, SHARE * cost):
+                started = time.monotonic()
+                self.save()
+                written, news = time.monotonic(), False
+                cost = written - started
+
+    def _note(self, ended: Sequence[Outcome]) -> None:
+        for outcome in ended:
+            if outcome.fingerprint is not None:
+                self.done[outcome.key] = outcome.fingerprint
+        lost = {outcome.key: outcome for outcome in ended if outcome.fingerprint is None}
+        for cell in self.cells if lost else []:
+            if cell.name in self.chosen and cell.error is None:
+                first = next((lost[key] for key in cell.keys.values() if key in lost), None)
+                if first is not None:
+                    cell.error, cell.log = first.error, first.log
+
+    def _fill_cells(self) -> None:
+        """Bring the stages of cells and the seconds of stages up to date."""
+        for cell in self.cells:
+            cell.stages = {stage: self.done[key] for stage, key in cell.keys.items() if key in self.done}
+        for key, name in self.done.items():
+            stage = f"{self.graph.tasks[key].kind}-{name}"
+            if stage not in self.seconds:
+                self.seconds[stage] = (entry_of(self.store, key) or {"seconds": 0.0})["seconds"]
+
+    def _recall_errors(self, held: dict[str, Any]) -> None:
+        """What an earlier start said of cells that this one does not run."""
+        before = {cell["name"]: cell for cell in held.get("cells", [])}
+        for cell in self.cells:
+            if cell.name in before:
+                cell.error, cell.log = before[cell.name]["error"], before[cell.name]["log"]
+
+    def _write_record(self) -> None:
+        study, store = self.study, relative(self.store.root, self.folder)
         write_json(
             self.folder / STUDY,
             {
-                "name": self.study.name,
-                "title": self.study.title,
-                "fingerprint": self.study.fingerprint,
-                "config": self.study.model_dump(mode="json"),
+                "format": FORMAT,
+                "name": study.name,
+                "title": study.title,
+                "fingerprint": study.fingerprint,
+                "config": study.model_dump(mode="json"),
                 "environment": self.environment,
-                "cells": cells,
+                "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
+                "store": store,
+                "cells": [cell.to_json(store) for cell in self.cells],
                 "seconds": self.seconds,
+                "dropped": self.tables.dropped(self.done),
             },
         )
-        write_results(self.folder, self.rows())
-        for state in self.states:
-            if state.pretrain and state.status(len(self.study.seeds)) == "done":
-                self._copy_into_run(state)
-
-    def _copy_into_run(self, state: CellState) -> None:
-        """probes.json and transfer.json of the run folder: {fingerprint: result}."""
-        assert state.pretrain, "a finished cell has a run"
-        assert state.probe, "a finished cell is probed"
-        run = self.store.path("pretrain", state.pretrain)
-        results = {
-            "probes.json": {state.probe: read_result(self.store, "probe", state.probe)},
-            "transfer.json": {n: read_result(self.store, "transfer", n) for n in state.transfers.values()},
-        }
-        for name, value in results.items():
-            held = read_json(run / name) if (run / name).exists() else {}
-            if held | value != held:
-                write_json(run / name, held | value)
-
-    def _cell_json(self, state: CellState) -> dict[str, Any]:
-        stages = {"pretrain": state.pretrain, "probe": state.probe}
-        stages |= {f"transfer seed {seed}": name for seed, name in sorted(state.transfers.items())}
-        return {
-            "name": state.cell.name,
-            "overrides": state.cell.overrides,
-            "status": state.status(len(self.study.seeds)),
-            "error": state.error,
-            "log": state.log,
-            "stages": {kind: name for kind, name in stages.items() if name},
-            "run": f"stages/pretrain-{state.pretrain}" if state.pretrain else None,
-        }
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a study that was killed before it wrote study.json may have left this."""
-    return path.name.startswith(TEMPORARY) or (path.name == "stages" and path.is_dir() and not any(path.iterdir()))
+def _machine(options: RunOptions, cells: int) -> Machine:
+    """What the tasks of a study may use. It depends on the whole study, not on what is left of it."""
+    devices = cuda_devices()
+    workers = worker_count(options.workers, cells, devices)
+    threads = thread_count(workers if options.executor == "local" else options.workers or 1)
+    return Machine(workers if options.executor == "local" else 1, threads, tuple(devices))
 
 
-def _record(path: Path) -> dict[str, Any]:
-    """study.json, or InputError if it is none."""
-    held = read_json(path)
-    if not isinstance(held, dict) or not {"name", "fingerprint", "seconds", "cells"} <= held.keys():
-        raise InputError("is no record of a study; choose another folder", path)
-    return held
-
-
-def environment(workers: int, threads: int) -> dict[str, Any]:
+def environment(machine: Machine, executor: str) -> dict[str, Any]:
     """Versions and sizes that the numbers may depend on."""
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate", "numpy")}
-    machine = {"python": platform.python_version(), "platform": platform.platform(), "cores": os.cpu_count()}
-    return {**machine, "workers": workers, "threads": threads, **packages}
+    system = {"python": platform.python_version(), "platform": platform.platform(), "cores": cores()}
+    sizes = {"workers": machine.workers, "threads": machine.threads, "devices": len(machine.devices)}
+    return {**system, "executor": executor, **sizes, **packages}

@@ -1,0 +1,63 @@
+"""Numbers as a report writes them: rounded, with a real minus sign, an interval under its mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from probes.statistics import Interval
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A judgement of a few words; ``kind`` gives its colour, which says nothing that the words do not."""
+
+    text: str
+    kind: Literal["good", "bad", "open"]
+
+
+Entry = str | int | float | Interval | Badge | None
+"""What a table has in a cell. A line break in a text sets off a smaller second line."""
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number with a real minus sign, a dash for none.
+
+    >>> number(-0.727, 2), number(None)
+    ('−0.73', '–')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return (text.removeprefix("-") if float(text) == 0 else text).replace("-", "−")
+
+
+def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
+    """``low to high``, empty without bounds."""
+    return "" if low is None or high is None else f"{number(low, digits)} to {number(high, digits)}"
+
+
+def plural(n: int, noun: str) -> str:
+    """
+    >>> plural(1, "cell"), plural(3000, "cell")
+    ('1 cell', '3,000 cells')
+    """
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def entry_text(entry: Entry, digits: int = 1) -> str:
+    """An entry for readers; the bounds of an interval stand on a second line.
+
+    >>> entry_text(Interval(1.25, -0.5, 3.0, 4, 0.95)), entry_text(None), entry_text(3), entry_text("a")
+    ('1.2\\n−0.5 to 3.0', '–', '3', 'a')
+    """
+    if isinstance(entry, str):
+        return entry
+    if isinstance(entry, Badge):
+        return entry.text
+    if isinstance(entry, int):
+        return f"{entry:,}"
+    if isinstance(entry, Interval):
+        second = bounds(entry.low, entry.high, digits)
+        return number(entry.mean, digits) + (f"\n{second}" if second else "")
+    return number(entry, digits)

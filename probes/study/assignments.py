@@ -1,0 +1,58 @@
+"""``--set KEY=VALUE`` on the YAML of a study, also inside its grid, where keys have dots themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from probes.study.axes import AXIS_ROOTS
+from probes.study.sections import assigned
+from synthlang.config import override
+
+PARTS = ("product", "zip")
+LISTS = ("include", "exclude")
+
+
+def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """The mapping of a study with each assignment applied.
+
+    grid.product.KEY=[…], grid.zip.KEY=[…]            the values of an axis; null takes it away
+    grid.product.NAME=…, grid.product.NAME.LABEL=…    a named axis, what one of its labels sets
+    grid.product.NAME.LABEL.KEY=VALUE                 one key of it
+    grid.exclude.N.KEY=VALUE, grid.include.N.KEY=…    one key of an entry
+
+    Any other key is that of ``synthlang.config.override``.
+    """
+    result = dict(data)
+    for assignment in assignments:
+        keys = assignment.partition("=")[0].split(".")
+        named = _place(keys)
+        if named is None:
+            result = override(result, [assignment])
+            continue
+        value: Any = override({}, [assignment])  # an error of the assignment itself is one here
+        for key in keys:
+            value = value[key]
+        result = _put(result, named, value)
+    return result
+
+
+def _place(keys: Sequence[str]) -> list[str] | None:
+    """Where in the YAML an assignment goes, if it is inside an axis or an entry of the grid."""
+    if len(keys) > 2 and keys[0] == "grid" and keys[1] in PARTS:
+        axis, label = keys[2], keys[3:4]
+        if axis in AXIS_ROOTS:
+            return ["grid", keys[1], ".".join(keys[2:])]
+        return ["grid", keys[1], axis, *label, *([".".join(keys[4:])] if keys[4:] else [])]
+    if len(keys) > 3 and keys[0] == "grid" and keys[1] in LISTS:
+        return ["grid", keys[1], keys[2], ".".join(keys[3:])]
+    return None
+
+
+def _put(data: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
+    if len(keys) == 3 and value is None:  # an axis that a base has
+        axes = dict((data.get("grid") or {}).get(keys[1]) or {})
+        axes.pop(keys[2], None)
+        keys, value = keys[:2], axes
+    result: dict[str, Any] = assigned(data, list(keys), value)
+    return result

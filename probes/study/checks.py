@@ -1,0 +1,193 @@
+"""What is refused before anything runs: what is not there, missing extras, models and settings that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.pairs import AlignerLinks, DerivedPair, TextPair
+from pretrain.config import PretrainConfig
+from pretrain.trackers import check_trackers
+from pretrain.weights import check_start
+from probes.measure.config import ProbeConfig
+from probes.measure.maps_config import TrainedVectors
+from probes.static.training import INSTALL
+from probes.study.cells import MODEL, SECOND, Cell, positions_of
+from probes.study.digest import digest_of
+from probes.study.inputs import named_in
+from probes.study.models import positions_of_model
+from probes.transfer.config import TransferConfig
+from probes.transfer.model import first_derived, is_run, model_path
+from probes.transfer.places import check_columns, open_places
+from synthlang.alignments.aligner import find_aligner
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.language import Language, check_source, parse_language
+from synthlang.parsing import open_engine
+from synthlang.sources import open_source
+from synthlang.sources.base import Source
+
+ITEMS = {"task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed"}  # of a transfer
+
+
+def check_cells(cells: Sequence[Cell]) -> None:
+    """Raise InputError, one line that names the cell, for what surely cannot run; little is read.
+
+    Each config is looked at once, whoever shares it.
+    """
+    checks = _Checks()
+    for cell in cells:
+        try:
+            checks.cell(cell)
+        except InputError as error:
+            raise InputError(str(error), cell.name) from error
+
+
+class _Checks:
+    def __init__(self) -> None:
+        self._done: set[tuple[str, ...]] = set()
+        self._sources: dict[str, Source] = {}
+        self._models: dict[str, int | None] = {}
+
+    def cell(self, cell: Cell) -> None:
+        text = None if cell.pretrain is None else cell.pretrain.members[0].source
+        known = cell.model is None or is_run(model_path(cell.model))
+        for root, config in (("", cell.pretrain), ("second", cell.second)):
+            if config is not None:
+                self._once(root, lambda config=config: self._pretraining(config), digest_of(config))  # type: ignore[misc]
+        if (adjust := cell.adjust) is not None:
+            key = digest_of(adjust), "" if cell.pretrain is None else digest_of(cell.pretrain)
+            self._once("adjust", lambda: self._adjustment(adjust, cell.pretrain), *key)
+        for name, task in cell.tasks.items():
+            where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
+            items = task.model_dump_json(include=ITEMS)
+            key = items, digest_of(cell.pretrain) if cell.pretrain else str(known)
+            self._once(where, lambda task=task: self._transfer(task, cell, text, known), *key)  # type: ignore[misc]
+            self._once(where, lambda task=task: self._named(task, cell), digest_of(task), str(cell.second is None))  # type: ignore[misc]
+        for name, probe in cell.probes.items():
+            key = digest_of(probe), f"{cell.second is None} {known} {cell.adjust is None}"
+            self._once(f"probes.{name}", lambda probe=probe: self._probe(probe, cell, known), *key)  # type: ignore[misc]
+
+    def _once(self, where: str, check: Callable[[], None], *key: str) -> None:
+        if (where, *key) in self._done:
+            return
+        try:
+            check()
+        except InputError as error:
+            raise InputError(f"{where}: {error}" if where else str(error)) from error
+        self._done.add((where, *key))
+
+    def _source(self, spec: str) -> Source:
+        if spec not in self._sources:
+            self._sources[spec] = open_source(spec)
+        return self._sources[spec]
+
+    def _positions(self, model: str | None) -> int | None:
+        """Of a checkpoint, by its name."""
+        if model is not None and model not in self._models:
+            self._models[model] = positions_of_model(model)
+        return None if model is None else self._models[model]
+
+    def _pretraining(self, config: PretrainConfig) -> None:
+        check_trackers(config.trackers)
+        if config.start is not None and self._positions(config.start.model) is not None:
+            check_start(config.start.model, config.batch.length, config.sharing.layers)
+        for member in config.members:
+            check_source(member.language, self._source(member.source), member.source)
+        _check_files(config)
+
+    def _adjustment(self, config: AdjustConfig, pretrain: PretrainConfig | None) -> None:
+        self._pairs(config.texts.values())
+        _check_files(config)
+        if pretrain is None:
+            return
+        if pretrain.sharing.separates or pretrain.objective.uses_language_ids:
+            raise InputError("the languages of the run have weights of their own: there is no one model to adjust")
+        names = [member.name for member in pretrain.members]
+        for name, pair in config.texts.items():
+            read = pair.tokenizers or ((pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else ())
+            unknown = [language for language in read if language not in names]
+            if unknown or not read:
+                found = f"no language {unknown[0]!r} in the run" if unknown else "which languages of the run it is of"
+                raise InputError(
+                    f"pairs.{name}: {found}; there is {', '.join(names)}: name two in pairs.{name}.tokenizers"
+                )
+
+    def _pairs(self, pairs: Iterable[TextPair | DerivedPair | None]) -> None:
+        for pair in pairs:
+            if isinstance(pair, DerivedPair):
+                for language in (pair.left, pair.right):
+                    check_source(language, self._source(pair.source), pair.source)
+            elif pair is not None and isinstance(pair.links, AlignerLinks):
+                find_aligner(pair.links.program)
+
+    def _transfer(self, config: TransferConfig, cell: Cell, text: str | None, known: bool) -> None:
+        if config.language is None and (config.target is not None or not known):
+            raise InputError("the language to transfer to needs a name: language")
+        length = self._length(cell) or config.length
+        if cell.pretrain is None:
+            if not known or config.train is not None:
+                open_places(config, None, length)
+            return
+        _, places, _ = open_places(config, text, length)
+        if config.parser is not None:
+            open_engine(config.parser)
+        elif config.target is None and config.target_model is None:
+            check_columns(_spoken(config.language, cell.pretrain), places)
+
+    def _length(self, cell: Cell) -> int | None:
+        """How many tokens the cell's models read, as far as that is known."""
+        run = cell.pretrain
+        if run is None:
+            return self._positions(cell.model)
+        return self._positions(run.start.model) if run.start else positions_of(run)
+
+    def _named(self, config: TransferConfig, cell: Cell) -> None:
+        _check_files(config)
+        _check_models(config, cell)
+        for held in (config.continual, config.rotation):
+            self._pairs(held.pairs.values() if held is not None else ())
+
+    def _probe(self, config: ProbeConfig, cell: Cell, known: bool) -> None:
+        _check_files(config)
+        _check_models(config, cell)
+        self._pairs(config.pairs.values())
+        if config.maps.save is not None:
+            raise InputError("maps.save: the cells of a study would write one folder; use synthlang probe for that")
+        needs_words = not known or cell.adjust is not None or cell.second is not None
+        if "words" in config.probes and needs_words and config.words.dictionary is None:
+            raise InputError("words: which words are translations is known of runs alone; name words.dictionary")
+        if config.probes != ("words",) and not known and not any(config.pairs.values()):
+            raise InputError("the text of a model of Hugging Face is not known: name sentence pairs (pairs)")
+        if "maps" in config.probes and isinstance(config.maps.static, TrainedVectors) and find_spec("gensim") is None:
+            raise InputError(f"maps.static: training word vectors needs gensim: {INSTALL}")
+        if "distances" in config.probes and config.distances.picture == "tsne" and find_spec("sklearn") is None:
+            raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
+        if "retrieval" in config.probes and config.retrieval.parser is not None:
+            open_engine(config.retrieval.parser)
+
+
+def _check_files(config: Any) -> None:
+    """Raise InputError for a file that a config names and that is not there."""
+    for named in named_in(config):
+        if named.kind == "file" and not user_path(str(named.name)).exists():
+            raise InputError(f"{'.'.join(named.place)}: no such file {named.name}")
+
+
+def _check_models(config: TransferConfig | ProbeConfig, cell: Cell) -> None:
+    """Raise InputError for a second model that the cell does not have, and for a folder that is not there."""
+    for named in named_in(config):
+        if named.kind == "model" and named.name == SECOND and cell.second is None:
+            raise InputError(f"{'.'.join(named.place)}: the cell has no second model")
+        if named.kind == "model" and named.name not in (MODEL, SECOND):
+            model_path(str(named.name))
+
+
+def _spoken(language: str | None, run: PretrainConfig) -> Language:
+    """The language that a transfer of a run goes to: one of the run's, by name, or any derived one, by spec."""
+    if language is None:
+        return run.members[first_derived(run)].language
+    members = {member.name: member.language for member in run.members}
+    return members[language] if language in members else parse_language(language)

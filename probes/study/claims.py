@@ -1,0 +1,181 @@
+"""Claims as data: configs/claims/NAME.yaml, each with the comparison of results that would show it.
+
+    paper: align_mlm                    # optional: its labels are the only ones that may be named
+    claims:
+      - id: align-beats-mlm
+        claim: ALIGN-MLM transfers better than MLM where script and order differ.
+        source: section 5, table 3
+        paper: POS Δ 3.0 against 38.5   # the paper's numbers, to be read
+        compare: [{where: {transform: trans+inv, task: pos}, measure: delta,
+                   left: {where: {objective: ALIGN-MLM}}, right: {where: {objective: MLM}}, relation: less}]
+
+Instead of ``compare``: ``order`` (three or more things, each above the next) or ``correlate``. The rule of each is in
+judge.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from probes.statistics import CorrelationKind
+from probes.study.papers import find_file, read_paper
+from probes.study.quantities import Average, Layer, Quantity, Where, check_axes, check_measure, check_quantity
+from synthlang.config import StrictModel, load
+from synthlang.errors import InputError
+
+Relation = Literal["greater", "less", "near"]
+
+
+class Side(StrictModel):
+    """What is looked up (see ``quantities.Quantity``); what is left out is that of the comparison it stands in."""
+
+    where: Where = Field(default_factory=dict)
+    measure: str | None = None
+    average: Average | None = None
+    layer: Layer | None = None
+
+    _measure = field_validator("measure")(check_measure)
+
+    def within(self, common: Side) -> Quantity:
+        """With ``common`` where this side says nothing."""
+        measure = self.measure or common.measure
+        assert measure is not None, "checked"
+        average = self.average if self.average is not None else common.average or {}
+        layer = self.layer if self.layer is not None else common.layer
+        return Quantity({**common.where, **self.where}, measure, average, layer)
+
+
+class Compare(Side):
+    """``left`` against ``right`` (or against a number, ``value``).
+
+    relation   greater: left − right > margin; less: left − right < −margin; near: |left − right| < margin. A negative
+               margin allows as much in the other direction
+    """
+
+    left: Side
+    right: Side | None = None
+    value: float | None = None
+    relation: Relation
+    margin: float = 0.0
+
+    @model_validator(mode="after")
+    def _complete(self) -> Compare:
+        if (self.right is None) == (self.value is None):
+            raise ValueError("left is compared with right or with a value: give one of them")
+        if self.relation == "near" and self.margin <= 0:
+            raise ValueError("near needs a margin above 0")
+        sides = [self.left] if self.right is None else [self.left, self.right]
+        if None in _measures(self, sides):
+            raise ValueError("needs a measure")
+        return self
+
+
+class Order(Side):
+    """Three or more things ``along`` which the measure is ``rising`` or ``falling``."""
+
+    along: list[Where] = Field(min_length=3)
+    direction: Literal["rising", "falling"]
+
+    @model_validator(mode="after")
+    def _complete(self) -> Order:
+        if self.measure is None:
+            raise ValueError("needs a measure")
+        return self
+
+    def quantities(self) -> list[Quantity]:
+        """In their order."""
+        return [Side(where=where).within(self) for where in self.along]
+
+
+class Correlate(Side):
+    """``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``; other axes are averaged.
+
+    ``layer`` is an axis where the layer of both is ``each``.
+    """
+
+    x: Side
+    y: Side
+    over: list[str] = Field(min_length=1)
+    by: list[str] = Field(default_factory=list)
+    expect: Literal["positive", "negative"]
+    kind: CorrelationKind = "spearman"
+
+    @model_validator(mode="after")
+    def _complete(self) -> Correlate:
+        if None in _measures(self, [self.x, self.y]):
+            raise ValueError("x and y need a measure")
+        if ("layer" in (*self.over, *self.by)) != all(
+            s.layer == "each" for s in (self.x.within(self), self.y.within(self))
+        ):
+            raise ValueError("the axis layer goes with layer: each, of x and y")
+        return self
+
+
+class Claim(StrictModel):
+    """One claim: a sentence, where it stands, the paper's numbers, and what would show it."""
+
+    id: str = Field(min_length=1)
+    claim: str = Field(min_length=1)
+    source: str
+    paper: str = ""
+    compare: list[Compare] | None = Field(default=None, min_length=1)
+    order: list[Order] | None = Field(default=None, min_length=1)
+    correlate: Correlate | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Claim:
+        if sum(held is not None for held in (self.compare, self.order, self.correlate)) != 1:
+            raise ValueError("needs one of compare, order and correlate")
+        return self
+
+    def quantities(self) -> Iterator[Quantity]:
+        """All that is looked up."""
+        for compare in self.compare or ():
+            yield compare.left.within(compare)
+            if compare.right is not None:
+                yield compare.right.within(compare)
+        for order in self.order or ():
+            yield from order.quantities()
+        if self.correlate is not None:
+            yield from (side.within(self.correlate) for side in (self.correlate.x, self.correlate.y))
+
+
+class _ClaimsFile(StrictModel):
+    paper: str | None = None
+    claims: list[Claim] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _once(self) -> _ClaimsFile:
+        for one, other in pairwise(sorted(claim.id for claim in self.claims)):
+            if one == other:
+                raise ValueError(f"two claims are called {one!r}")
+        return self
+
+
+def _measures(common: Side, sides: list[Side]) -> list[str | None]:
+    return [side.measure or common.measure for side in sides]
+
+
+def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ...]:
+    """The claims of a file by its name in configs/claims, or of the YAML file itself (from ``folder``).
+
+    Raises InputError for anything wrong, a label that the file's paper does not have included.
+    """
+    path = find_file("claims", str(name), folder)
+    held = load(_ClaimsFile, path)
+    if held.paper is not None:
+        labels = read_paper(held.paper, path.parent).labels
+        for claim in held.claims:
+            try:
+                for quantity in claim.quantities():
+                    check_quantity(quantity, labels)
+                if claim.correlate is not None:
+                    check_axes((*claim.correlate.over, *claim.correlate.by), {**labels, "layer": ()})
+            except ValueError as error:
+                raise InputError(f"{claim.id}: {error}", path) from error
+    return tuple(held.claims)

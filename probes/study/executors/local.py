@@ -1,0 +1,156 @@
+"""Tasks in processes of their own on this machine, with their progress, results and failures.
+
+Each task runs in a fresh process forked from a small server that has the libraries loaded: one that dies takes nothing
+with it, and none inherits state from another. When the runner dies, however it does, its workers end too. With CUDA
+devices a worker sees one of them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from probes.study.executors import Outcome, Work, run_task
+from probes.study.executors.resources import VISIBLE, next_device, use_threads
+from synthlang.progress import Report
+from synthlang.store import Store
+from synthlang.workers import warm_up
+
+GRACE = 5.0
+"""Seconds that workers get to save when the runner ends."""
+LAST_WORDS = 20_000
+"""How many bytes of what a process wrote before it died are kept as its log."""
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """A process at work; ``written`` is the file that its standard error goes to."""
+
+    process: BaseProcess
+    task: Work
+    started: float
+    device: str | None
+    written: Path
+
+
+class LocalExecutor:
+    """At most ``workers`` processes of ``threads`` threads; with ``devices`` each sees the least busy one alone."""
+
+    def __init__(self, store: Store, workers: int, threads: int, devices: Sequence[str] = ()) -> None:
+        self._store, self._workers, self._threads, self._devices = store, workers, threads, devices
+        self._running: dict[Connection, _Worker] = {}
+        self._files = tempfile.TemporaryDirectory(prefix="synthlang-")
+        self._number = 0
+        if devices:
+            # the server that workers are forked from must count devices without initialising CUDA
+            os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+        self._context = warm_up("probes.study.work")  # with all that tasks need
+
+    def submit(self, task: Work) -> None:
+        """Start a process for the task."""
+        self._number += 1
+        written = Path(self._files.name, str(self._number))
+        device = next_device(self._devices, [worker.device for worker in self._running.values()])
+        mine, theirs = self._context.Pipe(duplex=False)
+        arguments = (task, self._store.root, self._threads, device, written, theirs)
+        # no daemon: a task may start processes of its own (parsers, aligners)
+        process: BaseProcess = self._context.Process(target=_work, args=arguments, daemon=False)
+        process.start()
+        theirs.close()  # so that our end sees the end of the process
+        self._running[mine] = _Worker(process, task, time.monotonic(), device, written)
+
+    def wait(self, report: Report, timeout: float) -> list[Outcome]:
+        """Pass progress on until a task ends or the time is over."""
+        deadline = time.monotonic() + timeout
+        ended: list[Outcome] = []
+        while self._running and not ended:
+            ready = wait(list(self._running), max(0.0, deadline - time.monotonic()))
+            for connection in ready:
+                assert isinstance(connection, Connection)
+                outcome = self._receive(connection, report)
+                ended += [outcome] if outcome else []
+            if time.monotonic() >= deadline:
+                break
+        return ended
+
+    def capacity(self) -> int:
+        """How many processes more there may be."""
+        return self._workers - len(self._running)
+
+    def close(self) -> None:
+        """Stop what runs. A training that is told to end saves its step first; after a while all are killed."""
+        try:
+            for worker in self._running.values():
+                worker.process.terminate()
+            deadline = time.monotonic() + GRACE
+            for worker in self._running.values():
+                worker.process.join(max(0.0, deadline - time.monotonic()))
+        finally:
+            for connection, worker in self._running.items():
+                worker.process.kill()
+                worker.process.join()
+                connection.close()
+            self._running.clear()
+            self._files.cleanup()
+
+    def _receive(self, connection: Connection, report: Report) -> Outcome | None:
+        """A message of a worker; an Outcome when its task has ended."""
+        worker = self._running[connection]
+        try:
+            message = connection.recv()
+        except (EOFError, ConnectionError):
+            message = _died(worker)
+        if not isinstance(message, Outcome):
+            report(*message)
+            return None
+        del self._running[connection]
+        connection.close()
+        worker.process.join()
+        worker.written.unlink(missing_ok=True)
+        return message
+
+
+def _died(worker: _Worker) -> Outcome:
+    """The outcome of a process that ended without a word, with the last it wrote as its log."""
+    worker.process.join()
+    code = worker.process.exitcode
+    why = ", killed from outside, most often for want of memory" if code == -signal.SIGKILL else ""
+    error = f"its process died (exit code {code}{why}); start the study again to go on"
+    raw = worker.written.read_bytes()[-LAST_WORDS:] if worker.written.exists() else b""
+    seconds = time.monotonic() - worker.started
+    return Outcome(worker.task.key, None, error, raw.decode("utf-8", "replace"), seconds)
+
+
+def _work(task: Work, root: Path, threads: int, device: str | None, written: Path, connection: Connection) -> None:
+    """What a process does; ``root`` is that of the store."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the runner kills its workers itself
+    threading.Thread(target=_end_with_runner, daemon=True).start()
+    with written.open("wb") as file:
+        os.dup2(file.fileno(), 2)  # warnings would tear the progress display; the last words of a crash are its log
+    if device is not None:
+        os.environ[VISIBLE] = device  # before anything asks CUDA
+    use_threads(threads)
+
+    def report(name: str, done: int, total: int, note: str) -> None:
+        connection.send((name, done, total, note))
+
+    try:
+        connection.send(run_task(task, Store(root), report))
+    except BrokenPipeError:
+        os._exit(1)  # the runner was killed; its next start goes on from what is on disk
+
+
+def _end_with_runner() -> None:
+    runner = multiprocessing.parent_process()
+    assert runner is not None, "a worker has a parent"
+    wait([runner.sentinel])
+    os._exit(1)

@@ -1,0 +1,62 @@
+"""What of this machine a worker gets: processor cores as threads, and one of its CUDA devices."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def cores() -> int:
+    """Processor cores that this process may use (a cluster's job or a container may have fewer than the machine)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cuda_devices() -> list[str]:
+    """How ``CUDA_VISIBLE_DEVICES`` names each device that this process may use; [] without any.
+
+    They are counted through the driver's management library, without initialising CUDA: that would take memory on a
+    device, and processes forked later could not use it.
+    """
+    import torch
+
+    count = torch.cuda.device_count()
+    named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
+    return named[:count] if named else [str(number) for number in range(count)]
+
+
+def worker_count(wanted: int | None, cells: int, devices: Sequence[str]) -> int:
+    """How many workers: as wanted, else one a device or, without devices, one a core; never more than cells."""
+    return max(1, min(wanted or len(devices) or cores(), cells))
+
+
+def thread_count(workers: int) -> int:
+    """Threads of each of so many workers: what OMP_NUM_THREADS says, else an equal share of the cores.
+
+    Sums that are split over another number of threads may differ in their last digits. So this depends on nothing
+    that changes between two starts of one study, and is the same for every executor of one machine.
+    """
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdecimal() and int(said) > 0 else max(1, cores() // workers)
+
+
+def next_device(devices: Sequence[str], busy: Iterable[str | None]) -> str | None:
+    """The device with the fewest workers, the first of equals; None without devices.
+
+    >>> next_device(["0", "1"], ["0"])
+    '1'
+    """
+    load = Counter(busy)
+    return min(devices, key=lambda device: load[device], default=None)
+
+
+def use_threads(threads: int) -> int:
+    """Let libraries in this process use so many threads; returns how many torch used before."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    return before

@@ -1,0 +1,119 @@
+"""Tasks into job arrays: who goes with whom, what sbatch is told, where logs and records lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from probes.study.executors import Work
+from probes.study.executors.slurm_job import Job
+from probes.study.executors.slurm_options import SlurmOptions
+from synthlang.errors import InputError
+from synthlang.files import write_json
+from synthlang.store import Store
+
+if TYPE_CHECKING:
+    from probes.study.task import Task
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tasks of one kind that wait for the same tasks: one array."""
+
+    tasks: tuple[Work, ...]
+    parents: tuple[str, ...]
+
+
+class Sender:
+    """Sends tasks to the queue; ``folder`` holds tasks/, records/ and submitit's own files in jobs/."""
+
+    def __init__(self, store: Store, folder: Path, options: SlurmOptions) -> None:
+        _check_submitit()
+        self.store, self.folder, self.options = store, folder, options
+        self.tasks, self.records, self.jobs = folder / "tasks", folder / "records", folder / "jobs"
+        for path in (self.tasks, self.records, self.jobs):
+            path.mkdir(parents=True, exist_ok=True)
+
+    def record(self, key: str) -> Path:
+        """Where the job of a task writes its outcome."""
+        return self.records / f"{key}.json"
+
+    def log_path(self, job: str) -> Path:
+        """What the job of an id wrote to stderr, and Slurm about it."""
+        return self.jobs / f"{job}_0_log.err"
+
+    def log(self, job: str, size: int) -> str:
+        """The end of a job's log; empty if it never started."""
+        path = self.log_path(job)
+        if not path.exists():
+            return ""
+        with path.open("rb") as handle:
+            handle.seek(max(0, path.stat().st_size - size))
+            return handle.read().decode("utf-8", "replace")
+
+    def groups(self, tasks: Sequence[Work], waited: set[str]) -> Iterator[Group]:
+        """Arrays in the order in which they can be sent; of the parents only those in ``waited`` count."""
+        depth: dict[str, int] = {}
+        found: dict[tuple[int, tuple[str, ...], str], list[Work]] = {}
+        for task in tasks:
+            parents = tuple(sorted(key for key in task.parents if key in waited))
+            depth[task.key] = 1 + max((depth.get(key, 0) for key in parents), default=0)
+            found.setdefault((depth[task.key], parents, task.kind), []).append(task)
+        size = self.options.array_size
+        for (_, parents, _), held in sorted(found.items(), key=lambda item: item[0][0]):
+            for start in range(0, len(held), size):
+                yield Group(tuple(held[start : start + size]), parents)
+
+    def send(self, tasks: Sequence[Work], name: str, needed: Sequence[str] = ()) -> dict[str, str]:
+        """Send one array of tasks of one kind, to start when the jobs ``needed`` have ended well; {key: job id}."""
+        import submitit
+
+        kind = tasks[0].kind
+        executor = submitit.SlurmExecutor(self.jobs, max_num_timeout=self.options.requeues, python=self.options.python)
+        executor.update_parameters(**self._parameters(kind, name, needed))
+        work = [self._job(task) for task in tasks]
+        try:
+            sent = executor.submit_array(work)
+        except (RuntimeError, OSError) as error:
+            raise InputError(f"sbatch refuses the jobs of kind {kind}: {error}") from error
+        return {task.key: str(job.job_id) for task, job in zip(tasks, sent, strict=True)}
+
+    def _job(self, task: Work) -> Job:
+        path = self.tasks / f"{task.key}.json"
+        if not path.exists():
+            write_json(path, cast("Task", task).to_json())
+        self.record(task.key).unlink(missing_ok=True)
+        return Job(str(path), str(self.store.root), str(self.record(task.key)), self.options.warning)
+
+    def _parameters(self, kind: str, name: str, needed: Sequence[str]) -> dict[str, Any]:
+        """What submitit writes into the job script."""
+        asked = self.options.of(kind)
+        additional: dict[str, Any] = {"requeue": True, "kill-on-invalid-dep": "yes"}
+        parameters: dict[str, Any] = {
+            **{key: getattr(asked, key) for key in ("partition", "account", "qos", "constraint", "exclude", "gres")},
+            "time": asked.time,
+            "mem": asked.mem,
+            "cpus_per_task": asked.cpus,
+            "gpus_per_node": asked.gpus or None,
+            "setup": list(asked.setup) or None,
+            "dependency": f"afterok:{':'.join(needed)}" if needed else None,
+            "job_name": name,
+            "array_parallelism": self.options.array_parallelism,
+            "signal_delay_s": self.options.warning,
+            # since 22.05 srun does not take the processors of the job by itself
+            "srun_args": [f"--cpus-per-task={asked.cpus}"],
+            "additional_parameters": additional,
+        }
+        return {key: value for key, value in parameters.items() if value is not None}
+
+
+def _check_submitit() -> None:
+    """InputError if the extra is missing."""
+    try:
+        import submitit  # noqa: F401
+    except ImportError as error:
+        raise InputError("--executor slurm needs submitit: pip install 'synthlang[slurm]'") from error
+    os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the one slurm_job answers to

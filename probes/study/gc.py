@@ -1,0 +1,176 @@
+"""Deleting weights that no cell needs any more, by the policy ``keep`` of each study.
+
+    checkpoints   everything stays
+    final         of each run its exports and its last and best checkpoint
+    results       no weights: settings, logs, tokenizers and results
+
+A run may belong to several studies of one store. It is touched only when every cell of every one of them that reads it
+is done, and then by the policy that keeps most. What a run has lost stands in its ``dropped.json``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrain.checkpoint import BEST, steps_in
+from probes.study.record import read_record, studies_of
+from probes.study.tasks import ProbeTask, Task
+from synthlang.errors import InputError
+from synthlang.files import read_json, write_json
+from synthlang.store import Store
+
+POLICIES = ("checkpoints", "final", "results")
+"""From the one that keeps most."""
+DROPPED = "dropped.json"
+RUNS = {"pretrain": "pretrain", "second": "pretrain", "adjust": "adjust"}
+"""Stages that are runs, and the kind of their folders."""
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What one run loses: the paths, all below ``run``, and their size in bytes."""
+
+    run: Path
+    keep: str
+    paths: tuple[Path, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What is deleted, and how many runs are left alone because a cell that reads them is not done."""
+
+    freed: tuple[Freed, ...]
+    needed: int
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(freed.size for freed in self.freed)
+
+
+def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = False) -> Collection:
+    """Delete what may go of the runs of these studies; with ``dry_run`` nothing is.
+
+    ``keep`` stands for the policy of these studies; other studies that share a run with them have their own.
+    Raises InputError for a folder that is no study or a policy that is none.
+    """
+    if keep is not None and keep not in POLICIES:
+        raise InputError(f"keep must be one of {', '.join(POLICIES)}, not {keep!r}")
+    named = {folder.resolve(): read_record(folder) for folder in folders}
+    roots = dict.fromkeys((folder / record["store"]).resolve() for folder, record in named.items())
+    freed: list[Freed] = []
+    needed = 0
+    for root in roots:
+        store = Store(root)
+        # a study that starts now waits until it can see what is left
+        with nullcontext() if dry_run else store.lock("studies", "list"):
+            mine = {folder: held for folder, held in named.items() if (folder / held["store"]).resolve() == root}
+            policies, held_back = _policies(store, mine, keep)
+            needed += held_back
+            found = [_freed(run, policy) for run, policy in policies.items()]
+            freed += [one for one in found if one.paths]
+            if not dry_run:
+                for one in freed:
+                    _delete(one)
+    return Collection(tuple(freed), needed)
+
+
+def check_weights(tasks: Sequence[Task], done: Mapping[str, str], store: Store) -> None:
+    """InputError if one of the ``tasks``, which are to be run, reads weights that were deleted.
+
+    ``done`` has the fingerprints of finished tasks by key.
+    """
+    lost: dict[str, str | None] = {}
+    for task in tasks:
+        for parent in task.parents:
+            if parent not in done:
+                continue
+            run = _run_of(store, done[parent])
+            if parent not in lost:
+                lost[parent] = None if run is None else _kept(run)
+            if run is not None and _reads_lost(task, lost[parent]):
+                less = ", or set words.checkpoints to false" if lost[parent] == "final" else ""
+                raise InputError(
+                    f"{task.label} needs weights that synthlang gc deleted (it kept {lost[parent]}); delete the folder "
+                    f"{run} and start again: the run is trained anew, with the same result{less}"
+                )
+
+
+def _run_of(store: Store, name: str) -> Path | None:
+    paths = [store.path(kind, name) for kind in ("pretrain", "adjust")]
+    return next((path for path in paths if path.exists()), None)
+
+
+def _kept(run: Path) -> str | None:
+    """What is left of a run by the policy that was applied; None if nothing was deleted."""
+    return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
+
+
+def _reads_lost(task: Task, kept: str | None) -> bool:
+    if kept == "final":
+        return isinstance(task, ProbeTask) and "words" in task.config.probes and task.config.words.checkpoints
+    return kept == "results"
+
+
+def _policies(store: Store, mine: Mapping[Path, dict[str, Any]], keep: str | None) -> tuple[dict[Path, str], int]:
+    """The policy of each run of the studies ``mine``; and how many runs a cell still needs."""
+    others = {folder.resolve(): read_record(folder) for folder in studies_of(store.root)}
+    ours: set[Path] = set()
+    needed: set[Path] = set()
+    policies: dict[Path, str] = {}
+    for folder, record in {**others, **mine}.items():
+        policy = keep if keep is not None and folder in mine else record["config"].get("keep", POLICIES[0])
+        for cell in record["cells"]:
+            for run in _runs(store, cell):
+                ours |= {run} if folder in mine else set()
+                needed |= {run} if cell["status"] != "done" else set()
+                policies[run] = min(policy, policies.get(run, policy), key=POLICIES.index)
+    free = {run: policy for run, policy in policies.items() if run in ours - needed}
+    return free, len(ours & needed)
+
+
+def _runs(store: Store, cell: Mapping[str, Any]) -> list[Path]:
+    """The run folders of a cell: of its stages or, where it did not come so far, of those that others made."""
+    found = []
+    for stage, kind in RUNS.items():
+        name = cell["stages"].get(stage)
+        entry = store.root / "index" / f"{cell['keys'].get(stage)}.json"
+        if name is None and entry.exists():
+            name = read_json(entry)["fingerprint"]
+        if name is not None:
+            found.append(store.path(kind, name).resolve())
+    return found
+
+
+def _freed(run: Path, keep: str) -> Freed:
+    """What a policy deletes of a run; nothing of one that is not finished."""
+    folder, paths = run / "checkpoints", list[Path]()
+    if keep == "checkpoints" or not (run / "done.json").exists():
+        return Freed(run, keep, (), 0)
+    steps = steps_in(folder)
+    if keep == "results":
+        weights = [*run.glob("export/**/*.safetensors"), *run.glob("export/**/*.safetensors.index.json")]
+        paths = ([folder] if steps else []) + weights
+    elif steps:
+        best = read_json(folder / f"step-{steps[-1]}" / "state.json").get(BEST)
+        paths = [folder / f"step-{step}" for step in steps[:-1] if step != best]
+    return Freed(run, keep, tuple(sorted(paths)), sum(map(_size, paths)))
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(inside.stat().st_size for inside in path.rglob("*") if inside.is_file())
+
+
+def _delete(freed: Freed) -> None:
+    """Note what goes, then delete it: killed between, the next time does the rest."""
+    write_json(freed.run / DROPPED, {"keep": freed.keep})
+    for path in freed.paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()

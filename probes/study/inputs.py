@@ -1,0 +1,202 @@
+"""What a config reads from outside: sources, tasks, files, models; the user's files behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.pairs import DerivedPair, FileLinks, TextPair
+from pretrain.config import PretrainConfig
+from probes.measure.config import ProbeConfig
+from probes.measure.maps_config import LoadedVectors, MapsConfig
+from probes.study.cells import MODEL, SECOND
+from probes.transfer.config import TaskName, TransferConfig
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.language import Language, parse_language
+from synthlang.sources import open_source
+from synthlang.tasks.choice import choose
+
+Kind = Literal["source", "task", "file", "model", "language"]
+HUB = "hf:"
+RECORDS = ("config.yaml", "run.json", "done.json")  # what tells one run from another
+
+
+@dataclass(frozen=True)
+class Named:
+    """Something that a config names: ``place`` are its keys, ``name`` the value there, or a language."""
+
+    place: tuple[str, ...]
+    kind: Kind
+    name: str | Language
+
+
+def named_in(config: pydantic.BaseModel) -> list[Named]:
+    """All that a config of a stage names; nothing is opened."""
+    finders = {
+        PretrainConfig: _of_pretraining,
+        AdjustConfig: _of_adjustment,
+        TransferConfig: _of_transfer,
+        ProbeConfig: _of_probes,
+    }
+    return list(finders[type(config)](config))  # type: ignore[operator]
+
+
+def files_of(config: pydantic.BaseModel) -> list[Path]:
+    """The user's files and folders that what a config says depends on; none for what is built in or on the hub."""
+    found: list[Path] = []
+    task = config.task if isinstance(config, TransferConfig) else None
+    for named in named_in(config):
+        if named.kind == "task":
+            assert task is not None and isinstance(named.name, str), "a transfer names tasks"
+            found += _of_spec(named.name, task)
+        elif named.kind == "language":
+            found += _of_language(named.name)
+        else:
+            assert isinstance(named.name, str), "a name is a text"
+            found += files_of_model(named.name) if named.kind == "model" else _files(named.kind, named.name)
+    return list(dict.fromkeys(found))
+
+
+def files_of_model(name: str) -> list[Path]:
+    """The files of a model that is a local folder; of a run those that say what it is."""
+    folder = user_path(name)
+    if name in (MODEL, SECOND) or not folder.is_dir():
+        return []
+    held = [folder / record for record in RECORDS if (folder / record).is_file()]
+    if held:
+        return held
+    return [folder, *(path for path in sorted(folder.iterdir()) if path.is_file())]
+
+
+def _files(kind: Kind, name: str) -> list[Path]:
+    if kind == "source":
+        return _of_spec(name, None)
+    return _with_content([user_path(name)])
+
+
+@lru_cache(maxsize=1024)
+def _of_spec(spec: str, task: TaskName | None) -> list[Path]:
+    """The files of a source, or of the items of a task."""
+    spec = choose(spec)[0] if task else spec
+    hub = spec.removeprefix(f"{task}:") if task else spec
+    if hub.startswith(HUB):  # not opened: that takes seconds
+        folder = user_path(hub.removeprefix(HUB))
+        return [folder, *sorted(path for path in folder.rglob("*") if path.is_file())] if folder.is_dir() else []
+    opened: Any = _task(task).open(spec) if task else open_source(spec)
+    opened = getattr(opened, "source", opened)
+    places = [getattr(opened, "path", None), *getattr(opened, "files", {}).values()]
+    return _with_content([place for place in places if place is not None])
+
+
+def _task(name: TaskName) -> Any:
+    from probes.transfer.tasks import task_of  # with the heads of all tasks, and torch
+
+    return task_of(TransferConfig(task=name))
+
+
+def _with_content(places: Iterable[Path]) -> list[Path]:
+    """Files, and folders with the files in them."""
+    found: list[Path] = []
+    for place in places:
+        found.append(place)
+        if place.is_dir():
+            found += sorted(path for path in place.iterdir() if path.is_file())
+    return list(dict.fromkeys(found))
+
+
+def _of_language(language: str | Language) -> list[Path]:
+    found: list[Path] = []
+    if isinstance(language, str):
+        if language.endswith((".yaml", ".yml")):
+            found.append(Path(language))
+        try:
+            language = parse_language(language)
+        except InputError:  # the name of a language of the model
+            return found
+    for transform in language.transforms:
+        found += transform.files().values()
+    return found
+
+
+def _of_pretraining(config: PretrainConfig) -> Iterator[Named]:
+    for number, member in enumerate(config.members):
+        yield Named(("languages", str(number), "source"), "source", member.source)
+        yield Named(("languages", str(number), "language"), "language", member.language)
+    for number, pair in enumerate(config.parallel):
+        for side, source in enumerate(pair.sources):
+            yield Named(("parallel", str(number), "sources", str(side)), "source", source)
+    path = config.dictionary.path
+    for name, file in path.items() if isinstance(path, dict) else (("", path),):
+        if file is not None:
+            yield Named(("dictionary", "path", *filter(None, (name,))), "file", file)
+    if config.start is not None:
+        yield Named(("start", "model"), "model", config.start.model)
+
+
+def _of_adjustment(config: AdjustConfig) -> Iterator[Named]:
+    yield Named(("model",), "model", config.model)
+    yield from _of_pairs(config.pairs, ("pairs",))
+
+
+def _of_pairs(pairs: Mapping[str, TextPair | DerivedPair | None], place: tuple[str, ...]) -> Iterator[Named]:
+    for name, pair in pairs.items():
+        here = (*place, name)
+        if isinstance(pair, DerivedPair):
+            yield Named((*here, "source"), "source", pair.source)
+            yield Named((*here, "left"), "language", pair.left)
+            yield Named((*here, "right"), "language", pair.right)
+        elif pair is not None:
+            yield from _fields(pair, ("left", "right", "joint"), here)
+            if isinstance(pair.links, FileLinks):
+                yield from _fields(pair.links, ("path", "reverse"), (*here, "links"))
+
+
+def _fields(model: pydantic.BaseModel, names: Iterable[str], place: tuple[str, ...]) -> Iterator[Named]:
+    """The files that fields of a model name, where they do."""
+    for name in names:
+        if getattr(model, name) is not None:
+            yield Named((*place, name), "file", getattr(model, name))
+
+
+def _of_transfer(config: TransferConfig) -> Iterator[Named]:
+    for place, held in (((), config), (("target",), config.target)):
+        for split in ("train", "dev", "test"):
+            if held is not None and getattr(held, split) is not None:
+                yield Named((*place, split), "task", getattr(held, split))
+    if config.language is not None:
+        yield Named(("language",), "language", config.language)
+    if config.target_model is not None:
+        yield Named(("target_model",), "model", config.target_model)
+    if config.continual is not None:
+        yield from _of_pairs(config.continual.pairs, ("continual", "pairs"))
+    if config.rotation is not None:
+        yield from _of_pairs(config.rotation.pairs, ("rotation", "pairs"))
+        yield from _fields(config.rotation, ("map",), ("rotation",))
+
+
+def _of_probes(config: ProbeConfig) -> Iterator[Named]:
+    if config.language is not None:
+        yield Named(("language",), "language", config.language)
+    models: dict[tuple[str, ...], str | None] = {("model2",): config.model2}
+    models[("cka", "paraphrase")] = config.cka.paraphrase
+    for name, model in config.distances.before.items():
+        models["distances", "before", name] = model
+    yield from (Named(place, "model", model) for place, model in models.items() if model is not None)
+    yield from _of_pairs(config.pairs, ("pairs",))
+    yield from _fields(config.words, ("dictionary",), ("words",))
+    yield from _of_maps(config.maps)
+
+
+def _of_maps(config: MapsConfig) -> Iterator[Named]:
+    yield from _fields(config, ("dictionary", "test_dictionary"), ("maps",))
+    if config.sentences is not None:
+        yield from _fields(config.sentences, ("left", "right"), ("maps", "sentences"))
+    if isinstance(config.static, LoadedVectors):
+        yield from _fields(config.static, ("left", "right"), ("maps", "static"))

@@ -1,0 +1,225 @@
+"""The five kinds of tasks of a study.
+
+    pretrain, adjust       their stage is the run folder
+    alignment, transfer    result.json, of a transfer also predictions.parquet
+    probe                  probes.json, figures/, probes.html
+
+``run`` may be killed and called again: a training goes on from its last checkpoint, a fine-tuning from its last epoch.
+What it does is in work.py, which loads the libraries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
+from pretrain.adjust.config import AdjustConfig
+from pretrain.config import PretrainConfig
+from pretrain.config.run import FORMAT as PRETRAIN_FORMAT
+from probes.measure.config import FORMAT as PROBE_FORMAT
+from probes.measure.config import ProbeConfig
+from probes.study.inputs import files_of_model
+from probes.study.task import Task
+from probes.transfer.config import FORMAT as TRANSFER_FORMAT
+from probes.transfer.config import TransferConfig
+from synthlang.progress import Report
+from synthlang.store import Store
+
+RESULT, PREDICTIONS, PROBES = "result.json", "predictions.parquet", "probes.json"  # files of stages
+
+
+@dataclass(frozen=True, eq=False)
+class PretrainTask(Task):
+    """Pretrain a config."""
+
+    kind = "pretrain"
+    format = PRETRAIN_FORMAT
+    config: PretrainConfig
+
+    @property
+    def label(self) -> str:
+        """Objective, languages and seed."""
+        return f"pretrain {self.config.label}" + (f" seed {self.config.seed}" if self.config.seed else "")
+
+    def run(self, store: Store, report: Report) -> str:
+        """Train in ``pretrain-<fingerprint>``. SIGTERM saves a checkpoint and raises Stopped."""
+        from probes.study.work import run_pretraining
+
+        return run_pretraining(self, store, report)
+
+
+@dataclass(frozen=True, eq=False)
+class AlignmentTask(Task):
+    """The alignment of the word embeddings of a run (probes/words.py), which every pretrained cell has."""
+
+    kind = "alignment"
+    format = 1
+    pretrained: PretrainTask
+
+    @property
+    def config(self) -> PretrainConfig:  # type: ignore[override]
+        """That of the run."""
+        return self.pretrained.config
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The run."""
+        return (self.pretrained,)
+
+    @property
+    def label(self) -> str:
+        """Of what."""
+        return f"alignment of {self.pretrained.label.removeprefix('pretrain ')}"
+
+    def run(self, store: Store, report: Report) -> str:
+        """Measure into ``alignment-<fingerprint>/result.json``."""
+        from probes.study.work import run_alignment
+
+        return run_alignment(self, store, report)
+
+
+@dataclass(frozen=True, eq=False)
+class AdjustTask(Task):
+    """Adjust a model: a run of the study, or one of a name."""
+
+    kind = "adjust"
+    format = ADJUST_FORMAT
+    config: AdjustConfig
+    model: PretrainTask | str
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The run, if it is one of the study."""
+        return _tasks(self.model)
+
+    @property
+    def label(self) -> str:
+        """Which model, and by which pairs."""
+        return f"adjust {short(self.model)} by {'+'.join(self.config.texts)}"
+
+    def run(self, store: Store, report: Report) -> str:
+        """Adjust in ``adjust-<fingerprint>``. SIGTERM saves a checkpoint and raises Stopped."""
+        from probes.study.work import run_adjustment
+
+        return run_adjustment(self, store, report)
+
+    def files(self) -> list[Path]:
+        """Those of the pairs and of the model."""
+        return super().files() + _files_of_named(self.model)
+
+    def _more(self) -> dict[str, Any]:
+        return _named(model=self.model)
+
+    def _held(self) -> dict[str, Any]:
+        return _held_models(model=self.model)
+
+
+Model = PretrainTask | AdjustTask | str
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeTask(Task):
+    """Probe a model, or two.
+
+    before   the model that ``model`` is an adjustment of
+    """
+
+    kind = "probe"
+    format = PROBE_FORMAT
+    config: ProbeConfig
+    name: str
+    model: Model
+    second: PretrainTask | None = None
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The runs it reads."""
+        return _tasks(self.model, self.second)
+
+    @property
+    def label(self) -> str:
+        """Its name in the study and the model."""
+        return f"probe {self.name} of {short(self.model)}"
+
+    def run(self, store: Store, report: Report) -> str:
+        """Measure into ``probe-<fingerprint>``."""
+        from probes.study.work import run_probes
+
+        return run_probes(self, store, report)
+
+    def files(self) -> list[Path]:
+        """Those that the config names and those of the model."""
+        return super().files() + _files_of_named(self.model)
+
+    def _more(self) -> dict[str, Any]:
+        return _named(model=self.model)
+
+    def _held(self) -> dict[str, Any]:
+        return {"name": self.name, **_held_models(model=self.model, second=self.second)}
+
+
+@dataclass(frozen=True, eq=False)
+class TransferTask(Task):
+    """Transfer of a model, or of two, for one seed."""
+
+    kind = "transfer"
+    format = TRANSFER_FORMAT
+    config: TransferConfig
+    name: str
+    seed: int
+    model: Model
+    second: PretrainTask | None = None
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The runs it reads."""
+        return _tasks(self.model, self.second)
+
+    @property
+    def label(self) -> str:
+        """Its name in the study, the seed and the model."""
+        return f"{self.name} seed {self.seed} of {short(self.model)}"
+
+    def run(self, store: Store, report: Report) -> str:
+        """Fine-tune and test; ``transfer-<fingerprint>`` has result.json and predictions.parquet."""
+        from probes.study.work import run_transfer
+
+        return run_transfer(self, store, report)
+
+    def files(self) -> list[Path]:
+        """Those of the task's data and of the model."""
+        return super().files() + _files_of_named(self.model)
+
+    def _more(self) -> dict[str, Any]:
+        return {"seed": self.seed, **_named(model=self.model)}
+
+    def _held(self) -> dict[str, Any]:
+        return {"name": self.name, "seed": self.seed, **_held_models(model=self.model, second=self.second)}
+
+
+def short(model: Model | None) -> str:
+    """What a label calls a model."""
+    if isinstance(model, AdjustTask):
+        return f"{short(model.model)} adjusted"
+    if isinstance(model, PretrainTask):
+        return model.label.removeprefix("pretrain ")
+    return Path(model or "").name
+
+
+def _tasks(*models: Model | None) -> tuple[Task, ...]:
+    return tuple(model for model in models if isinstance(model, Task))
+
+
+def _files_of_named(model: Model) -> list[Path]:
+    return files_of_model(model) if isinstance(model, str) else []
+
+
+def _named(**models: Model | None) -> dict[str, Any]:
+    """Which models have a name only; the others are parents."""
+    return {role: model if isinstance(model, str) else None for role, model in models.items()}
+
+
+def _held_models(**models: Model | None) -> dict[str, Any]:
+    return {role: model.to_json() if isinstance(model, Task) else model for role, model in models.items()}

@@ -1,0 +1,67 @@
+"""The models of a cell as its transfers and probes read them: runs of the store, or a model by its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from pretrain.config import PretrainConfig, SharingConfig
+from pretrain.hub import CONFIG, open_base
+from pretrain.run import open_run
+from pretrain.weights import from_hf
+from pretrain.weights.names import ARCHITECTURES
+from probes.study.cells import positions_of
+from probes.transfer.model import Pretrained, is_run, model_path, of_run, open_pretrained
+from synthlang.config import load
+from synthlang.files import read_json
+from synthlang.fingerprint import fingerprint
+
+
+def open_model(
+    model: str, language: str | None, natural: bool, second: str | None = None, before: str | None = None
+) -> Pretrained:
+    """A model and the language to transfer to, as ``open_pretrained`` has them.
+
+    before   what ``model`` is an adjustment of: of a run of ours it has the languages and the text
+    """
+    if before is None or not is_run(model_path(before)):
+        return open_pretrained(model, language, natural, second)
+    config, artifacts = open_run(Path(before))
+    base = open_base(model)
+    held = list(base.checkpoints.values())
+    ids = np.unique([n for checkpoint in held for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()])
+    rows = max(checkpoint.rows for checkpoint in held)
+    body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
+    opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
+    return replace(opened, name=Path(model).name, target=replace(opened.target, member=0))
+
+
+def positions_of_model(model: str) -> int | None:
+    """How many tokens a row of a model can have, by its settings; None for one of the hub that is not here.
+
+    InputError for a folder that holds no model, and offline for a name that is in no cache.
+    """
+    path = model_path(model)
+    if is_run(path):
+        config = load(PretrainConfig, path / "config.yaml")
+        return positions_of_model(config.start.model) if config.start else positions_of(config)
+    from huggingface_hub import constants
+
+    if not path.is_dir() and not constants.HF_HUB_OFFLINE:
+        return None
+    held = read_json(open_base(model).folder / CONFIG)
+    names = ARCHITECTURES.get(held.get("model_type"))
+    positions = held.get("max_position_embeddings")
+    if names is None or not isinstance(positions, int):
+        return None  # opening it says what is wrong
+    return positions - (held.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0)
+
+
+def content_of(model: str) -> str:
+    """The fingerprint of a model's weights and tokenizers, or of the run that made them."""
+    path = model_path(model)
+    if is_run(path):
+        return str(read_json(path / "run.json")["fingerprint"])
+    return fingerprint("model", **open_base(model).parents())

@@ -1,0 +1,198 @@
+"""What is known of a study on disk: study.json and the logs in its folder, the list of studies in its store.
+
+OUT/study.json        settings, and for each cell its labels, its stages, how far it is and why it failed
+OUT/logs/CELL.log     the traceback of a cell that failed
+STORE/studies.json    the folders of all studies that use the store, so that none deletes what another needs
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from probes.study.config import StudyConfig
+from synthlang.errors import InputError
+from synthlang.files import SAFE_NAME, TEMPORARY, atomic_file, read_json, write_json
+from synthlang.fingerprint import fingerprint
+from synthlang.store import Store
+
+FORMAT = 2
+STUDY, STUDIES, STAGES, LOGS, LOCK = "study.json", "studies.json", "stages", "logs", ".lock"
+KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
+
+
+@dataclass
+class CellRecord:
+    """How far a cell has come.
+
+    keys     stage (``pretrain``, ``transfer pos seed 0`` …) → key of its task
+    stages   stage → fingerprint, of those that are finished
+    error    one line, of the first stage that failed; ``log`` is its traceback
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    overrides: Mapping[str, Any]
+    keys: Mapping[str, str]
+    stages: dict[str, str] = field(default_factory=dict)
+    error: str | None = None
+    log: str = ""
+
+    @property
+    def status(self) -> str:
+        """``done``, ``failed`` or ``pending``."""
+        return "done" if len(self.stages) == len(self.keys) else "failed" if self.error else "pending"
+
+    @property
+    def log_name(self) -> str:
+        """The name of its log file: that of the cell where a file may have it."""
+        if SAFE_NAME.fullmatch(self.name):
+            return f"{self.name}.log"
+        readable = re.sub("[^A-Za-z0-9_.+=,-]+", "-", self.name)[:80].strip("-")
+        return f"{readable}-{fingerprint('cell', name=self.name)[:8]}.log"
+
+    def to_json(self, store: str) -> dict[str, Any]:
+        """As study.json has it; ``store`` is the store's folder, and ``run`` the model's, from that of the study."""
+        made = next((kind for kind in ("adjust", "pretrain") if kind in self.stages), None)
+        run = None if made is None else f"{store}/{made}-{self.stages[made]}"
+        return {
+            "name": self.name,
+            "labels": dict(self.labels),
+            "overrides": dict(self.overrides),
+            "status": self.status,
+            "error": self.error if self.status == "failed" else None,
+            "log": self.log if self.status == "failed" else "",
+            "stages": self.stages,
+            "keys": dict(self.keys),
+            "run": run,
+        }
+
+
+def relative(path: Path, start: Path) -> str:
+    """A path from a folder, so that both may be moved together."""
+    return os.path.relpath(path.resolve(), start.resolve())
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """study.json of a folder; InputError if it is none, or of another format."""
+    path = folder / STUDY
+    held = read_json(path)
+    if isinstance(held, dict) and "fingerprint" in held and held.get("format", 1) != FORMAT:
+        raise InputError(
+            f"is a study of format {held.get('format', 1)}, this version writes {FORMAT}; choose another folder", path
+        )
+    if not isinstance(held, dict) or not held.keys() >= KEYS:
+        raise InputError("is no record of a study; choose another folder", path)
+    return held
+
+
+def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
+    """The record of this study in its folder, None if there is none yet; writes nothing.
+
+    Raises InputError if the folder holds anything else.
+    """
+    if (folder / STUDY).exists():
+        held = read_record(folder)
+        if held["fingerprint"] != study.fingerprint:
+            raise InputError(
+                f"holds another study ({held['name']}, {held['fingerprint']}); choose another folder", folder
+            )
+        return held
+    if folder.exists() and not folder.is_dir():
+        raise InputError("is a file; choose another folder", folder)
+    if folder.exists() and not all(map(_is_ours, folder.iterdir())):
+        raise InputError("is not empty and holds no study; choose another folder", folder)
+    return None
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a study that was killed before it wrote study.json may have left this."""
+    if path.name == STAGES and path.is_dir():
+        return (path / STUDIES).exists() or all(p.name.startswith((TEMPORARY, ".locks")) for p in path.iterdir())
+    return path.name == LOCK or path.name.startswith(TEMPORARY)
+
+
+def check_store(root: Path) -> None:
+    """InputError if the folder is there and is no store of this version; writes nothing."""
+    if not root.exists():
+        return
+    if not root.is_dir():
+        raise InputError("is a file; name a folder for the store", root)
+    if (root / STUDIES).exists():
+        _studies(root)
+        return
+    names = [path.name for path in root.iterdir() if not path.name.startswith((TEMPORARY, ".locks"))]
+    if any(name.startswith("pretrain-") for name in names):
+        raise InputError(f"is a store of another format, this version writes {FORMAT}; name another folder", root)
+    if names:
+        raise InputError("is not empty and holds no store; name another folder", root)
+
+
+def studies_of(root: Path) -> list[Path]:
+    """The folders of the studies that use a store, as far as they are still there."""
+    folders = [Path(os.path.normpath(root / name)) for name in _studies(root)]
+    return [folder for folder in folders if (folder / STUDY).exists()]
+
+
+def _studies(root: Path) -> list[str]:
+    held = read_json(root / STUDIES)
+    if not isinstance(held, dict) or held.get("format") != FORMAT or not isinstance(held.get("studies"), list):
+        number = held.get("format") if isinstance(held, dict) else None
+        raise InputError(
+            f"is a store of another format ({number}), this version writes {FORMAT}; name another folder", root
+        )
+    return [str(name) for name in held["studies"]]
+
+
+@contextmanager
+def registered(store: Store, folder: Path) -> Iterator[None]:
+    """Enter a study in the list of its store; inside the block no weights are deleted from it.
+
+    Who writes study.json in the block, and looks what is finished after, misses no weights that were there.
+    """
+    with store.lock("studies", "list"):
+        path = store.root / STUDIES
+        held = _studies(store.root) if path.exists() else []
+        name = relative(folder, store.root)
+        if name not in held or not path.exists():
+            write_json(path, {"format": FORMAT, "studies": sorted({*held, name})})
+        yield
+
+
+@contextmanager
+def only_runner(folder: Path) -> Iterator[None]:
+    """Hold the lock of a study; InputError if another process runs it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise InputError("another runner works on this study; wait for it or stop it", folder) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def write_logs(folder: Path, cells: list[CellRecord]) -> None:
+    """Write ``logs/`` anew: one file for each cell that failed; none, no folder."""
+    logs = folder / LOGS
+    wanted = {cell.log_name: f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"}
+    if not wanted:
+        shutil.rmtree(logs, ignore_errors=True)
+        return
+    for path in logs.glob("*.log"):
+        if path.name not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        if not (logs / name).exists() or (logs / name).read_text(encoding="utf-8") != text:
+            with atomic_file(logs / name, "w") as handle:
+                handle.write(text)

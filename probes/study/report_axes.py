@@ -1,0 +1,119 @@
+"""The axes of a study: which are seeds, which vary, which are numbers, what they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+MAIN = ("objective", "method", "sharing", "anchors")
+"""Axes whose labels are compared with one another (bars side by side, one colour each) where a study has them."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the conditions of a study are set out: in groups, and in a group by the labels of its main axis."""
+
+    axes: Mapping[str, Sequence[str]]
+    """Axes that vary → their labels."""
+    main: str | None
+    titles: Mapping[str, str]
+    alone: str
+    """What a condition is called where nothing varies."""
+
+    def text(self, axis: str, labels: Mapping[str, str]) -> str:
+        """The label of an axis; a number or a switch comes with the name of its axis."""
+        label = labels.get(axis, "–")
+        bare = label in ("–", "true", "false", "True", "False", "None") or numbers_of([label]) is not None
+        return f"{self.titles[axis]} {label}" if bare else label
+
+    def name(self, labels: Mapping[str, str]) -> str:
+        """The label of the main axis."""
+        return self.alone if self.main is None else self.text(self.main, labels)
+
+    def group(self, labels: Mapping[str, str]) -> str:
+        """The labels of the other axes; "" where there is none."""
+        return self.without(labels, self.main)
+
+    def whole(self, labels: Mapping[str, str]) -> str:
+        """The labels of all axes."""
+        return self.without(labels, None) or self.alone
+
+    def without(self, labels: Mapping[str, str], left_out: str | None) -> str:
+        """The labels of all axes but one, joined."""
+        return ", ".join(self.text(axis, labels) for axis in self.axes if axis != left_out)
+
+
+def layout(axes: Sequence[str], labels: Iterable[Mapping[str, str]], alone: str) -> Layout:
+    """The layout of a study with these axes, from the labels of its conditions.
+
+    The main axis is one of MAIN, else the last that is no number, else the last.
+    """
+    found = varying(axes, labels)
+    titles = axis_titles(found)
+    known = [axis for axis in found if titles[axis] in MAIN]
+    words = [axis for axis in found if numbers_of(found[axis]) is None]
+    chosen = known[:1] or words[-1:] or list(found)[-1:]
+    return Layout(found, chosen[0] if chosen else None, titles, alone)
+
+
+def is_seed(key: str) -> bool:
+    """Whether an axis sets a seed: replicates differ in these only.
+
+    >>> is_seed("pretrain.seed"), is_seed("objective.alpha")
+    (True, False)
+    """
+    last = key.rsplit(".", 1)[-1]
+    return last in ("seed", "seeds") or last.endswith("_seed")
+
+
+def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
+    """The labels but those of seeds; a cell without labels stands for itself."""
+    return {axis: label for axis, label in labels.items() if not is_seed(axis)} if labels else {"cell": cell}
+
+
+def varying(axes: Sequence[str], labels: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Axes that have several labels, with their labels in order of appearance; axes in the order of the study.
+
+    A condition that lacks an axis others have (of another study, joined to it) has the label "–".
+    """
+    found: dict[str, dict[str, None]] = {axis: {} for axis in axes}
+    held = list(labels)
+    for one in held:
+        for axis in one:
+            found.setdefault(axis, {})
+    for one in held:
+        for axis, names in found.items():
+            names.setdefault(one.get(axis, "–"))
+    return {axis: list(names) for axis, names in found.items() if len(names) > 1 and not is_seed(axis)}
+
+
+def axis_titles(axes: Iterable[str]) -> dict[str, str]:
+    """A short name for each axis, the whole key where two would be the same.
+
+    >>> axis_titles(["pretrain.objective.kind", "adjust.steps", "pretrain.steps"])
+    {'pretrain.objective.kind': 'objective', 'adjust.steps': 'adjust.steps', 'pretrain.steps': 'pretrain.steps'}
+    """
+    short: dict[str, str] = {}
+    for axis in axes:
+        parts = axis.split(".")
+        if len(parts) > 2 and parts[-1] in ("kind", "name"):
+            parts.pop()
+        short[axis] = parts[-1].replace("_", " ")
+    names = list(short.values())
+    return {axis: name if names.count(name) == 1 else axis for axis, name in short.items()}
+
+
+def numbers_of(labels: Iterable[str]) -> dict[str, float] | None:
+    """The labels as numbers, percent as they are written, None unless all are.
+
+    >>> numbers_of(["0", "0.25", "1"]), numbers_of(["50%", "100%"]), numbers_of(["MLM", "1"])
+    ({'0': 0.0, '0.25': 0.25, '1': 1.0}, {'50%': 50.0, '100%': 100.0}, None)
+    """
+    found = {}
+    for label in labels:
+        match = re.fullmatch(r"\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)\s*%?\s*", label, re.IGNORECASE)
+        if match is None:
+            return None
+        found[label] = float(match[1])
+    return found or None

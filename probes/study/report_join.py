@@ -1,0 +1,152 @@
+"""One report of several study folders, or of what was carried away of them (study.json, results.csv, measures.csv).
+
+Folders of one study, each with some of its cells, are put together again; studies of other settings stand side by
+side, told apart by the axes ``study`` and ``scale``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probes.study.report_data import Cell, Study, read_study
+from probes.study.report_files import ReportPaths, write_files
+from probes.study.report_judged import compared
+from probes.study.report_scores import grouped
+from probes.study.report_sections import sections
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+
+RANK = {"done": 0, "failed": 1}
+"""Of the states of one cell in several folders the first counts; any other is a cell not yet run."""
+STUDY, SCALE = "study", "scale"
+
+
+def write_joined_report(folders: Sequence[Path], out: Path) -> ReportPaths:
+    """Write one report of all ``folders`` into the folder ``out``.
+
+    InputError for no folder, one that holds no study of this version, results that cannot be read, and for ``out`` that
+    is one of the folders, whose own report would be replaced.
+    """
+    if not folders:
+        raise InputError("name at least one study folder")
+    if any(folder.resolve() == out.resolve() for folder in folders):
+        raise InputError("is one of the studies; name another folder for the joined report", out)
+    studies = same_together([read_study(folder) for folder in folders])
+    study = joined(studies)
+    out.mkdir(parents=True, exist_ok=True)
+    under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
+    return write_files(out, study.title, under, sections(study, compared(studies)))
+
+
+def same_together(studies: Sequence[Study]) -> list[Study]:
+    """Studies of the same name and fingerprint become one, in order of appearance.
+
+    A cell is taken from the folder where it is done, of several such from the first; its rows and measures with it.
+    """
+    groups = grouped(studies, lambda study: (study.name, study.fingerprint))
+    return [held[0] if len(held) == 1 else _merged(held) for held in groups.values()]
+
+
+def _merged(studies: Sequence[Study]) -> Study:
+    best: dict[str, tuple[int, int, Cell]] = {}
+    for number, study in enumerate(studies):
+        for cell in study.cells:
+            rank = RANK.get(cell.status, len(RANK))
+            if cell.name not in best or rank < best[cell.name][0]:
+                best[cell.name] = (rank, number, cell)
+    mine = [{name for name, (_, number, _) in best.items() if number == i} for i in range(len(studies))]
+    pairs = list(zip(studies, mine, strict=True))
+    seconds = {stage: held for study in studies for stage, held in study.seconds.items()}
+    return replace(
+        studies[0],
+        scale=next((study.scale for study in studies if study.scale), ""),
+        cells=tuple(cell for _, _, cell in best.values()),
+        rows=tuple(row for study, names in pairs for row in study.rows if row.cell in names),
+        measures=tuple(m for study, names in pairs for m in study.measures if m.cell in names),
+        seconds=seconds,
+        environment=_by_name([(f"folder {i}", s.environment) for i, s in enumerate(studies, 1)], same=True),
+        dropped=_by_name([(f"folder {i}", s.dropped) for i, s in enumerate(studies, 1) if s.dropped], same=True),
+        numbers=_numbers(pairs),
+        notes=tuple(dict.fromkeys(note for study in studies for note in study.notes)),
+    )
+
+
+def _numbers(pairs: Sequence[tuple[Study, set[str]]]) -> pa.Table | None:
+    held = [(study.numbers, names) for study, names in pairs if study.numbers is not None]
+    kept = [table.filter(pc.is_in(table["cell"], pa.array(sorted(names), pa.string()))) for table, names in held]
+    return pa.concat_tables(kept) if kept else None
+
+
+def joined(studies: Sequence[Study]) -> Study:
+    """All studies as one: cells called ``STUDY: CELL``, with the labels ``study`` and ``scale`` where these differ."""
+    if len(studies) == 1:
+        return studies[0]
+    names = _names(studies)
+    scales = len({study.scale for study in studies}) > 1
+    # studies that differ in nothing but their scale are rows of one table; the name of the study would say it again
+    told = scales and len({_bare(study) for study in studies}) == 1
+    parts = [
+        _part(study, name, {**({} if told else {STUDY: name}), **({SCALE: study.scale or "–"} if scales else {})})
+        for study, name in zip(studies, names, strict=True)
+    ]
+    axes = [*([] if told else [STUDY]), *([SCALE] if scales else []), *(axis for part in parts for axis in part.axes)]
+    both = list(zip(names, parts, strict=True))
+    return replace(
+        parts[0],
+        name="joined",
+        title="; ".join(dict.fromkeys(study.title for study in studies)),
+        fingerprint=fingerprint("joined", studies=[study.fingerprint for study in studies]),
+        scale="; ".join(dict.fromkeys(study.scale for study in studies if study.scale)),
+        config={name: dict(part.config) for name, part in both},
+        environment=_by_name([(name, part.environment) for name, part in both], same=True),
+        axes=tuple(dict.fromkeys(axes)),
+        cells=tuple(cell for part in parts for cell in part.cells),
+        seconds={stage: held for part in parts for stage, held in part.seconds.items()},
+        dropped=_by_name([(name, part.dropped) for name, part in both if part.dropped], same=False),
+        rows=tuple(row for part in parts for row in part.rows),
+        measures=tuple(measure for part in parts for measure in part.measures),
+        notes=tuple(f"{name}: {note}" for name, part in both for note in part.notes),
+    )
+
+
+def _names(studies: Sequence[Study]) -> list[str]:
+    """The studies' names, with the start of the fingerprint where two have the same."""
+    held = [study.name for study in studies]
+    return [
+        study.name if held.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
+        for i, study in enumerate(studies, 1)
+    ]
+
+
+def _bare(study: Study) -> str:
+    return study.name.replace(study.scale, "").strip("-_ ") if study.scale else study.name
+
+
+def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
+    def named(cell: str) -> str:
+        return f"{name}: {cell}"
+
+    return replace(
+        study,
+        cells=tuple(replace(c, name=named(c.name), labels={**labels, **c.labels}) for c in study.cells),
+        rows=tuple(
+            replace(r, cell=named(r.cell), labels={**labels, **(r.labels or {"cell": r.cell})}) for r in study.rows
+        ),
+        measures=tuple(
+            replace(m, cell=named(m.cell), labels={**labels, **(m.labels or {"cell": m.cell})}) for m in study.measures
+        ),
+    )
+
+
+def _by_name(parts: Sequence[tuple[str, Any]], *, same: bool) -> Any:
+    """Values by name; with ``same``, only one where all are equal."""
+    values = [value for _, value in parts]
+    if same and values and all(value == values[0] for value in values):
+        return values[0]
+    return dict(parts)

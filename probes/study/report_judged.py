@@ -1,0 +1,99 @@
+"""What studies are compared with, looked up and judged: their claims and the tables of their papers, scale by scale.
+
+Studies of one scale are judged together, since a claim may compare cells of two of them; numbers of models of different
+size are never averaged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from probes.study.beside import beside
+from probes.study.claims import Claim, read_claims
+from probes.study.judge import judge
+from probes.study.observed import Results
+from probes.study.papers import Table, read_tables
+from probes.study.report_beside import Claimed, Comparisons, Judged, PaperTable, Printed
+from probes.study.report_data import Study
+from probes.study.report_rows import ResultRow
+from probes.study.report_scores import grouped
+from synthlang.errors import InputError
+
+T = TypeVar("T")
+
+
+def compared(studies: Sequence[Study]) -> Comparisons:
+    """Every claim and table that one of the studies names; a file that cannot be read is noted, the rest goes on."""
+    notes: list[str] = []
+    claims = _read("claims", read_claims, studies, notes)
+    tables = _read("paper", read_tables, studies, notes)
+    if not claims and not tables:
+        return Comparisons(notes=tuple(notes))
+    scales = {scale: _results(held) for scale, held in grouped(studies, lambda study: study.scale).items()}
+    return Comparisons(
+        [_claimed(claim, scales) for claim in claims], [_beside(table, scales) for table in tables], tuple(notes)
+    )
+
+
+def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:
+    """All that the files of ``key`` in the configs of the studies hold, each file once."""
+    found: list[T] = []
+    for name in dict.fromkeys(name for study in studies for name in _names(study.config.get(key))):
+        try:
+            found += read(name)
+        except InputError as error:
+            notes.append(f"{key} {name}: {error}")
+    return found
+
+
+def _names(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(name) for name in value or ()]
+
+
+def _claimed(claim: Claim, scales: Mapping[str, Results]) -> Claimed:
+    judged = []
+    for scale, results in scales.items():
+        said = judge(claim, results)
+        judged.append(Judged(scale, said.verdict, said.ours, said.n, said.text))
+    run = [held for held in judged if held.verdict != "not run"]
+    return Claimed(claim.id, claim.claim, claim.source, claim.paper, run or judged[:1])
+
+
+def _beside(table: Table, scales: Mapping[str, Results]) -> PaperTable:
+    rows = {scale: beside(table, results) for scale, results in scales.items()}
+    measured = [scale for scale, held in rows.items() if any(row.ours is not None for row in held)]
+    lines = []
+    for number, cell in enumerate(table.cells):
+        ours = []
+        for scale in measured:
+            row = rows[scale][number]
+            interval = None if row.ours is None else row.ours.interval
+            ours.append(Judged(scale, row.verdict, interval, 0 if interval is None else interval.n, row.text))
+        where = dict(cell.quantity.where)
+        if cell.against is not None:
+            other = ", ".join(label for axis, label in cell.against.where.items() if where.get(axis) != label)
+            where["gain over"] = other
+        lines.append(Printed(where, cell.quantity.measure, cell.value, ours))
+    note = " ".join(part for part in (f"Printed in {table.printed}." if table.printed else "", table.note) if part)
+    return PaperTable(table.paper, table.name, table.title, note, lines)
+
+
+def _results(studies: Sequence[Study]) -> Results:
+    results = Results(_row(row) for study in studies for row in study.rows)
+    for study in studies:
+        if study.numbers is not None and len(study.numbers):
+            results.wait_with(study.numbers)
+    return results
+
+
+def _row(row: ResultRow) -> dict[str, Any]:
+    scores = {name: getattr(row, name) for name in ("parent", "sup", "zs", "delta", "task", "task_name")}
+    aligned = {name: getattr(row, name) for name in ("alignment_all", "alignment_dictionary", "alignment_held_out")}
+    seeds = {name: _whole(getattr(row, name)) for name in ("seed", "pretrain_seed")}
+    return {**scores, **aligned, **seeds, "labels": json.dumps(dict(row.labels)), "mixed": row.mixed}
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,103 @@
+"""What probes measured over layers and steps, what runs logged, and the labels of cells, read for the report."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as pa_csv
+
+from probes.study.measures import COLUMNS
+from synthlang.errors import InputError
+from synthlang.files import read_lines
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that a probe found in a cell, at a layer or at a step of the pretraining or both."""
+
+    cell: str
+    labels: Mapping[str, str]
+    probe: str
+    measure: str
+    """Its dotted path in the results of the probe."""
+    layer: int | None
+    step: int | None
+    value: float
+
+
+def read_measures(path: Path) -> pa.Table:
+    """The rows of a measures.csv; InputError for a missing column or a wrong number."""
+    options = pa_csv.ConvertOptions(column_types=COLUMNS, null_values=[""], strings_can_be_null=False)
+    try:
+        table = pa_csv.read_csv(path, convert_options=options)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"no measures of a study: {str(error).splitlines()[0]}", path) from error
+    if missing := set(COLUMNS) - set(table.column_names):
+        raise InputError(f"columns missing: {', '.join(sorted(missing))}", path, 1)
+    return table.select(list(COLUMNS))
+
+
+def over_places(table: pa.Table, path: Path) -> tuple[Measure, ...]:
+    """The rows of a table read from ``path`` that have a layer or a step; InputError for labels that are no JSON."""
+    placed = table.filter(pc.or_(pc.is_valid(table["layer"]), pc.is_valid(table["step"])))
+    columns = [placed[name].to_pylist() for name in ("cell", "labels", "probe", "measure", "layer", "step", "value")]
+    rows = zip(*columns, strict=True)
+    try:
+        return tuple(Measure(cell, labels_of(labels), *rest) for cell, labels, *rest in rows)
+    except ValueError as error:
+        raise InputError(str(error), path) from error
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Mapping[str, str]:
+    try:
+        held = json.loads(text)
+    except json.JSONDecodeError:
+        held = None
+    if not isinstance(held, dict):
+        raise ValueError(f"labels must be a JSON object, not {text!r}")
+    return {str(axis): text_of(label) for axis, label in held.items()}
+
+
+def labels_of(value: Any) -> Mapping[str, str]:
+    """Axis → label, from a mapping or its JSON text; nothing is {}. ValueError for what is neither."""
+    if isinstance(value, Mapping):
+        return {str(axis): text_of(label) for axis, label in value.items()}
+    return _parsed(value) if value else {}
+
+
+def text_of(value: Any) -> str:
+    """Text of a value, "" for none."""
+    return "" if value is None else str(value)
+
+
+def read_metrics(path: Path) -> tuple[list[dict[str, float]], int]:
+    """Finite numbers of each line of a metrics.jsonl, and the number of lines that could not be read.
+
+    A run that was killed leaves half a last line: that is no reason to lose the report.
+    """
+    records, broken = [], 0
+    for _, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            record = None
+        if isinstance(record, dict) and _finite(record.get("step")):
+            records.append({str(k): float(v) for k, v in record.items() if _finite(v)})
+        else:
+            broken += 1
+    return records, broken
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,110 @@
+"""The rows of a study's tables, read from the results of its stages in the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from probes.study import measures
+from probes.study.cells import Cell
+from probes.study.measures import Measured, alignment_measures, probe_measures
+from probes.study.results import alignment_columns, run_columns, transfer_columns
+from probes.study.tasks import CellTasks
+from synthlang.files import read_json
+from synthlang.store import Store
+
+RESULT, PROBES, DONE = "result.json", "probes.json", "done.json"
+
+
+def stage_keys(tasks: CellTasks, seeds: Sequence[int]) -> dict[str, str]:
+    """Stage of a cell (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key of its task, parents first."""
+    single = {kind: getattr(tasks, kind) for kind in ("pretrain", "second", "adjust", "alignment")}
+    found = {kind: key for kind, key in single.items() if key is not None}
+    found |= {f"probe {name}": key for name, key in tasks.probes.items()}
+    names = dict.fromkeys(name for name, _ in tasks.transfers)
+    return found | {f"transfer {name} seed {seed}": tasks.transfers[name, seed] for name in names for seed in seeds}
+
+
+class Tables:
+    """The tables of the cells of a study; ``of_cell`` are their tasks, ``seeds`` those of the transfer.
+
+    Results of transfers and alignments are read once; what probes found is read each time, since it may be large.
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], of_cell: Mapping[str, CellTasks], seeds: Sequence[int], store: Store
+    ) -> None:
+        self._cells, self._of_cell, self._seeds, self._store = cells, of_cell, seeds, store
+        self._read: dict[str, dict[str, Any]] = {}
+        self._drops: dict[str, dict[str, Any]] = {}
+
+    def rows(self, done: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """A row for each transfer that is in ``done`` (key → fingerprint) with all that its row tells of the model."""
+        for cell in self._cells:
+            tasks = self._of_cell[cell.name]
+            needed = [key for key in (tasks.pretrain, tasks.alignment, tasks.adjust) if key is not None]
+            if any(key not in done for key in needed):
+                continue
+            common = self._common(cell, tasks, done)
+            for name in dict.fromkeys(name for name, _ in tasks.transfers):
+                for seed in self._seeds:
+                    key = tasks.transfers[name, seed]
+                    if key in done:
+                        found = self._transfer(done[key])
+                        yield {**common, **found, "task_name": name, "transfer": done[key]}
+
+    def measures(self, done: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """A row for each number of each probe of each cell, the quick alignment first."""
+        for cell in self._cells:
+            tasks = self._of_cell[cell.name]
+            common = {**_named(cell), "pretrain_seed": run_columns(cell.pretrain)["pretrain_seed"]}
+            if tasks.alignment is not None and tasks.alignment in done:
+                result = read_json(self._store.path("alignment", done[tasks.alignment]) / RESULT)
+                yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
+            for name, key in tasks.probes.items():
+                if key in done:
+                    record = read_json(self._store.path("probe", done[key]) / PROBES)
+                    yield from _measure_rows(common, name, probe_measures(record))
+
+    def dropped(self, done: Mapping[str, str]) -> dict[str, dict[str, dict[str, int]]]:
+        """Task → data set → reason → how many items were left out or changed, of the cell where it was most."""
+        found: dict[str, dict[str, dict[str, int]]] = {}
+        for cell in self._cells:
+            for (name, _), key in self._of_cell[cell.name].transfers.items():
+                for part, reasons in (self._drops_of(done[key]) if key in done else {}).items():
+                    held = found.setdefault(f"transfer {name}", {}).setdefault(part, {})
+                    for reason, count in reasons.items():
+                        held[reason] = max(count, held.get(reason, 0))
+        return found
+
+    def _common(self, cell: Cell, tasks: CellTasks, done: Mapping[str, str]) -> dict[str, Any]:
+        names = {"pretrain": tasks.pretrain, "adjust": tasks.adjust, "probe": tasks.alignment}
+        found = {column: None if key is None else done[key] for column, key in names.items()}
+        aligned = {} if tasks.alignment is None else self._alignment(done[tasks.alignment])
+        return {**_named(cell), **run_columns(cell.pretrain), **found, **aligned}
+
+    def _transfer(self, name: str) -> dict[str, Any]:
+        if name not in self._read:
+            result = read_json(self._store.path("transfer", name) / RESULT)
+            self._read[name] = transfer_columns(result)
+            self._drops[name] = result.get("drops", {})
+        return self._read[name]
+
+    def _drops_of(self, name: str) -> Mapping[str, Mapping[str, int]]:
+        self._transfer(name)
+        return self._drops[name]
+
+    def _alignment(self, name: str) -> dict[str, Any]:
+        if name not in self._read:
+            self._read[name] = alignment_columns(read_json(self._store.path("alignment", name) / RESULT))
+        return self._read[name]
+
+
+def _named(cell: Cell) -> dict[str, str]:
+    return {"cell": cell.name, "labels": json.dumps(dict(cell.labels), ensure_ascii=False)}
+
+
+def _measure_rows(common: Mapping[str, Any], probe: str, found: Iterator[Measured]) -> Iterator[dict[str, Any]]:
+    for measure, layer, step, value in found:
+        yield {**common, "probe": probe, "measure": measure, "layer": layer, "step": step, "value": value}

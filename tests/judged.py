@@ -1,0 +1,101 @@
+"""Rows as a study's results.parquet and measures.parquet have them, for tests of claims and tables of papers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from probes.statistics import Interval
+from probes.study.beside import Beside
+from probes.study.claims import Claim
+from probes.study.estimates import Estimate
+from probes.study.judge import Verdict
+from probes.study.measures import COLUMNS as MEASURE_COLUMNS
+from probes.study.observed import Results
+from probes.study.papers import read_paper
+from probes.study.quantities import Quantity
+from probes.study.results import COLUMNS as RESULT_COLUMNS
+
+
+def result(
+    labels: Mapping[str, str], model: int | None, seed: int = 0, task: str = "pos", **scores: Any
+) -> dict[str, Any]:
+    """A row of results."""
+    row = dict.fromkeys(RESULT_COLUMNS) | {"cell": "c", "task": task, "task_name": task, "seed": seed}
+    return row | {"pretrain_seed": model, "labels": json.dumps(labels)} | scores
+
+
+def claim(**comparison: Any) -> Claim:
+    """A claim of one comparison."""
+    return Claim.model_validate({"id": "c", "claim": "C.", "source": "S", **comparison})
+
+
+def less(**more: Any) -> Claim:
+    """Δ of objective B is less than that of A; ``more`` changes it."""
+    sides = {"left": {"where": {"objective": "B"}}, "right": {"where": {"objective": "A"}}}
+    return claim(compare=[{"measure": "delta", "relation": "less", **sides, **more}])
+
+
+def rows(a: Iterable[float], b: Iterable[float]) -> list[dict[str, Any]]:
+    """Δ of objectives A and B, a value a model."""
+    held = [("A", model, value) for model, value in enumerate(a)] + [
+        ("B", model, value) for model, value in enumerate(b)
+    ]
+    return [result({"objective": name}, model, delta=value) for name, model, value in held]
+
+
+def measured(labels: Mapping[str, str], model: int | None, measure: str, value: float, **at: int) -> dict[str, Any]:
+    """A row of measures; ``at``: layer, step."""
+    row = dict.fromkeys(MEASURE_COLUMNS) | {"cell": "c", "labels": json.dumps(labels), "pretrain_seed": model}
+    return row | {"probe": "p", "measure": measure, "value": value} | at
+
+
+def write(folder: Path, rows: Iterable[Mapping[str, Any]], measures: Iterable[Mapping[str, Any]] = ()) -> Path:
+    """Both tables in ``folder``."""
+    for name, columns, held in (("results", RESULT_COLUMNS, rows), ("measures", MEASURE_COLUMNS, measures)):
+        known = [{key: row.get(key) for key in columns} for row in held]
+        pq.write_table(pa.Table.from_pylist(known, pa.schema(list(columns.items()))), folder / f"{name}.parquet")
+    return folder
+
+
+def echo(name: str, models: int = 4, spread: float = 0.02) -> Results:
+    """Results that say what the paper says: its numbers, with a little noise for each of some models.
+
+    Gains are added to what they are gains over; means over an axis are left out.
+    """
+    random = np.random.default_rng(0)
+    cells = [cell for table in read_paper(name).tables.values() for cell in table.cells]
+    plain = {_key(cell.quantity): cell.value for cell in cells if cell.against is None}
+    rows, measures = [], []
+    for cell in cells:
+        where, measure = dict(cell.quantity.where), cell.quantity.measure
+        if any(len(labels) > 1 for labels in cell.quantity.average.values()):
+            continue
+        value = cell.value + (0 if cell.against is None else plain[_key(cell.against)])
+        task = where.pop("task", "none")
+        for model in range(models):
+            noisy = value + spread * random.standard_normal()
+            if measure.startswith("probe:"):
+                measures.append(measured(where, model, measure.removeprefix("probe:"), noisy))
+            elif measure.startswith("mixed"):
+                rows.append(result(where, model, task=task, mixed=json.dumps({measure.partition(" ")[2]: noisy})))
+            else:
+                rows.append(result(where, model, task=task) | {measure: noisy})
+    return Results(rows, measures)
+
+
+def interval(found: Verdict | Beside) -> Interval:
+    """Ours, which there must be."""
+    ours = found.ours.interval if isinstance(found.ours, Estimate) else found.ours
+    assert ours is not None
+    return ours
+
+
+def _key(quantity: Quantity) -> tuple[object, ...]:
+    return frozenset(quantity.where.items()), quantity.measure

@@ -1,0 +1,134 @@
+"""A real Slurm of one node for tests (tests/slurm/cluster.sh), and what may happen to its jobs."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from filelock import FileLock
+
+SCRIPT = Path(__file__).parent / "slurm" / "cluster.sh"
+HOME = Path(os.environ.get("SLURM_HOME", "/var/tmp/synthlang-slurm"))
+PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "munged", "mariadbd", "sbatch")
+WANTED = os.environ.get("SYNTHLANG_TEST_SLURM") == "1"
+
+
+def why_not() -> str:
+    """Why the tests cannot run here; empty if they can."""
+    if not WANTED:
+        return "a cluster takes minutes: SYNTHLANG_TEST_SLURM=1 installs Debian's packages where they are missing"
+    if os.geteuid() != 0:
+        return "Slurm's daemons start as root"
+    if importlib.util.find_spec("submitit") is None:
+        return "submitit is not installed (pip install 'synthlang[slurm]')"
+    return ""
+
+
+def cluster(command: str) -> None:
+    """A command of the script."""
+    subprocess.run([SCRIPT, command], check=True, capture_output=True, text=True, timeout=600)
+
+
+def say(*command: str) -> str:
+    """What a command of Slurm prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+@contextmanager
+def running() -> Iterator[None]:
+    """The cluster, for one test process at a time; one that ran before runs on afterwards."""
+    with FileLock(f"{HOME}.lock"):
+        if any(shutil.which(name) is None for name in PROGRAMS):
+            cluster("install")
+        was_up = subprocess.run([SCRIPT, "status"], check=False, capture_output=True, timeout=60).returncode == 0
+        cluster("start")
+        before = os.environ.get("SLURM_CONF")
+        os.environ["SLURM_CONF"] = str(HOME / "slurm.conf")
+        say("scancel", "--user=root")
+        try:
+            yield
+        finally:
+            say("scancel", "--user=root")
+            if not was_up:
+                cluster("stop")
+            if before is None:
+                del os.environ["SLURM_CONF"]
+            else:
+                os.environ["SLURM_CONF"] = before
+
+
+def queue() -> dict[str, str]:
+    """{job id: state} of all jobs that wait or run."""
+    pairs = (line.split() for line in say("squeue", "--noheader", "--array", "--format=%i %T").splitlines())
+    return {pair[0]: pair[1] for pair in pairs}
+
+
+def until(condition, seconds: float = 90.0, what: str = "it"):
+    """Wait until ``condition()`` is true, and return what it returned."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"{what} did not happen in {seconds} s"
+        time.sleep(0.2)
+    return found
+
+
+def hurry() -> None:
+    """Let requeued jobs start: Slurm keeps them for two minutes, lest a broken node eats a queue."""
+    for line in say("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i %r").splitlines():
+        job, reason = line.split()
+        if reason == "BeginTime":
+            command = ["scontrol", "update", f"JobId={job}", "StartTime=now"]
+            subprocess.run(command, check=False, capture_output=True, timeout=60)  # it may have started meanwhile
+
+
+def restarts(job: str) -> int:
+    """How often a job went back into the queue."""
+    words = say("scontrol", "show", "job", job).split()
+    return int(next(word.partition("=")[2] for word in words if word.startswith("Restarts=")))
+
+
+def worker() -> psutil.Process:
+    """The Python process of the only job."""
+    found = [p for p in psutil.process_iter(["cmdline"]) if "submitit.core._submit" in (p.info["cmdline"] or [])]
+    (process,) = [p for p in found if p.name() != "srun"]
+    return process
+
+
+def requeue(job: str) -> None:
+    """As an administrator does."""
+    say("scontrol", "requeue", job)
+
+
+def preempt(job: str) -> None:
+    """A job that may send others away takes the whole node for a moment."""
+    del job
+    say("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+
+
+def warn(job: str) -> None:
+    """As Slurm does before the time limit."""
+    say("scancel", "--signal=USR2", job)
+
+
+def lose_node(job: str) -> None:
+    """A power cut; the node comes back."""
+    del job
+    cluster("node-kill")
+    cluster("node-start")
+
+
+def kill(job: str) -> None:
+    """As the kernel does when memory runs out."""
+    del job
+    worker().send_signal(signal.SIGKILL)
+
+
+def cancel(job: str) -> None:
+    """As a user does."""
+    say("scancel", job)

@@ -1,0 +1,113 @@
+"""A Slurm that is four scripts over a folder, and tasks for it: the test plays the node."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = {
+    "sbatch": r"""
+cp "$1" "$FAKE/$(($(cat "$FAKE/count") + 1)).sh"
+[ -e "$FAKE/refuse" ] && { cat "$FAKE/refuse" >&2; exit 1; }
+id=$(($(cat "$FAKE/count") + 1))
+echo "$id" >"$FAKE/count"
+name=$(sed -n 's/^#SBATCH --job-name=//p' "$1")
+last=$(sed -n 's/^#SBATCH --array=0-\([0-9]*\).*/\1/p' "$1")
+if [ -n "$last" ]; then
+    for i in $(seq 0 "$last"); do echo "${id}_$i PENDING $name"; done >>"$FAKE/queue"
+else
+    echo "$id PENDING $name" >>"$FAKE/queue"
+fi
+echo "Submitted batch job $id"
+""",
+    "squeue": r"""
+[ -e "$FAKE/away" ] && exit 1
+cut -d' ' -f1,2 "$FAKE/queue"
+""",
+    "sacct": r"""
+for word; do case $word in --jobs=*) cat "$FAKE/state-${word#--jobs=}" 2>/dev/null ;; esac; done
+""",
+    "scancel": r"""
+for word; do case $word in
+    --name=*) grep -v " ${word#--name=}$" "$FAKE/queue" >"$FAKE/left" ;;
+    --*) ;;
+    *) grep -v "^$word " "$FAKE/queue" >"$FAKE/left" ;;
+esac; done
+mv "$FAKE/left" "$FAKE/queue"
+""",
+    "srun": "exit 1\n",
+}
+
+
+class FakeSlurm:
+    """The queue as a file; jobs never start by themselves."""
+
+    def __init__(self, folder: Path, monkeypatch: Any) -> None:
+        self.folder = folder
+        folder.mkdir()
+        (folder / "count").write_text("0\n")
+        (folder / "queue").write_text("")
+        programs = folder / "bin"
+        programs.mkdir()
+        for name, text in PROGRAMS.items():
+            (programs / name).write_text(f"#!/bin/bash\n{text}")
+            (programs / name).chmod(0o755)
+        monkeypatch.setenv("FAKE", str(folder))
+        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+
+    @property
+    def sent(self) -> int:
+        """How many scripts sbatch took."""
+        return int((self.folder / "count").read_text())
+
+    def script(self, number: int) -> str:
+        """The script of the n-th job or array."""
+        return (self.folder / f"{number}.sh").read_text()
+
+    def queue(self) -> dict[str, str]:
+        """{job id: state}."""
+        lines = (line.split() for line in (self.folder / "queue").read_text().splitlines())
+        return {line[0]: line[1] for line in lines}
+
+    def put(self, job: str, state: str = "PENDING", name: str = "other") -> None:
+        """A job that somebody sent."""
+        with (self.folder / "queue").open("a") as handle:
+            handle.write(f"{job} {state} {name}\n")
+
+    def end(self, job: str, state: str | None) -> None:
+        """Take a job out of the queue; ``state`` is what accounting says of it, None if there is none."""
+        lines = (self.folder / "queue").read_text().splitlines()
+        (self.folder / "queue").write_text("".join(f"{line}\n" for line in lines if line.split()[0] != job))
+        if state is not None:
+            (self.folder / f"state-{job}").write_text(f"{state}\n")
+
+    def go_away(self, away: bool = True) -> None:
+        """The controller does not answer any more, or again."""
+        path = self.folder / "away"
+        path.touch() if away else path.unlink()
+
+    def refuse(self, message: str) -> None:
+        """Let sbatch fail."""
+        (self.folder / "refuse").write_text(message)
+
+
+@dataclass(frozen=True)
+class PlainTask:
+    """A task that is only sent, never run."""
+
+    key: str
+    parents: tuple[str, ...] = ()
+    kind: str = "pretrain"
+
+    @property
+    def label(self) -> str:
+        return f"plain {self.key}"
+
+    def files(self) -> list[Path]:
+        return []
+
+    def to_json(self) -> dict[str, Any]:
+        return {"key": self.key}
+
+    def run(self, store: Any, report: Any) -> str:
+        raise AssertionError("never run here")

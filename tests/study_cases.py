@@ -1,0 +1,127 @@
+"""The tiny study, run here or as a process, and what is in its folder."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from probes import cli
+from probes.study.cells import expand
+from probes.study.config import StudyConfig
+from probes.study.runner import RunOptions, StudyRun
+from synthlang.config import parse
+from tests.tiny import STUDY, changed
+
+TINY = changed(STUDY, pretrain__steps=20)  # so that a pretraining lasts long enough to be killed
+CHECKPOINT = "stages/pretrain-*/checkpoints/step-*"
+
+
+def opened(folder: Path, data: Any = None, **options: Any) -> StudyRun:
+    """A study in its folder, all checked and nothing written; in this process unless ``options`` say otherwise."""
+    study = parse(StudyConfig, data or TINY)
+    cells = expand(study)
+    return StudyRun(study, cells, folder, RunOptions(**{"executor": "in-process", **options}))
+
+
+def run_here(folder: Path, data: Any = None, **options: Any) -> StudyRun:
+    """Start or continue a study."""
+    run = opened(folder, data, **options)
+    run.run()
+    return run
+
+
+def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of TINY, run without interruption in one process; made once, and read only."""
+    folder = tmp_path_factory.getbasetemp() / "finished-study"
+    if not (folder / "report.html").exists():
+        run_here(folder)
+    return folder
+
+
+def config_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The YAML of TINY."""
+    path = tmp_path_factory.getbasetemp() / "study.yaml"
+    path.write_text(yaml.safe_dump(TINY))
+    return path
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
+    """The exit code of ``synthlang …`` run in this process."""
+    monkeypatch.setattr(sys, "argv", ["synthlang", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def start(config: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
+    """``synthlang study`` as a process in a session of its own."""
+    arguments = [sys.executable, "-m", "probes.cli", "study", str(config), "--out", str(out), *options]
+    return subprocess.Popen(arguments, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def wait_for(folder: Path, pattern: str, process: subprocess.Popen[bytes]) -> None:
+    """Until a path appears; an error if the process ends before."""
+    deadline = time.monotonic() + 180
+    while not any(folder.glob(pattern)):
+        if process.poll() is not None and not any(folder.glob(pattern)):
+            raise AssertionError(f"it ended before there was {pattern}: {process.communicate()[1].decode()}")
+        assert time.monotonic() < deadline, f"no {pattern} in {folder}"
+        time.sleep(0.002)
+
+
+def alive_in(session: int) -> list[int]:
+    """The processes of a session that have not ended."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, of_session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue  # it ended while we looked
+        if int(of_session) == session and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def wait_for_the_end_of(session: int) -> None:
+    """Until no process of a session is left: workers stop when their study is gone."""
+    deadline = time.monotonic() + 60
+    while alive_in(session):
+        assert time.monotonic() < deadline, f"still alive: {alive_in(session)}"
+        time.sleep(0.02)
+
+
+TABLES = ("results.csv", "results.parquet", "measures.csv", "measures.parquet")
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """The bytes of all results."""
+    return {name: (folder / name).read_bytes() for name in TABLES}
+
+
+def rows_of(folder: Path, name: str = "results.csv") -> list[dict[str, str]]:
+    with (folder / name).open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def cells_in(folder: Path) -> dict[str, dict[str, Any]]:
+    return {cell["name"]: cell for cell in json.loads((folder / "study.json").read_text())["cells"]}
+
+
+def stages_of(folder: Path, kind: str) -> list[Path]:
+    return sorted((folder / "stages").glob(f"{kind}-*"))
+
+
+def times(folder: Path) -> dict[Path, int]:
+    """When each file was changed; locks and what a store lists are touched by every start."""
+    return {p: p.stat().st_mtime_ns for p in folder.rglob("*") if ".locks" not in p.parts and p.is_file()}
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}

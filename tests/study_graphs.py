@@ -1,0 +1,79 @@
+"""Small studies with every kind of task, and running their tasks as a runner does."""
+
+from pathlib import Path
+
+import numpy as np
+
+from probes.study.cells import MODEL, SECOND, expand
+from probes.study.config import StudyConfig
+from probes.study.tasks import finish, finished, graph
+from synthlang.config import parse
+from synthlang.progress import silent
+from tests.tiny import PRETRAIN, STUDY
+
+SOURCE = PRETRAIN["source"]
+MLM = {"kind": "mlm", "mask_rate": 0.3}
+PAIR = {"kind": "derived", "source": SOURCE, "left": "trans+inv"}
+ADJUST = {"pairs": {"x": PAIR}, "rows": 8, "data": {"dev": 20, "sentences": 40}, "optimizer": {"learning_rate": 1e-3}}
+FULL = {
+    "name": "full",
+    "source": SOURCE,
+    "seeds": [0, 1],
+    "pretrain": {k: v for k, v in PRETRAIN.items() if k != "source"} | {"objective": MLM},
+    "transfer": {**STUDY["transfer"], "dev_items": 20, "test_items": 20},
+    "tasks": {"pos": {}, "ner": {}},
+    "probes": {"words": {"probes": ["words"]}},
+}
+TWO = {
+    **FULL,
+    "second": {**FULL["pretrain"], "seed": 7},
+    "transfer": {**FULL["transfer"], "features": {"tune": "none"}},
+    "probes": {
+        "cka": {"probes": ["cka"], "model2": None, "cka": {"paraphrase": SECOND}},
+        "plain": {"probes": ["cka"]},
+    },
+}
+ADJUSTED = {**FULL, "adjust": ADJUST, "probes": {"d": {"probes": ["distances"], "distances": {"before": {"a": MODEL}}}}}
+
+
+def study_of(data) -> StudyConfig:
+    return parse(StudyConfig, data)
+
+
+def graph_of(data, path=None):
+    study = study_of(data)
+    cells = expand(study, path)
+    return graph(cells, study.seeds), cells
+
+
+def run_all(tasks, store) -> dict[str, str]:
+    """Every task of a graph that is not finished, in order, as a runner does."""
+    made = {}
+    for key, task in tasks.items():
+        if finished(store, task) is None:
+            made[key] = task.run(store, silent)
+            finish(store, task, made[key], 0.0)
+    return made
+
+
+def contents(store, kinds=("alignment", "probe", "transfer")) -> dict[str, bytes]:
+    """The bytes of every result."""
+    found = {}
+    for kind in kinds:
+        for path in sorted(store.root.glob(f"{kind}-*/*")):
+            if path.is_file():
+                found[f"{path.parent.name}/{path.name}"] = path.read_bytes()
+    return found
+
+
+def write_treebank(folder: Path, seed: int = 0, words: int = 30) -> Path:
+    """A treebank of random sentences, each word of which has one part of speech."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(seed)
+    for split, count in (("train", 60), ("test", 20)):
+        lines = []
+        for _ in range(count):
+            drawn = rng.integers(0, words, 8)
+            lines += [f"{i}\tw{w}\t_\t{'NV'[w % 2]}\t_\t_\t{i - 1}\tx\t_\t_" for i, w in enumerate(drawn, 1)] + [""]
+        (folder / f"x-ud-{split}.conllu").write_text("\n".join(lines) + "\n")
+    return folder

@@ -1,0 +1,117 @@
+"""Tables of papers beside results: each verdict of a cell, gains, means over an axis, and what cannot be told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probes.study.beside import beside
+from probes.study.observed import Results
+from probes.study.papers import Cell, Table, read_tables
+from probes.study.quantities import Quantity
+from tests.judged import echo, interval, result
+
+
+def table(measure="delta", average=None, against=None, **values) -> Table:
+    cells = [
+        Cell(Quantity({"objective": name}, measure, average or {}), value, against, (0, 0))
+        for name, value in values.items()
+    ]
+    return Table("p", "t", "T", "here", "", tuple(cells))
+
+
+def results(measure="delta", labels=None, **values) -> Results:
+    return Results(
+        result({"objective": name, **(labels or {})}, model, **{measure: value})
+        for name, held in values.items()
+        for model, value in enumerate(held)
+    )
+
+
+def verdicts(*args) -> list[str]:
+    return [row.verdict for row in beside(*args)]
+
+
+def test_order_and_sign():
+    far = results(A=[30.0, 31.0, 32.0], B=[10.0, 11.5, 12.0])
+    assert verdicts(table(A=40, B=5), far) == ["agrees in order"] * 2
+    assert verdicts(table(A=5, B=40), far) == ["differs"] * 2
+    assert verdicts(table(A=5, B=5.3), far) == ["agrees in sign"] * 2  # no order in print
+    assert verdicts(table(A=5, B=0.2), far) == ["agrees in order"] * 2
+    assert verdicts(table(A=0.3, B=0.2), far) == ["too small to tell"] * 2  # neither order nor sign in print
+    assert verdicts(table(A=-5, B=-5.3), far) == ["differs"] * 2
+    near = results(A=[9.0, 5.0, 8.0], B=[8.0, 6.0, 9.0])
+    assert verdicts(table(A=40, B=5), near) == ["agrees in sign"] * 2
+    assert (
+        verdicts(table(measure="zs", A=40, B=5), results("zs", A=[9.0, 5.0, 8.0], B=[8.0, 6.0, 9.0]))
+        == ["too small to tell"] * 2
+    )
+    assert verdicts(table(A=40, B=5, C=9), far) == ["agrees in order", "agrees in order", "not run"]
+    assert verdicts(table(A=40), results(A=[30.0])) == ["too small to tell"]
+    assert verdicts(table(A=40), Results()) == ["not run"]
+
+
+def test_one_order_the_other_way_round_differs():
+    found = beside(table(A=1, B=10, C=20), results(A=[1.0, 1.2], B=[30.0, 30.1], C=[20.0, 20.2]))
+    assert [row.verdict for row in found] == ["agrees in order", "differs", "differs"]
+    assert found[1].text.startswith("1 of 2 decided orders")
+
+
+def test_our_numbers():
+    values = [3.0, 5.0, 4.5]
+    [row] = beside(table(A=40), results(A=values))
+    expected = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
+    assert (interval(row).low, interval(row).high) == pytest.approx(expected)
+    assert (row.paper, row.measure, row.where) == (40, "delta", {"objective": "A"})
+
+
+def test_gains():
+    gains = table("zs", against=Quantity({"objective": "A"}, "zs"), B=2.5, C=-3.0)
+    found = beside(gains, results("zs", A=[50.0, 60.0, 55.0], B=[52.0, 63.0, 57.5], C=[51.0, 61.5, 56.0]))
+    expected = stats.ttest_rel([52, 63, 57.5], [50, 60, 55]).confidence_interval(0.95)
+    assert (interval(found[0]).low, interval(found[0]).high) == pytest.approx((expected.low, expected.high))
+    assert [row.verdict for row in found] == ["agrees in order", "agrees in order"]
+    alone = beside(table("zs", against=Quantity({"objective": "A"}, "zs"), C=-3.0),
+                   results("zs", A=[50.0, 60.0, 55.0], C=[51.0, 61.5, 56.0]))  # fmt: skip
+    assert [row.verdict for row in alone] == ["differs"]
+    assert verdicts(gains, results("zs", B=[1.0, 2.0], C=[1.0, 2.0])) == ["not run"] * 2
+
+
+def test_mean_over_an_axis():
+    pairs = {"fr": 10.0, "ru": 30.0}
+    held = [
+        result({"objective": "A", "pair": pair}, model, zs=pairs[pair] + model) for pair in pairs for model in (0, 1)
+    ]
+
+    def mean(*labels, more=()):
+        [row] = beside(table("zs", {"pair": labels}, A=1.0), Results([*held, *more]))
+        return row.ours and interval(row).mean
+
+    assert mean("fr", "ru") == mean() == 20.5
+    assert mean("fr") == 10.5
+    assert mean("fr", "zh") is None  # not all of them were run
+    more = [result({"objective": "A", "pair": "zh"}, 0, zs=50.0)]
+    assert mean("fr", "ru", "zh", more=more) == 30.0  # of the one model that has all three
+
+
+def test_an_axis_that_the_table_does_not_name():
+    one = results(labels={"size": "1"}, A=[1.0, 2.0])
+    [row] = beside(table(A=3.0), one)
+    assert interval(row).mean == 1.5
+    rows = [result({"objective": "A", "size": size}, 0, delta=1.0) for size in ("1", "2")]
+    [row] = beside(table(A=3.0), Results(rows))
+    assert row.verdict == "not run" and row.text == "the table does not say which size: 1, 2"
+    [row] = beside(table(A=3.0), Results([*rows, result({"objective": "A"}, 0, delta=7.0)]))
+    assert interval(row).mean == 7.0  # a study without the axis is the table's
+
+
+@pytest.mark.parametrize("name", ["align_mlm/table3", "align_mlm/table1", "emerging/table1", "cao2020/table4",
+                                  "kulshreshtha2020/table3", "impact/table4", "impact/table5"])  # fmt: skip
+def test_the_papers_numbers_agree_with_themselves(name):
+    [held] = read_tables(name)
+    found = beside(held, echo(name.split("/")[0]))
+    assert [row.cell for row in found] == list(held.cells)
+    assert {row.verdict for row in found} <= {"agrees in order", "agrees in sign", "too small to tell"}
+    assert sum(row.verdict == "agrees in order" for row in found) > 0.75 * len(found)  # the rest are ties in print
+    assert all(interval(row).mean == pytest.approx(row.paper, abs=0.21) for row in found)

@@ -1,0 +1,270 @@
+"""The studies of the papers' tables and our own: every file expands, at three sizes that differ in size only."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pretrain.config import PretrainConfig
+from probes.study.cells import Cell, load_study
+from probes.study.checks import check_cells
+from probes.study.claims import read_claims
+from probes.study.config import StudyConfig
+from probes.study.papers import read_tables
+from probes.study.tasks import graph
+from synthlang.config import load, load_yaml
+from synthlang.language import parse_language
+
+ROOT = Path(__file__).parents[1]
+STUDIES = ROOT / "configs" / "studies"
+RUNS = ROOT / "configs" / "runs"
+SIZES = ("paper", "lab", "tiny")
+TABLES = {
+    "align_mlm": [*(f"table{n}" for n in range(1, 9)), "figure1", "figure2", "figure3"],
+    "emerging": ["table1", *(f"figure{n}" for n in range(2, 9))],
+    "cao2020": [*(f"table{n}" for n in range(1, 6)), "figure2", "figure3"],
+    "kulshreshtha2020": ["table3", "figure2"],
+    "impact": [*(f"table{n}" for n in range(2, 10)), "figure1", "figure2"],
+}
+OF_PAPERS = [f"{paper}-{table}" for paper, tables in TABLES.items() for table in tables]
+DOSES = [f"dose-{dose}" for dose in ("trans", "inv", "perm", "reorder", "dictionary", "parallel", "sharing")]
+OURS = [*DOSES, "typology", "emergence"]
+MORE = {  # further studies of one size
+    "tiny": ["align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank"],
+    "lab": ["align_mlm-trans+inv"],
+    "paper": [],
+}
+OLD = ["quickstart", "treebank"]
+FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MORE[size])]
+OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place(tmp_path_factory):
+    """Where commands run: the project's folder, with the dictionaries that a user links under data/."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "configs").symlink_to(ROOT / "configs")
+    muse = folder / "data" / "muse"
+    muse.mkdir(parents=True)
+    for language in ("fr", "ru", "zh"):
+        (muse / f"en-{language}.txt").write_text("house maison\n", encoding="utf-8")
+        (muse / f"{language}-en.txt").write_text("maison house\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder
+
+
+@cache
+def study(name: str) -> tuple[StudyConfig, list[Cell]]:
+    return load_study(STUDIES / f"{name}.yaml", [])
+
+
+@cache
+def keys(name: str) -> frozenset[str]:
+    config, cells = study(name)
+    return frozenset(graph(cells, config.seeds).tasks)
+
+
+def pretrainings(name: str) -> set[str]:
+    config, cells = study(name)
+    return {key for key, task in graph(cells, config.seeds).tasks.items() if task.kind == "pretrain"}
+
+
+def labels(cells: list[Cell]) -> dict[str, set[str]]:
+    """Axis → labels, of the named axes: seeds of pretraining are a matter of size."""
+    found: dict[str, set[str]] = {}
+    for cell in cells:
+        for axis, label in cell.labels.items():
+            if "." not in axis:
+                found.setdefault(axis, set()).add(label)
+    return found
+
+
+def bases(path: Path) -> list[Path]:
+    """A study file and the files that it is based on."""
+    names = re.search(r"^base: (\[.*?\]|\S+)", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    listed = [name.strip() for name in names[1].strip("[]").split(",")] if names else []
+    return [path, *(held for name in listed for held in bases((path.parent / name).resolve()))]
+
+
+def header(name: str) -> str:
+    """The comments of a study and of its bases."""
+    lines = [line for path in bases(STUDIES / f"{name}.yaml") for line in path.read_text("utf-8").splitlines()]
+    return " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))
+
+
+def not_run(name: str) -> str:
+    """What the comments say is not run: from ``Not run:`` to the end."""
+    return header(name).partition("Not run:")[2]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_there_is_a_study_for_every_table_and_figure(size):
+    assert {path.stem for path in (STUDIES / size).iterdir()} == {*OF_PAPERS, *OURS, *MORE[size]}
+    assert len(OF_PAPERS) == 38
+
+
+@pytest.mark.parametrize("name", [*FILES, *OLD])
+def test_it_expands_and_says_what_it_is(name):
+    config, cells = study(name)
+    assert config.name == Path(name).name and config.title and cells
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert any(cell.tasks or cell.probes for cell in cells)
+    assert all(cell.pretrain is not None or cell.model for cell in cells)
+
+
+@pytest.mark.parametrize("name", [*OF_PAPERS, *OURS])
+def test_sizes_of_a_study_have_the_same_labels_tasks_and_probes(name):
+    paper, *others = [study(f"{size}/{name}") for size in SIZES]
+    for size, (config, cells) in zip(SIZES[1:], others, strict=True):
+        ours, theirs = labels(cells), labels(paper[1])
+        assert set(ours) == set(theirs)
+        for axis, held in theirs.items():
+            assert ours[axis] <= held
+            assert all(label in not_run(f"{size}/{name}") for label in held - ours[axis]), (axis, held - ours[axis])
+        assert (config.title, config.paper, config.claims) == (paper[0].title, paper[0].paper, paper[0].claims)
+        assert {t for c in cells for t in c.tasks} == {t for c in paper[1] for t in c.tasks}
+        assert {p for c in cells for p in c.probes} == {p for c in paper[1] for p in c.probes}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_papers_and_claims_that_it_names_are_there(name):
+    config, _ = study(name)
+    assert all(read_claims(claims) for claims in config.claims)
+    named = config.paper if isinstance(config.paper, tuple) else (config.paper,) if config.paper else ()
+    assert all(read_tables(paper) for paper in named)
+    if Path(name).name in OF_PAPERS:
+        paper, table = Path(name).name.split("-")
+        assert config.paper == f"{paper}/{table}"
+
+
+@pytest.mark.parametrize("name", [f"{size}/{name}" for size in SIZES for name in OF_PAPERS])
+def test_every_printed_cell_is_run_or_said_not_to_be(name):
+    """A label of the table that no cell of ours has stands in the comments under ``Not run:``."""
+    config, cells = study(name)
+    tasks = {task for cell in cells for task in cell.tasks}
+    held = labels(cells) | ({"task": tasks} if tasks else {})
+    told = not_run(name)
+    assert isinstance(config.paper, str)
+    for table in read_tables(config.paper):
+        for printed in table.cells:
+            wanted = {(a, label) for q in (printed.quantity, printed.against) if q for a, label in q.where.items()}
+            missing = {(axis, label) for axis, label in wanted if label not in held.get(axis, set())}
+            assert all(label in told for _, label in missing), missing
+            if not missing:
+                where = {k: v for k, v in printed.quantity.where.items() if k != "task"}
+                task = printed.quantity.where.get("task")
+                fits = [c for c in cells if all(c.labels.get(k) == v for k, v in where.items())]
+                assert any(task is None or task in c.tasks for c in fits), printed
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_tiny_studies_need_nothing_but_the_built_in_source(name):
+    _, cells = study(name)
+    for cell in cells:
+        assert cell.model is None and cell.pretrain is not None
+        for run in (cell.pretrain, cell.second):
+            assert run is None or all(member.source.startswith("builtin:") for member in run.members)
+        for task in cell.tasks.values():
+            assert task.target is None and task.train is None and (task.test or "builtin:").startswith("builtin:")
+    if name != "tiny/impact-table9":  # the model that it starts from has to be named: see its comment
+        check_cells([cell for cell in cells if cell.labels.get("variant") != "Wiki-CC"])
+        # Wiki-CC names the language to transfer to by its file, since its texts are not parallel
+        assert all(t.language and parse_language(t.language).transforms for c in cells for t in c.tasks.values()
+                   if c.labels.get("variant") == "Wiki-CC")  # fmt: skip
+
+
+def same(cell: Cell, size: str, run: str) -> bool:
+    """Whether a cell pretrains as a file of configs/runs does, but for its source and what is a matter of time."""
+    other = load(PretrainConfig, RUNS / size / f"{run}.yaml", [])
+    assert cell.pretrain is not None
+    left_out = {"source", "steps", "batch", "seed", "languages", "language"}
+    spoken = [[m.language.model_dump(exclude={"name"}) for m in held.members] for held in (cell.pretrain, other)]
+    mine, theirs = (held.model_dump(mode="json", exclude=left_out) for held in (cell.pretrain, other))
+    return mine == theirs and spoken[0] == spoken[1] and cell.pretrain.batch.packing == other.batch.packing
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_cells_are_the_rows_of_configs_runs(size):
+    for cell in study(f"{size}/align_mlm-table3")[1]:
+        objective = cell.labels["objective"].lower().replace("-", "_")
+        assert same(cell, size, f"{objective}-{cell.labels['transform']}"), cell.name
+    for n in (25, 50):
+        overlap = [c for c in study(f"{size}/align_mlm-table7")[1] if c.labels["overlap"] == f"{n}%"]
+        assert all(same(cell, size, f"xlm-trans+inv-overlap{n}") for cell in overlap)
+    for cell in study(f"{size}/emerging-table1")[1]:
+        if cell.labels["variant"] == "Extra anchors" and size != "tiny":
+            continue  # their dictionaries are placeholders there
+        variant = cell.labels["variant"].lower().replace(" + ", "+").replace(" ", "_").replace("-cc", "_cc")
+        assert same(cell, size, f"emerging-{variant}-{cell.labels['pair'][3:]}"), cell.name
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_tables_share_what_they_have_in_common(size):
+    def of(table: str) -> frozenset[str]:
+        return keys(f"{size}/{table}")
+
+    table3 = of("align_mlm-table3")
+    assert of("align_mlm-figure2") == table3 and of("align_mlm-figure1") < table3 and of("align_mlm-table8") < table3
+    assert of("align_mlm-figure3") == of("align_mlm-table8") and of("align_mlm-table2") == of("align_mlm-table4")
+    assert of("align_mlm-table6") < of("align_mlm-table1")
+    for table in ("table1", "table4", "table5", "table7"):
+        shared = pretrainings(f"{size}/align_mlm-{table}") & table3
+        assert shared and shared < pretrainings(f"{size}/align_mlm-{table}")
+    assert of("emerging-figure3") == of("emerging-table1") and of("emerging-figure4") == of("emerging-figure6")
+    assert len(of("emerging-figure8") & of("emerging-figure5")) > 27
+    assert of("cao2020-table3") == of("cao2020-table4") == of("cao2020-figure3")
+    assert len(of("cao2020-table2") & of("cao2020-table1")) > 12
+    assert of("kulshreshtha2020-figure2") == of("kulshreshtha2020-table3")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_main_adjustment_of_impact_is_one_stage_of_all_its_tables(size):
+    """30K, avg and all: the adjusted models of table 2."""
+
+    def adjustments(table: str) -> set[str]:
+        config, cells = study(f"{size}/impact-{table}")
+        return {key for key, task in graph(cells, config.seeds).tasks.items() if task.kind == "adjust"}
+
+    main = adjustments("table2")
+    assert len(main) == 4 and adjustments("table3") == adjustments("table4") == adjustments("table8") == main
+    assert [len(adjustments(table) & main) for table in ("table5", "table6", "table7", "figure1")] == [1, 1, 1, 1]
+
+
+def test_parts_are_used_and_say_what_they_are():
+    files = {path for name in FILES for path in bases(STUDIES / f"{name}.yaml")}
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    named = {f"{folder}/{name}" for folder, name in re.findall(r"(data|sizes|tables)/([\w+-]+\.yaml)", text)}
+    used = named | {f"{path.parent.name}/{path.name}" for path in files}
+    for folder in ("tables", "sizes", "data"):
+        for path in (STUDIES / folder).iterdir():
+            assert f"{folder}/{path.name}" in used, path
+            assert path.read_text(encoding="utf-8").startswith("# "), path
+            assert load_yaml(path)
+
+
+def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_path):
+    document = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    for name in (*OF_PAPERS, *OURS, *(more for held in MORE.values() for more in held)):
+        assert f"{name}`" in document or f"/{name}.yaml" in document, name
+    for path in re.findall(r"configs/studies/(?:paper|lab|tiny)/[\w+-]+\.yaml", document):
+        assert (ROOT / path).exists(), path
+    example, mine = (re.search(rf"```yaml {kind}\n(.*?)```", document, re.DOTALL) for kind in ("study", "mine"))
+    assert example and mine
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    (tmp_path / "my-study.yaml").write_text(example[1], encoding="utf-8")
+    config, cells = load_study(tmp_path / "my-study.yaml", [])
+    check_cells(cells)
+    assert len(cells) == 4 and config.seeds == [0, 1, 2]
+    assert len(graph(cells, config.seeds).tasks) == 4 + 4 + 12  # pretrainings, alignments, transfers
+    changed = mine[1].replace("../tiny/", f"{STUDIES}/tiny/")
+    for base in ("runs", "transfer"):
+        (tmp_path / "studies").mkdir(exist_ok=True)
+        (tmp_path / base).symlink_to(ROOT / "configs" / base)
+    (tmp_path / "studies" / "mine").mkdir()
+    (tmp_path / "studies" / "mine" / "wider.yaml").write_text(changed, encoding="utf-8")
+    _, cells = load_study(tmp_path / "studies" / "mine" / "wider.yaml", [])
+    assert all(cell.pretrain is not None and cell.pretrain.model.hidden == 128 for cell in cells)

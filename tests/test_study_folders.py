@@ -1,0 +1,198 @@
+"""Whose folder and whose store it is, one runner at a time, and the options of the command."""
+
+import json
+import shutil
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from probes.study import runner
+from synthlang.errors import InputError
+from tests.study_cases import (
+    TINY,
+    cells_in,
+    command,
+    config_file,
+    finished_study,
+    opened,
+    run_here,
+    start,
+    tables,
+    times,
+)
+from tests.tiny import changed
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    return config_file(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    return finished_study(tmp_path_factory)
+
+
+# --- folders and stores ---
+
+
+def content(folder):
+    return {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_folder_of_another_study_is_refused_before_anything_is_written(reference):
+    before = content(reference)
+    for data in (changed(TINY, seeds=[0]), changed(TINY, pretrain__seed=1)):
+        with pytest.raises(InputError, match=r"holds another study \(tiny, [0-9a-f]{16}\); choose another folder"):
+            run_here(reference, data)
+    assert content(reference) == before
+
+
+def test_a_folder_of_other_things_is_refused(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no study; choose another folder"):
+        run_here(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+    with pytest.raises(InputError, match="is a file"):
+        run_here(tmp_path / "thesis.txt")
+
+
+@pytest.mark.parametrize("number", [None, 1, 3, "x"])
+def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
+    held = json.loads((reference / "study.json").read_text())
+    del held["format"]
+    (tmp_path / "study.json").write_text(json.dumps(held if number is None else held | {"format": number}))
+    with pytest.raises(InputError, match=f"is a study of format {number or 1}, this version writes 2; choose another"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"pretrain-0123456789abcdef/run.json": "{}"}, "is a store of another format, this version writes 2"),
+        (
+            {"studies.json": '{"format": 9, "studies": []}'},
+            r"is a store of another format \(9\), this version writes 2",
+        ),
+        ({"studies.json": "[]"}, r"is a store of another format \(None\)"),
+        ({"thesis.txt": "mine"}, "is not empty and holds no store; name another folder"),
+    ],
+)
+def test_a_store_of_another_format_is_one_line(files, message, tmp_path):
+    for name, text in files.items():
+        (tmp_path / "store" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "store" / name).write_text(text)
+    before = content(tmp_path)
+    with pytest.raises(InputError, match=f"store: {message}"):
+        run_here(tmp_path / "out", store=tmp_path / "store")
+    assert content(tmp_path) == before
+
+
+def test_another_title_is_the_same_study(reference, tmp_path):
+    shutil.copytree(reference, tmp_path / "out")
+    before = times(tmp_path / "out" / "stages")
+    del before[tmp_path / "out" / "stages" / "studies.json"]  # the copy is another folder
+    run_here(tmp_path / "out", changed(TINY, title="Another title"))
+    assert before.items() <= times(tmp_path / "out" / "stages").items()
+    assert "Another title" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert tables(tmp_path / "out") == tables(reference)
+
+
+def test_a_second_runner_of_a_study_is_refused_in_one_line(config, reference, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    first = start(config, out, "--workers", "1")
+    try:
+        deadline = time.monotonic() + 60
+        while not (out / "study.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert command(monkeypatch, "study", config, "--out", out, "--executor", "in-process") == 2
+        assert f"error: {out}: another runner works on this study; wait for it or stop it\n" in capsys.readouterr().err
+        assert first.poll() is None, "the first one ended too soon to tell"
+    finally:
+        first.kill()
+        first.communicate()
+
+
+def test_two_studies_of_one_store_at_once(reference, config, tmp_path):
+    """They want the same stages at the same time: each is made once, and both studies are right."""
+    store = tmp_path / "store"
+    other = tmp_path / "other.yaml"
+    other.write_text(yaml.safe_dump({**TINY, "name": "other"}))
+    runs = [start(path, tmp_path / path.stem, "--store", str(store), "--workers", "1") for path in (config, other)]
+    for run in runs:
+        _, said = run.communicate(timeout=300)
+        assert run.returncode == 0, said.decode()
+    for name in ("study", "other"):
+        assert tables(tmp_path / name) == tables(reference)
+        assert not (tmp_path / name / "stages").exists()
+    assert len(list(store.glob("transfer-*"))) == 4
+    for run in store.glob("pretrain-*"):
+        steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+        assert steps == sorted(set(steps)), "a run was trained twice"
+    held = json.loads((store / "studies.json").read_text())
+    assert held == {"format": 2, "studies": ["../other", "../study"]}
+    again = opened(tmp_path / "study")  # the store is remembered
+    assert again.store.root.resolve() == store.resolve()
+    assert not again.to_do()
+
+
+# --- the command ---
+
+
+def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, capsys):
+    assert command(monkeypatch, "study", config, "--out", tmp_path / "out", "--dry-run") == 0
+    assert not (tmp_path / "out").exists()
+    said = capsys.readouterr().out
+    assert "2 cells" in said
+    assert "trans, align_mlm" in said
+    before = content(reference)
+    assert command(monkeypatch, "study", config, "--out", reference, "--dry-run", "--only", "align") == 0
+    assert content(reference) == before
+    said = capsys.readouterr().out
+    assert "1 cells" in said
+    assert "trans, mlm" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--executor", "cloud"], "executor must be one of local, in-process, slurm, not 'cloud'"),
+        (["--no-wait"], "--slurm and --no-wait are for --executor slurm"),
+        (["--slurm", "partition=gpu"], "--slurm and --no-wait are for --executor slurm"),
+        (["--only", "nobody"], "--only nobody: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
+        (["--store", "study.yaml"], "study.yaml: is a file; name a folder for the store"),
+        (["--set", "pretrain.stepz=3"], "stepz: unknown key; did you mean steps?"),
+        (["--set", "source=text:none.txt"], "none.txt"),
+    ],
+)
+def test_wrong_use_is_one_line_before_anything_is_written(options, message, config, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(config.parent)
+    assert command(monkeypatch, "study", config.name, "--out", tmp_path / "out", *options) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert message in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_wait_hands_over_what_is_not_done(reference, tmp_path, monkeypatch):
+    """All of it, parents first; what it did meanwhile is collected by the next start."""
+    out = tmp_path / "out"
+    shutil.copytree(reference, out)
+    lost = cells_in(out)["trans, mlm"]
+    for stage in ("alignment", "transfer pos seed 0"):
+        shutil.rmtree(out / "stages" / f"{stage.split()[0]}-{lost['stages'][stage]}")
+    given: list[Any] = []
+    fake = SimpleNamespace(submit_graph=given.extend, close=lambda: given.append("closed"))
+    monkeypatch.setattr(runner, "open_executor", lambda *_: fake)
+    said: list[str] = []
+    run = opened(out, executor="slurm", wait=False)
+    run.run(say=said.append)
+    *tasks, last = given
+    assert [task.key for task in tasks] == [lost["keys"]["alignment"], lost["keys"]["transfer pos seed 0"]]
+    assert last == "closed"
+    assert said == ["2 tasks are handed over; start the study again to collect what they did"]
+    assert [cell["status"] for cell in cells_in(out).values()] == ["pending", "done"]

@@ -1,0 +1,228 @@
+"""What ``synthlang gc`` deletes, and above all what it leaves alone."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretrain.run import open_run
+from probes.study.gc import collect
+from synthlang.errors import InputError
+from tests.study_cases import TINY, command, opened, rows_of, run_here, tables
+from tests.tiny import changed
+
+ONE = changed(TINY, pretrain__language="trans", seeds=[0], grid={"product": {"pretrain.objective.kind": ["mlm"]}})
+FULL = changed(ONE, pretrain__checkpoints={"every": 4, "keep": 4})
+"""A cell whose run keeps several checkpoints."""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gc") / "out"
+    run_here(folder, FULL)
+    return folder
+
+
+@pytest.fixture
+def out(finished, tmp_path):
+    """A study of its own, finished."""
+    shutil.copytree(finished, tmp_path / "out")
+    (tmp_path / "out" / "stages" / "studies.json").write_text('{"format": 2, "studies": [".."]}')
+    return tmp_path / "out"
+
+
+def run_of(out: Path) -> Path:
+    (run,) = (out / "stages").glob("pretrain-*")
+    return run
+
+
+def held(run: Path) -> tuple[list[str], list[str]]:
+    """The checkpoints of a run, and its exports that have weights."""
+    checkpoints = sorted(path.name for path in run.glob("checkpoints/*"))
+    return checkpoints, sorted(path.parent.name for path in run.glob("export/*/model.safetensors"))
+
+
+def all_files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file() and ".locks" not in path.parts}
+
+
+EVERY, LAST = ["step-12", "step-16", "step-20", "step-8"], ["step-20"]
+EXPORTS = ["parent", "trans"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "checkpoints", "exports"),
+    [("checkpoints", EVERY, EXPORTS), ("final", LAST, EXPORTS), ("results", [], [])],
+)
+def test_what_each_policy_deletes(keep, checkpoints, exports, out):
+    run, before = run_of(out), all_files(out)
+    assert held(run) == (EVERY, EXPORTS)
+    planned = collect([out], keep, dry_run=True)
+    assert all_files(out) == before
+    found = collect([out], keep)
+    assert found == planned
+    assert held(run) == (checkpoints, exports)
+    gone = before - all_files(out)
+    assert all("checkpoints" in path.parts or path.name == "model.safetensors" for path in gone)
+    assert found.needed == 0
+    again = collect([out], keep)
+    assert (again.freed, again.size) == ((), 0)
+
+
+def test_the_size_is_what_the_files_had(out):
+    before = sum(path.stat().st_size for path in all_files(run_of(out)))
+    found = collect([out], "results")
+    after = sum(path.stat().st_size for path in all_files(run_of(out)) if path.name != "dropped.json")
+    assert found.size == before - after > 0
+
+
+def test_the_policy_is_that_of_the_study(tmp_path):
+    run_here(tmp_path / "out", {**FULL, "keep": "final"})
+    collect([tmp_path / "out"])
+    assert held(run_of(tmp_path / "out")) == (LAST, EXPORTS)
+
+
+def test_a_study_keeps_its_results_and_starts_again_without_work(out):
+    before = tables(out)
+    collect([out], "results")
+    run = run_here(out, FULL)
+    assert [cell.status for cell in run.cells] == ["done"]
+    assert tables(out) == before
+
+
+def test_a_run_that_is_not_finished_or_still_needed_is_left_alone(out):
+    run, record = run_of(out), json.loads((out / "study.json").read_text())
+    record["cells"][0]["status"] = "pending"
+    (out / "study.json").write_text(json.dumps(record))
+    found = collect([out], "results")
+    assert (found.freed, found.needed) == ((), 1)
+    assert held(run) == (EVERY, EXPORTS)
+    record["cells"][0]["status"] = "done"
+    (out / "study.json").write_text(json.dumps(record))
+    (run / "done.json").unlink()
+    assert collect([out], "results").freed == ()
+
+
+# --- studies that share a store ---
+
+
+def shared(tmp_path, **changes):
+    """A finished study and another one, pending, of the same run in one store."""
+    store = tmp_path / "store"
+    run_here(tmp_path / "a", FULL, store=store)
+    more = changed(FULL, seeds=[0, 1])
+    run_here(tmp_path / "b", {**more, "name": "more", **changes}, store=store)
+    (run,) = store.glob("pretrain-*")
+    return run
+
+
+def test_what_another_study_of_the_store_needs_stays(tmp_path):
+    run = shared(tmp_path)
+    record = json.loads((tmp_path / "b" / "study.json").read_text())
+    cell = record["cells"][0]
+    cell["status"] = "pending"
+    for stages in (dict(cell["stages"]), {}):  # also if it had not come to see the run finished
+        cell["stages"] = stages
+        (tmp_path / "b" / "study.json").write_text(json.dumps(record))
+        found = collect([tmp_path / "a"], "results")
+        assert (found.freed, found.needed) == ((), 1)
+    assert held(run) == (EVERY, EXPORTS)
+
+
+@pytest.mark.parametrize(
+    ("folders", "other", "checkpoints", "exports"),
+    [
+        (["a"], "checkpoints", EVERY, EXPORTS),  # what the other study keeps, stays
+        (["a"], "final", LAST, EXPORTS),
+        (["a"], "results", [], []),
+        (["a", "b"], "checkpoints", [], []),  # named itself, it has the policy of the option
+    ],
+)
+def test_the_policy_that_keeps_most_counts(folders, other, checkpoints, exports, tmp_path):
+    run = shared(tmp_path, keep=other)
+    collect([tmp_path / name for name in folders], "results")
+    assert held(run) == (checkpoints, exports)
+
+
+def test_a_study_that_is_gone_needs_nothing(tmp_path):
+    run = shared(tmp_path)
+    shutil.rmtree(tmp_path / "b")
+    collect([tmp_path / "a"], "results")
+    assert held(run) == ([], [])
+
+
+# --- weights that are needed after all ---
+
+
+def test_a_later_study_says_that_it_needs_deleted_weights(tmp_path):
+    store = tmp_path / "store"
+    run_here(tmp_path / "a", FULL, store=store)
+    (run,) = store.glob("pretrain-*")
+    collect([tmp_path / "a"], "results")
+    more = {**changed(FULL, seeds=[0, 1]), "name": "more"}
+    with pytest.raises(InputError) as raised:
+        opened(tmp_path / "b", more, store=store)
+    message = str(raised.value)
+    assert "\n" not in message
+    assert "pos seed 1 of mlm trans needs weights that synthlang gc deleted (it kept results)" in message
+    assert f"delete the folder {run} and start again: the run is trained anew, with the same result" in message
+    assert not (tmp_path / "b").exists()
+    before = (run / "metrics.jsonl").read_text().splitlines()[-1]
+    shutil.rmtree(run)
+    run_here(tmp_path / "b", more, store=store)
+    assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["loss"] == json.loads(before)["loss"]
+    assert rows_of(tmp_path / "b")[0]["sup"] == rows_of(tmp_path / "a")[0]["sup"]
+
+
+def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(tmp_path):
+    store = tmp_path / "store"
+    run_here(tmp_path / "a", FULL, store=store)
+    collect([tmp_path / "a"], "final")
+    run_here(tmp_path / "b", {**changed(FULL, seeds=[1]), "name": "more"}, store=store)
+    assert len(rows_of(tmp_path / "b")) == 1
+    probes: dict[str, Any] = {"emergence": {"probes": ["words"], "words": {"checkpoints": True}}}
+    with pytest.raises(InputError, match=r"probe emergence of mlm trans needs weights that .* \(it kept final\)"):
+        opened(tmp_path / "c", {**FULL, "name": "probes", "probes": probes}, store=store)
+    probes["emergence"]["words"]["checkpoints"] = False
+    opened(tmp_path / "c", {**FULL, "name": "probes", "probes": probes}, store=store)
+
+
+def test_a_run_opens_after_final(out):
+    collect([out], "final")
+    config, _ = open_run(run_of(out))
+    assert config.steps == 20
+
+
+# --- the command ---
+
+
+def test_the_command_says_how_much(out, monkeypatch, capsys):
+    run = run_of(out)
+    size = collect([out], "final", dry_run=True).size
+    assert command(monkeypatch, "gc", out, "--keep", "final", "--dry-run") == 0
+    said = capsys.readouterr().out.replace("\n", " ")
+    assert f"would free {size / 1000:.1f} kB of 1 runs" in said
+    assert str(run) in said
+    assert command(monkeypatch, "gc", out, "--keep", "final") == 0
+    assert f"freed {size / 1000:.1f} kB of 1 runs" in capsys.readouterr().out
+    assert held(run)[0] == LAST
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "nothing: is no study folder: study.json is missing"),
+        (["out", "--keep", "all"], "keep must be one of checkpoints, final, results, not 'all'"),
+        (["old"], "old/study.json: is a study of format 1, this version writes 2; choose another folder"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments, message, out, monkeypatch, capsys):
+    monkeypatch.chdir(out.parent)
+    (out.parent / "old").mkdir()
+    (out.parent / "old" / "study.json").write_text('{"name": "x", "fingerprint": "y", "cells": [], "seconds": {}}')
+    before = all_files(out)
+    assert command(monkeypatch, "gc", *arguments) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+    assert all_files(out) == before

@@ -1,0 +1,218 @@
+"""Verdicts on claims: data made to reach each, intervals beside SciPy's, results that say what the papers say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probes.statistics import Interval
+from probes.study.claims import read_claims
+from probes.study.estimates import difference, estimate, outcome_of
+from probes.study.judge import WORDS, judge
+from probes.study.observed import Replicates, Results
+from tests.judged import claim, echo, interval, less, result, rows
+
+
+def test_each_verdict_of_a_comparison():
+    low, high = [1.0, 2.0, 3.0], [21.0, 23.0, 22.0]
+    assert judge(less(), Results(rows(high, low))).verdict == "agrees in sign"
+    assert judge(less(), Results(rows(low, high))).verdict == "differs"
+    assert judge(less(), Results(rows([1.0, 9.0, 5.0], [2.0, 7.0, 5.5]))).verdict == "too small to tell"
+    assert judge(less(), Results(rows(high[:1], low[:1]))).verdict == "too small to tell"  # one seed, however far apart
+    assert judge(less(), Results(rows(high, []))).verdict == "not run"
+    assert judge(less(), Results()).verdict == "not run"
+    assert judge(less(margin=30), Results(rows(high, low))).verdict == "differs"  # 20 less, not 30
+    assert judge(less(margin=-30), Results(rows(low, high))).verdict == "agrees in sign"  # at most 30 more
+    assert judge(less(relation="greater"), Results(rows(high, low))).verdict == "differs"
+    assert {"agrees in sign", "differs", "too small to tell", "not run", "agrees in order"} == set(WORDS)
+
+
+def test_near():
+    near = {"relation": "near", "margin": 2.0}
+    assert judge(less(**near), Results(rows([1.0, 2.0, 3.0], [1.5, 2.4, 3.3]))).verdict == "agrees in sign"
+    assert judge(less(**near), Results(rows([1.0, 2.0, 3.0], [9.0, 10.1, 11.2]))).verdict == "differs"
+    assert judge(less(**near), Results(rows([1.0, 2.0, 3.0], [3.0, 4.5, 4.4]))).verdict == "too small to tell"
+    value = claim(compare=[{"measure": "delta", "left": {"where": {"objective": "A"}}, "value": 5.0, **near}])
+    found = judge(value, Results(rows([5.1, 5.3, 4.9], [])))
+    assert found.verdict == "agrees in sign" and interval(found).mean == pytest.approx(0.1)
+
+
+def test_outcomes_at_the_margin():
+    assert outcome_of(Interval(1, 0.0, 2, 3, 0.95), "greater") == "open"
+    assert outcome_of(Interval(1, 0.1, 2, 3, 0.95), "greater") == "holds"
+    assert outcome_of(Interval(1, 0.1, 2, 3, 0.95), "less") == "fails"
+    assert outcome_of(Interval(1, -2.0, 2, 3, 0.95), "near", 2) == "open"
+    assert outcome_of(Interval(1, None, None, 1, 0.95), "greater") == "open"
+    assert judge(less(), Results(rows([50.0] * 3, [33.3] * 3))).verdict == "too small to tell"  # no seed did anything
+
+
+def test_paired_interval_is_that_of_scipy():
+    random = np.random.default_rng(1)
+    a, b = random.normal(30, 8, 6), random.normal(20, 1, 6) + np.arange(6)
+    found = judge(less(), Results(rows(a, b)))
+    expected = stats.ttest_rel(b, a).confidence_interval(0.95)
+    assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
+    assert interval(found).mean == pytest.approx(float((b - a).mean())) and found.n == interval(found).n == 6
+    fine = [result({"objective": name}, 0, seed, delta=value) for name, held in (("A", a), ("B", b))
+            for seed, value in enumerate(held)]  # fmt: skip
+    of_seeds = judge(less(), Results(fine))
+    assert of_seeds.ours == found.ours and "n = 6 seeds of fine-tuning" in of_seeds.text and "models" in found.text
+
+
+def test_models_are_the_units_where_there_are_several():
+    """Seeds of fine-tuning of one model are averaged first: three models of four seeds each are three draws."""
+    random = np.random.default_rng(2)
+    effect = random.normal(0, 5, (2, 3, 1)) + random.normal(0, 1, (2, 3, 4))
+    held = [
+        result({"objective": name}, model, seed, delta=float(effect[i, model, seed]))
+        for i, name in enumerate("AB")
+        for model in range(3)
+        for seed in range(4)
+    ]
+    found = judge(less(), Results(held))
+    means = effect.mean(axis=2)
+    expected = stats.ttest_rel(means[1], means[0]).confidence_interval(0.95)
+    assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
+    assert found.n == 3
+    fewer = [row for row in held if not (row["pretrain_seed"] == 2 and "B" in row["labels"])]
+    assert judge(less(), Results(fewer)).n == 2  # only models that both have
+
+
+def test_a_given_model_against_several_is_not_paired():
+    random = np.random.default_rng(3)
+    base, adjusted = random.normal(60, 1, 5), random.normal(66, 2, 4)
+    held = [result({"objective": "A"}, None, seed, delta=value) for seed, value in enumerate(base)]
+    held += [result({"objective": "B", "adjust.seed": str(n)}, None, delta=value) for n, value in enumerate(adjusted)]
+    found = judge(less(), Results(held))
+    expected = stats.ttest_ind(adjusted, base, equal_var=False).confidence_interval(0.95)
+    assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
+    assert found.verdict == "differs" and found.n == 4
+
+
+def test_estimates():
+    one: Replicates = {("0", seed): value for seed, value in enumerate([1.0, 2.0, 4.0])}
+    expected = stats.t.interval(0.95, 2, np.mean([1, 2, 4]), stats.sem([1, 2, 4]))
+    found = estimate(one)
+    assert found is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx(expected) and found.unit == "seeds of fine-tuning"
+    assert estimate({}) is None and difference(one, {}) is None
+    none = difference(one, one)
+    assert none is not None and none.interval == Interval(0.0, 0.0, 0.0, 3, 0.95)
+    same = difference({("a", 0): 1.0, ("a", 1): 1.0}, {("b", 0): 3.0, ("b", 1): 3.0})
+    assert same is not None  # no spread, other models: no warning, no NaN
+    assert same.interval == Interval(-2.0, -2.0, -2.0, 2, 0.95)
+
+
+def test_other_axes_are_paired_and_averaged():
+    """Only conditions that both have count: a task that one side lacks does not move the difference."""
+    held = []
+    for model in range(3):
+        held += [
+            result({"objective": "A"}, model, task=task, delta=10 + add + model)
+            for task, add in (("pos", 0), ("ner", 30))
+        ]
+        held += [result({"objective": "B"}, model, task="pos", delta=8.0 + model + 0.1 * model)]
+    found = judge(less(), Results(held))
+    assert interval(found).mean == pytest.approx(-1.9) and found.n == 3
+    held += [result({"objective": "B"}, model, task="ner", delta=50.0 + model) for model in range(3)]
+    assert interval(judge(less(), Results(held))).mean == pytest.approx((-1.9 + 10) / 2)
+
+
+def test_an_axis_that_one_side_names_tells_nothing_apart():
+    held = [result({"objective": "A", "parallel": "0%"}, m, delta=3.0 + m / 9) for m in range(3)]
+    held += [
+        result({"objective": "B", "parallel": p}, m, delta=v + m) for m in range(3) for p, v in (("1%", 1), ("9%", 40))
+    ]
+    found = judge(less(left={"where": {"objective": "B", "parallel": "9%"}}), Results(held))
+    assert found.verdict == "differs" and interval(found).mean == pytest.approx(37 + 1 - 1 / 9)
+
+
+def test_several_comparisons():
+    parts = [{"where": {"task": task}, "measure": "delta", "left": {"where": {"objective": "B"}},
+              "right": {"where": {"objective": "A"}}, "relation": "less"} for task in ("pos", "ner")]  # fmt: skip
+    both = claim(compare=parts)
+
+    def of(ner):
+        held = [result({"objective": o}, m, delta=v + m * v / 40) for o, v in (("A", 9), ("B", 1)) for m in range(3)]
+        return Results(
+            held + [result({"objective": o}, m, task="ner", delta=v) for o, vs in ner for m, v in enumerate(vs)]
+        )
+
+    found = judge(both, of([]))
+    assert found.verdict == "agrees in sign" and found.text.startswith("1 of 2 comparisons were run")
+    assert judge(both, of([("A", [9, 8, 9]), ("B", [1, 1, 2])])).verdict == "agrees in sign"
+    assert judge(both, of([("A", [1, 2, 2]), ("B", [9, 9, 8])])).verdict == "differs"
+    assert judge(both, of([("A", [9, 1, 5]), ("B", [5, 3, 7])])).verdict == "too small to tell"
+
+
+def test_order():
+    along = [{"size": "1"}, {"size": "2"}, {"size": "3"}]
+    rising = claim(order=[{"measure": "zs", "along": along, "direction": "rising"}])
+
+    def of(**values):
+        return Results(
+            [result({"size": k[1:]}, m, zs=v + m + (m == 1) * 0.1 * v) for k, v in values.items() for m in range(3)]
+        )
+
+    assert judge(rising, of(s1=1, s2=5, s3=9)).verdict == "agrees in order"
+    assert judge(rising, of(s1=1, s2=9, s3=5)).verdict == "differs"
+    assert judge(rising, of(s1=1, s2=5, s3=5)).verdict == "too small to tell"
+    assert judge(rising, of(s1=1, s3=9)).verdict == "agrees in order"
+    assert judge(rising, of(s1=1, s3=9)).text.startswith("1 of 2 comparisons were run")
+    assert judge(rising, of(s1=1)).verdict == judge(rising, of()).verdict == "not run"
+    falling = claim(order=[{"measure": "zs", "along": along, "direction": "falling"}])
+    assert judge(falling, of(s1=9, s2=5, s3=1)).verdict == "agrees in order"
+
+
+def test_correlation():
+    random = np.random.default_rng(4)
+    x = random.normal(size=12)
+    over = {"x": {"measure": "alignment_all"}, "y": {"where": {"task": "pos"}, "measure": "delta"}, "over": ["cell"]}
+    expect = {sign: claim(correlate={**over, "expect": sign}) for sign in ("positive", "negative")}
+
+    def of(y, models=1, count=12):
+        return Results(
+            result(
+                {"cell": str(i), "pretrain.seed": str(m)}, m, seed, delta=float(y[i]) + seed, alignment_all=float(x[i])
+            )
+            for i in range(count)
+            for m in range(models)
+            for seed in range(2)
+        )
+
+    y = -x + random.normal(0, 0.2, 12)
+    found = judge(expect["negative"], of(y))
+    assert found.verdict == "agrees in sign" and found.n == 12
+    assert interval(found).mean == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert judge(expect["positive"], of(y)).verdict == "differs"
+    assert interval(judge(expect["negative"], of(y, models=2))).mean == pytest.approx(interval(found).mean)
+    assert judge(expect["negative"], of(y, models=2)).n == 12  # models of a cell are no more conditions
+    assert judge(expect["negative"], of(random.normal(size=12))).verdict == "too small to tell"
+    assert judge(expect["negative"], of(y, count=4)).verdict == "too small to tell"
+    assert judge(expect["negative"], of(y, count=0)).verdict == "not run"
+
+
+DIFFER = {"align-uses-dictionaries-better", "overlap-helps"}
+"""Claims that the paper's own numbers do not bear out in every case, as their ``paper`` says."""
+NOT_PRINTED = {
+    *("monolingual-models-are-alike", "bilingual-models-are-more-alike", "lower-layers-are-more-alike"),
+    *("similar-languages-are-more-alike", "cka-tells-sentence-retrieval", "sentences-align-best-in-lower-layers"),
+    *("words-align-best-in-upper-layers", "a-rotation-aligns-monolingual-models", "mapped-transfer-is-below-bilingual"),
+    *("middle-layers-transfer-best", "adjustment-separates-words"),
+}
+"""Claims of figures without numbers."""
+
+
+@pytest.mark.parametrize("name", ["align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020"])
+def test_the_papers_numbers_agree_with_their_claims(name):
+    results = echo(name)
+    for held in read_claims(name):
+        found = judge(held, results)
+        if held.id in NOT_PRINTED:
+            assert found.verdict == "not run", held.id
+        elif held.id in DIFFER:
+            assert found.verdict == "differs", held.id
+        else:
+            assert found.verdict.startswith("agrees"), (held.id, found.text)
+            assert "comparisons were run" not in found.text, (held.id, found.text)

@@ -1,0 +1,127 @@
+"""Results of studies as numbers: layers, steps, axes, models; from rows and from the files of a folder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from probes.study.claims import read_claims
+from probes.study.judge import judge
+from probes.study.observed import Results, load_results
+from synthlang.errors import InputError
+from tests.judged import claim, interval, less, measured, result, rows, write
+
+
+def test_alignment_is_of_models_not_of_their_fine_tunings():
+    held = [result({"objective": o}, 0, seed, task=t, alignment_all=v) for o, v in (("A", 9.0), ("B", 1.0))
+            for seed in range(3) for t in ("pos", "ner")]  # fmt: skip
+    found = judge(less(measure="alignment_all"), Results(held))
+    assert found.n == 1 and found.verdict == "too small to tell" and interval(found).mean == -8.0
+    name = "alignment.scores.all.cosine.mean"  # cells without a task have it in measures.parquet only
+    only = [measured({"objective": o}, m, name, v + m / 5) for o, v in (("A", 9.0), ("B", 1.0)) for m in range(2)]
+    assert judge(less(measure="alignment_all"), Results([], only)).n == 2
+
+
+def test_plain_axes_have_the_names_of_the_papers():
+    plain = {"pretrain.language": "trans+inv", "pretrain.seed": "0"}
+    held = [result({**plain, "pretrain.objective.kind": kind}, m, delta=d + m, zs=50.0 - d)
+            for kind, d in (("mlm", 40), ("align_mlm", 5)) for m in range(3)]  # fmt: skip
+    verdicts = {c.id: judge(c, Results(held)) for c in read_claims("align_mlm")}
+    assert interval(verdicts["align-beats-mlm"]).mean == -35.0
+    assert verdicts["align-beats-xlm"].verdict == "not run"
+
+
+LAYERS = {
+    None: 8.0,
+    "last": 8.0,
+    "first": 3.0,
+    2: 2.0,
+    "lower": 2.0,
+    "upper": 6.5,
+    "middle": 2.0,
+    "mean": 4.4,
+    "best": 9.0,
+    7: None,
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=str)
+def test_layers(layer):
+    values, expected = {0: 3.0, 1: 1.0, 2: 2.0, 3: 5.0, 4: 8.0}, LAYERS[layer]
+    if layer in ("mean", "best"):
+        values |= {1: 4.0, 4: 9.0, 3: 4.0}
+    held = [measured({}, 0, "m", value, layer=number) for number, value in reversed(values.items())]
+    asked = claim(compare=[{"measure": "probe:m", "left": {"layer": layer}, "value": 0, "relation": "greater"}])
+    found = judge(asked, Results([], held))
+    if expected is None:
+        assert found.ours is None
+    else:
+        assert interval(found).mean == pytest.approx(expected)
+
+
+def test_correlation_over_layers_within_pairs():
+    """A difference between the pairs is no correlation; the layers of one pair are."""
+    asked = {
+        "layer": "each",
+        "x": {"measure": "probe:x"},
+        "y": {"measure": "probe:y"},
+        "over": ["layer"],
+        "by": ["pair"],
+    }
+    positive = claim(correlate={**asked, "expect": "positive", "kind": "pearson"})
+    held = []
+    for number, pair in enumerate(("en-fr", "en-zh")):
+        for layer in range(6):
+            value = 40.0 * number + layer + (layer % 2) * 0.1
+            held.append(measured({"pair": pair}, 0, "x", 40.0 * number - layer, layer=layer))
+            held += [measured({"pair": pair}, 0, "y", value, layer=layer)]
+    found = judge(positive, Results([], held))
+    assert found.verdict == "differs" and interval(found).mean < -0.99 and found.n == 12
+
+
+def test_the_last_step_counts_and_what_has_no_step_first():
+    asked = claim(compare=[{"measure": "probe:m", "left": {}, "value": 0, "relation": "greater"}])
+    steps = [measured({}, 0, "m", float(step), step=step) for step in (5, 20, 10)]
+    assert interval(judge(asked, Results([], steps))).mean == 20
+    assert interval(judge(asked, Results([], [*steps, measured({}, 0, "m", 1.0)]))).mean == 1
+
+
+def test_results_of_a_folder(tmp_path):
+    held = [*rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), result({"objective": "A"}, 0, delta=None, task="ner")]
+    more = [
+        measured({"objective": name}, model, measure, value + model * (1 + value / 20), layer=layer)
+        for name, value in (("A", 1.0), ("B", 5.0))
+        for model in range(3)
+        for layer in (1, 2)
+        for measure in ("x.y", "x", "z")
+    ]
+    write(tmp_path, held, more)
+    for asked in (less(), less(measure="probe:x.y"), less(measure="probe:nothing")):
+        assert judge(asked, load_results(tmp_path)) == judge(asked, Results(held, more))
+    assert judge(less(), load_results(tmp_path)).verdict == "agrees in sign"
+    assert judge(less(measure="probe:x"), load_results(tmp_path)).verdict == "differs"
+    (tmp_path / "empty").mkdir()
+    assert judge(less(), load_results(tmp_path / "empty")).verdict == "not run"
+    assert judge(less(), load_results(tmp_path / "empty", tmp_path)).verdict == "agrees in sign"
+
+
+@pytest.mark.parametrize("case", ["no folder", "no parquet", "columns", "labels"])
+def test_bad_results(case, tmp_path):
+    write(tmp_path, rows([1.0], [2.0]))
+    path = tmp_path / "results.parquet"
+    if case == "no parquet":
+        path.write_bytes(b"PAR1 no")
+    elif case == "columns":
+        (tmp_path / "measures.parquet").write_bytes(path.read_bytes())
+    elif case == "labels":
+        write(tmp_path, [result({}, 0) | {"labels": json.dumps(["A"])}])
+    with pytest.raises(InputError) as found:
+        judge(less(), load_results(tmp_path / "none" if case == "no folder" else tmp_path))
+    expected = {
+        "no folder": "no such folder",
+        "no parquet": "not parquet",
+        "columns": "columns missing: measure, layer",
+        "labels": "must be a JSON object",
+    }
+    assert expected[case] in str(found.value) and "\n" not in str(found.value)

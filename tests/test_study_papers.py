@@ -1,0 +1,266 @@
+"""The papers' numbers and claims as files: what they hold, how they agree with each other, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from probes.study.claims import read_claims
+from probes.study.papers import CONFIGS, read_paper, read_tables
+from synthlang.errors import InputError
+
+PAPERS = ("align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020")
+SIZES = {  # table → cells, counted in the papers
+    "align_mlm": {"table1": 30, "table2": 12, "table3": 108, "table5": 12, "table6": 36, "table7": 27, "table8": 24},
+    "cao2020": {"table1": 42, "table2": 28, "table3": 48, "table4": 30, "table5": 30},
+    "emerging": {"table1": 120},
+    "impact": {"table2": 24, "table3": 12, "table4": 66, "table5": 20, "table6": 16, "table7": 16, "table9": 12},
+    "kulshreshtha2020": {"table3": 72},
+}
+FIGURES = {
+    "align_mlm": (1, 2, 3),
+    "cao2020": (2, 3),
+    "emerging": range(2, 9),
+    "impact": (1, 2),
+    "kulshreshtha2020": (2,),
+}
+
+
+def value(table: str, measure: str, **where: str) -> float:
+    [held] = [
+        cell.value
+        for cell in read_tables(table)[0].cells
+        if cell.quantity.where == where and cell.quantity.measure == measure
+    ]
+    return held
+
+
+def by_labels(table: str, measure: str) -> dict[frozenset[tuple[str, str]], float]:
+    """Cells of a measure that are no mean over an axis."""
+    cells = [c for c in read_tables(table)[0].cells if c.quantity.measure == measure and not c.quantity.average]
+    return {frozenset(cell.quantity.where.items()): cell.value for cell in cells}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_paper_file(name):
+    assert {path.stem for path in (CONFIGS / "papers").glob("*.yaml")} == set(PAPERS)
+    paper = read_paper(name)
+    assert paper.name == name and paper.title and paper.citation
+    assert {key: len(paper.tables[key].cells) for key in SIZES[name]} == SIZES[name]
+    assert {f"figure{number}" for number in FIGURES[name]} <= set(paper.tables)
+    assert all(table.title and table.printed and (table.cells or table.note) for table in paper.tables.values())
+    used = {item for t in paper.tables.values() for cell in t.cells for item in cell.quantity.where.items()}
+    assert used <= {(axis, label) for axis, labels in paper.labels.items() for label in labels}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_claims_file(name):
+    claims = read_claims(name)
+    assert len(claims) >= 6 and len({claim.id for claim in claims}) == len(claims)
+    assert all(claim.source and re.fullmatch(r".*\.", claim.claim) for claim in claims)
+    assert all(list(claim.quantities()) for claim in claims)
+
+
+def test_some_numbers():
+    assert value("align_mlm/table3", "delta", objective="MLM", transform="trans+inv", task="ner") == 43.3
+    assert value("align_mlm/table8", "alignment_all", objective="DICT-MLM", transform="trans+syn") == 93.7
+    assert value("emerging/table1", "zs", variant="Sep Emb + L1-6", pair="en-zh", task="ner") == 1.0
+    assert value("kulshreshtha2020/table3", "zs", method="RotateAlign dict", language="th", task="slots-fb") == 9.23
+    assert value("impact/table4", "mixed question", method="Adjusted", language="hi", task="qa-xquad") == 50.45
+    open_class = "probe:retrieval.tags.variants.types.groups.open class.average"
+    assert value("cao2020/table4", open_class, method="Base BERT") == 54.0  # printed as 0.54
+
+
+def test_differences_of_align_mlm_are_sup_less_zs():
+    for table in ("table3", "table6", "table7"):
+        sup, zs, delta = (by_labels(f"align_mlm/{table}", measure) for measure in ("sup", "zs", "delta"))
+        assert sup.keys() == zs.keys() == delta.keys()
+        assert max(abs(sup[key] - zs[key] - delta[key]) for key in delta) < 0.15  # printed from unrounded scores
+
+
+def test_tables_of_align_mlm_agree():
+    main = by_labels("align_mlm/table3", "delta")
+    first, sixth = by_labels("align_mlm/table1", "delta"), by_labels("align_mlm/table6", "delta")
+    assert {k: v for k, v in first.items() if ("objective", "XLM") in k} == sixth
+    for table, (axis, label) in (("table2", ("dictionary", "25%")), ("table5", ("dictionary", "25%")),
+                                 ("table6", ("parallel", "25%")), ("table7", ("overlap", "0%"))):  # fmt: skip
+        default = {
+            k - {(axis, label)}: v for k, v in by_labels(f"align_mlm/{table}", "delta").items() if (axis, label) in k
+        }
+        assert default and all(main[key] == held for key, held in default.items()), table
+    other = [(key, held) for key, held in by_labels("align_mlm/table8", "delta").items() if held != main[key]]
+    assert [held for _, held in other] == [0.2] and ("objective", "XLM") in other[0][0]  # −0.2 in table 3
+
+
+@pytest.mark.parametrize(("task", "printed"), [("nli", 0.727), ("ner", 0.781), ("pos", 0.734)])
+def test_correlations_of_align_mlm_are_those_of_its_tables(task, printed):
+    alignment = by_labels("align_mlm/table8", "alignment_all")
+    delta = by_labels(f"align_mlm/{'table8' if task == 'nli' else 'table3'}", "delta")
+    pairs = [(value, delta[key | {("task", task)}]) for key, value in alignment.items()]
+    assert len(pairs) == 12
+    x, y = zip(*pairs, strict=True)
+    assert stats.spearmanr(x, y).statistic == pytest.approx(-printed, abs=0.0006)
+
+
+def test_printed_means():
+    """A mean over languages is that of the numbers beside it, to the last printed digit."""
+    checked = 0
+    for name in ("emerging/table1", "cao2020/table1", "cao2020/table2", "cao2020/table3", "cao2020/table5"):
+        cells = read_tables(name)[0].cells
+        for mean in (cell for cell in cells if any(len(labels) > 1 for labels in cell.quantity.average.values())):
+            [(axis, labels)] = mean.quantity.average.items()
+            of_row = [cell for cell in cells if mean.quantity.where.items() <= cell.quantity.where.items()]
+            parts = [c.value for c in of_row if _is_part(c, mean, axis)]
+            assert len(parts) == len(labels), (name, mean)
+            assert abs(sum(parts) / len(parts) - mean.value) < 0.051, (name, mean, parts)
+            checked += 1
+    assert checked == 30 + 6 + 4 + 8 + 3
+
+
+def _is_part(cell, mean, axis: str) -> bool:
+    """English is the test of the language that is trained on, where the others are zero-shot."""
+    labels, measure = mean.quantity.average[axis], mean.quantity.measure
+    if cell.quantity.measure == "parent":
+        return "en" in labels and measure == "zs"
+    return cell.quantity.where.get(axis) in labels and cell.quantity.measure == measure
+
+
+def test_gains_of_impact_are_differences():
+    """Tables 5 to 7 print as gains what tables 2 to 4 print as scores, to the last digit."""
+    scores = {
+        **by_labels("impact/table2", "zs"),
+        **by_labels("impact/table3", "zs"),
+        **by_labels("impact/table4", "zs"),
+    }
+    same = {"size": "30K", "subword": "avg", "tokens": "all"}
+    checked = 0
+    for table in ("table5", "table6", "table7"):
+        for cell in read_tables(f"impact/{table}")[0].cells:
+            where = cell.quantity.where
+            if any(where.get(axis) == label for axis, label in same.items()):
+                assert cell.against is not None
+                adjusted = frozenset((k, v) for k, v in where.items() if k not in same)
+                gain = scores[adjusted] - scores[frozenset(cell.against.where.items())]
+                assert abs(gain - cell.value) < 0.0151, (table, where)
+                checked += 1
+    assert checked == 12
+
+
+def test_gains_of_kulshreshtha_are_differences():
+    scores = by_labels("kulshreshtha2020/table3", "zs")
+    for cell in read_tables("kulshreshtha2020/figure2")[0].cells:
+        assert cell.against is not None and cell.against.where["method"] == "mBERT Baseline"
+        gain = scores[frozenset(cell.quantity.where.items())] - scores[frozenset(cell.against.where.items())]
+        assert cell.value == pytest.approx(gain, abs=1e-6)
+
+
+def test_names():
+    assert [table.name for table in read_tables("emerging")] == ["table1", *(f"figure{n}" for n in range(2, 9))]
+    assert read_tables(f"{CONFIGS}/papers/impact.yaml/table9")[0] == read_tables("impact/table9")[0]
+    assert read_paper("cao2020.yaml", CONFIGS / "papers") == read_paper("cao2020")
+    for name, message in (("nobody", "one of: align_mlm, cao2020"), ("impact/table1", "there are: table2, table3"),
+                          ("none.yaml", "no such file"), ("../x/table1", "there is no '../x'")):  # fmt: skip
+        with pytest.raises(InputError, match=re.escape(message)):
+            read_tables(name)
+
+
+GOOD = """
+paper: mine
+title: T
+citation: C
+labels: {method: [A, B], task: [pos]}
+tables: {table1: {title: T, printed: here, blocks: [
+  {measure: zs, columns: [{where: {task: pos}}],
+   rows: [{where: {method: A}, values: [1]}, {where: {method: B}, values: [null]}]}]}}
+"""
+BAD_PAPERS = {
+    "no label": ("method: A}, values", "method: a}, values", r"table1: method: no label 'a'; .*there are: A, B"),
+    "no axis": ("where: {method: B}", "where: {methods: B}, ", None),
+    "number as a label": ("where: {method: A}", "where: {method: 1}", "method.*must be a string"),
+    "two values": ("values: [1]", "values: [1, 2]", "row 1 has 2 values for 1 columns"),
+    "no measure": ("{measure: zs, ", "{", "needs a measure, or one for each column"),
+    "other measure": ("measure: zs", "measure: accuracy", "measure.*must be parent, sup, zs, delta"),
+    "not finite": ("values: [1]", "values: [.nan]", None),
+    "text": ("values: [1]", "values: [about 1]", "must be a number|valid number"),
+    "average of no axis": ("{where: {task: pos}}", "{where: {task: pos}, average: {pair: [x]}}", "'pair' is no axis"),
+    "average of no label": ("{where: {task: pos}}", "{average: {task: [x]}}", "task: no label 'x'"),
+    "against no label": ("measure: zs, ", "measure: zs, against: {method: C}, ", "method: no label 'C'"),
+    "same cell twice": ("method: B}, values: [null]", "method: A}, values: [2]", "two values of zs"),
+    "unknown key": ("title: T, printed", "titel: T, title: T, printed", "unknown key"),
+    "no labels": ("labels: {method: [A, B], task: [pos]}", "labels: {}", "labels"),
+    "not YAML": ("paper: mine", "paper: [mine", None),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PAPERS)
+def test_bad_paper(case, tmp_path):
+    old, new, message = BAD_PAPERS[case]
+    assert GOOD.count(old) == 1, "the case must change something"
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD)
+    assert len(read_paper(path).tables["table1"].cells) == 1
+    path.write_text(GOOD.replace(old, new))
+    _refused(read_paper, path, message)
+
+
+CLAIM = """
+paper: mine.yaml
+claims:
+  - {id: one, claim: C., source: S, compare: [
+      {where: {task: pos}, measure: zs, left: {where: {method: A}}, right: {where: {method: B}}, relation: greater}]}
+"""
+ORDER = "{measure: zs, along: [{method: A}, {method: B}], direction: rising}"
+CORRELATE = "{x: {measure: zs}, y: {measure: sup}, over: [size], expect: positive}"
+BAD_CLAIMS = {
+    "no label": ("{method: B}", "{method: C}", "one: method: no label 'C'"),
+    "no axis": ("{task: pos}", "{tasks: pos}", "one: 'tasks' is no axis"),
+    "no relation": (", relation: greater", "", "relation: is required"),
+    "other relation": ("relation: greater", "relation: better", "relation"),
+    "near without margin": ("relation: greater", "relation: near", "near needs a margin above 0"),
+    "no right": (", right: {where: {method: B}}", "", "right or with a value: give one"),
+    "two rights": ("relation: greater", "relation: greater, value: 1", "right or with a value: give one"),
+    "no measure": ("measure: zs, ", "", "needs a measure"),
+    "short order": ("compare: [", f"order: [{ORDER}], compare: [", "along.*at least 3"),
+    "two kinds": ("compare: [", f"correlate: {CORRELATE}, compare: [", "needs one of compare, order and correlate"),
+    "none": ("compare: [", "compare: [], order: [", "compare"),
+    "no paper": ("paper: mine.yaml", "paper: yours.yaml", "no such file"),
+    "other layer": ("measure: zs", "measure: zs, layer: top", "layer"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CLAIMS)
+def test_bad_claim(case, tmp_path):
+    old, new, message = BAD_CLAIMS[case]
+    assert CLAIM.count(old) == 1, "the case must change something"
+    (tmp_path / "mine.yaml").write_text(GOOD)
+    path = tmp_path / "claims.yaml"
+    path.write_text(CLAIM)
+    assert [claim.id for claim in read_claims("claims.yaml", tmp_path)] == ["one"]
+    path.write_text(CLAIM.replace(old, new))
+    _refused(read_claims, path, message)
+
+
+def test_claims_twice_and_over_no_axis(tmp_path):
+    (tmp_path / "mine.yaml").write_text(GOOD)
+    path = tmp_path / "claims.yaml"
+    path.write_text(CLAIM + CLAIM.split("claims:")[1])
+    _refused(read_claims, path, "two claims are called 'one'")
+    over = f"{{id: o, claim: C., source: S, correlate: {CORRELATE}}}"
+    path.write_text(f"paper: mine.yaml\nclaims: [{over}]")
+    _refused(read_claims, path, "o: 'size' is no axis")
+    path.write_text(f"paper: mine.yaml\nclaims: [{over.replace('size', 'layer')}]")
+    _refused(read_claims, path, "layer goes with layer: each")
+    path.write_text(f"claims: [{over}]")  # without a paper any axis will do
+    correlate = read_claims(path)[0].correlate
+    assert correlate is not None and correlate.over == ["size"]
+
+
+def _refused(read, path: Path, message: str | None) -> None:
+    with pytest.raises(InputError) as found:
+        read(path)
+    text = str(found.value)
+    assert "\n" not in text and len(text) < 600, text
+    assert message is None or re.search(message, text), text

@@ -1,0 +1,183 @@
+"""Sections of a study's report that need several seeds, numbers, layers, papers: against plain computation."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probes.report.figure import COLOURS
+from probes.study.report import write_report
+from probes.study.report_axes import axis_titles, is_seed, layout, numbers_of
+from probes.study.report_budget import FIGURES_OF_MANY
+from probes.study.report_correlation import RESAMPLED, correlate
+from probes.study.report_data import read_study
+from probes.study.report_scores import scores_of
+from tests.report_study import Page, change, make_grid, read_rows
+
+GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
+
+
+def _table(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / "tables" / f"{name}.csv").open() as handle:
+        return list(csv.DictReader(handle))
+
+
+def _interval(values: list[float]) -> tuple[float, float, float]:
+    low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+    return float(np.mean(values)), float(low), float(high)
+
+
+def test_dose_response_has_every_point_with_the_interval_over_runs(tmp_path: Path) -> None:
+    paths = write_report(make_grid(tmp_path, GRID, tasks=("pos", "ner")))
+    lines = _table(tmp_path, "dose-1-strength")
+    assert len(lines) == 2 * 2 * 3
+    for line in lines:
+        rows = [
+            row
+            for row in read_rows(tmp_path)
+            if row["task"] == line["Task"]
+            and json.loads(row["labels"])["transform"] == line["Other settings"]
+            and json.loads(row["labels"])["strength"] == line["strength"]
+        ]
+        for column, shown in (("delta", "Δ"), ("zs", "ZS"), ("alignment_all", "Alignment, all types")):
+            runs = [[float(r[column]) for r in rows if r["pretrain"] == p] for p in {r["pretrain"]: 0 for r in rows}]
+            expected = _interval([float(np.mean(run)) for run in runs])
+            got = [float(line[shown + end]) for end in ("", " low", " high")]
+            assert got == pytest.approx(expected, rel=1e-4) and line[f"{shown} n"] == "3"
+    names = {path.stem for path in paths.figures.iterdir()}
+    drawn = {f"dose-1-strength-{n}-{t}-{kind}" for n, t in ((1, "pos"), (2, "ner")) for kind in ("delta", "scores")}
+    assert drawn | {"dose-1-strength-alignment"} <= names
+    figure = (paths.figures / "dose-1-strength-1-pos-delta.svg").read_text()
+    assert "trans: from 11.5 to 17.5" in figure and "inv: from 20.5 to 26.5" in figure
+
+
+def test_an_axis_of_words_or_of_one_number_has_no_dose_response(tmp_path: Path) -> None:
+    write_report(make_grid(tmp_path, {"transform": ["trans", "inv"], "strength": ["1"], "steps": ["10", "many"]}))
+    text = (tmp_path / "report.md").read_text()
+    assert "Dose–response" not in text and "Zero-shot transfer" in text
+
+
+def test_measures_by_layer_are_of_the_last_checkpoint_and_over_runs(tmp_path: Path) -> None:
+    axes = {"transform": ["trans", "inv"], "pretrain.seed": ["0", "1", "2"]}
+    paths = write_report(make_grid(tmp_path, axes, layers=3, steps=(100, 200)))
+    with (tmp_path / "measures.csv").open() as handle:
+        raw = list(csv.DictReader(handle))
+    by_layer, by_step = _table(tmp_path, "by-layer"), _table(tmp_path, "by-step")
+    assert len(by_layer) == 2 * 3 and len(by_step) == 2 * 3 * 2
+    for line in [*by_layer, *by_step]:
+        layer = line.get("Layer") or line["Measure"][-1]
+        wanted = (line["Condition"], layer, line.get("Step", "200"))
+        held = [(json.loads(r["labels"])["transform"], r["layer"], r["step"], float(r["value"])) for r in raw]
+        expected = _interval([value for *where, value in held if tuple(where) == wanted])
+        got = [float(line[f"Value{end}"]) for end in ("", " low", " high")]
+        assert got == pytest.approx(expected, abs=2e-6), wanted
+    names = sorted(path.stem for path in paths.figures.iterdir())
+    assert (
+        sum(name.startswith("layer-") for name in names) == 1 and sum(name.startswith("step-") for name in names) == 3
+    )
+
+
+def test_many_cells_have_few_figures_and_short_tables_and_every_number_in_files(tmp_path: Path) -> None:
+    axes = {"transform": ["a", "b", "c"], "strength": [str(i / 20) for i in range(20)]}
+    axes |= {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1"]}
+    paths = write_report(make_grid(tmp_path, axes, tasks=("pos", "ner"), layers=3, steps=(1, 2)))
+    assert 3 <= len(list(paths.figures.iterdir())) <= FIGURES_OF_MANY
+    page = Page(paths.html.read_text())
+    assert len(page.table("transform", "strength", "Δ")) == 120 == len(_table(tmp_path, "scores-1-pos"))
+    assert len(page.table("Cell", "Seed", "Δ")) == 300 and len(_table(tmp_path, "seeds")) == 240 * 2 * 2
+    assert "The first 300 of 960 rows; all are in tables/seeds.csv" in paths.markdown.read_text()
+    assert len(_table(tmp_path, "cells")) == 240
+    assert len(paths.html.read_bytes()) < 3_000_000
+
+
+def test_intervals_of_two_points_have_their_own_colours(tmp_path: Path) -> None:
+    paths = write_report(make_grid(tmp_path, {"transform": ["trans", "inv"]}, seeds=3))
+    svg = (paths.figures / "alignment-1-pos.svg").read_text()
+    intervals = svg[svg.index('id="LineCollection_1"') :].partition("</g>")[0]
+    assert [intervals.count(colour) for colour in COLOURS[:2]] == [1, 1]
+
+
+def test_dropped_is_listed(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"transform": ["trans"]}, dropped={"transfer pos": {"train": {"too long": 12, "torn": 0}}})
+    write_report(tmp_path)
+    assert _table(tmp_path, "dropped") == [{"Where": "transfer pos › train", "What": "too long", "How many": "12"}]
+    change(tmp_path, dropped={"transfer pos": {"train": {"torn": 0}}})
+    write_report(tmp_path)
+    assert "Nothing was dropped." in (tmp_path / "report.md").read_text()
+
+
+def test_correlation_of_many_cells_agrees_with_resampling(tmp_path: Path) -> None:
+    """Both ways of an interval on the same kind of data, one cell more than are resampled."""
+    make_grid(tmp_path, {"number": [str(i) for i in range(RESAMPLED + 1)]}, seeds=1)
+    random = np.random.default_rng(1)
+    rows = read_rows(tmp_path)
+    for row in rows:
+        row["delta"] = str(-float(row["alignment_all"]) + 25 * random.normal())
+    with (tmp_path / "results.csv").open("w", newline="") as handle:
+        writer = csv.DictWriter(handle, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    cells = scores_of(read_study(tmp_path)).cells
+    found, fewer = correlate(cells, "alignment_all"), correlate(cells[:-1], "alignment_all")
+    x, y = [float(r["alignment_all"]) for r in rows], [float(r["delta"]) for r in rows]
+    expected = stats.spearmanr(x, y)
+    assert (found.n, fewer.n) == (RESAMPLED + 1, RESAMPLED)
+    assert found.rho == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
+    assert None not in (found.low, found.high, fewer.low, fewer.high)
+    assert [found.low, found.high] == pytest.approx([fewer.low, fewer.high], abs=0.08)
+
+
+def test_a_model_without_a_pretraining_has_its_seeds_and_no_caveat(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"adjust.steps": ["0", "9"], "adjust.seed": ["0", "1", "2"]}, seeds=2)
+    rows = [row | {"pretrain": "", "pretrain_seed": "", "objective": "", "source": ""} for row in read_rows(tmp_path)]
+    with (tmp_path / "results.csv").open("w", newline="") as handle:
+        writer = csv.DictWriter(handle, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    found = scores_of(read_study(tmp_path)).conditions
+    assert [(c.seeds, c.runs) for c in found] == [("3 × 2", 3)] * 2, "cells that differ in adjust.seed are the runs"
+    write_report(tmp_path)
+    assert "one pretraining seed" not in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["0", ".25", "1"], {"0": 0.0, ".25": 0.25, "1": 1.0}),
+        (["25%", "100 %"], {"25%": 25.0, "100 %": 100.0}),
+        (["-1", "+2e3"], {"-1": -1.0, "+2e3": 2000.0}),
+        (["1", "one"], None),
+        (["nan", "1"], None),
+        (["inf"], None),
+        (["1.2.3"], None),
+        ([""], None),
+        ([], None),
+    ],
+)
+def test_numbers_of_labels(labels: list[str], expected: dict[str, float] | None) -> None:
+    assert numbers_of(labels) == expected
+
+
+def test_the_main_axis_and_names() -> None:
+    labels = [{"objective": o, "strength": s, "pretrain.seed": "1"} for o in ("MLM", "XLM") for s in ("0", "1")]
+    held = layout(["objective", "strength", "pretrain.seed"], labels, "study")
+    assert (held.main, list(held.axes)) == ("objective", ["objective", "strength"])
+    assert held.group(labels[1]) == "strength 1" and held.name(labels[1]) == "MLM"
+    assert layout(["seed"], [{"seed": "1"}, {"seed": "2"}], "study").whole({"seed": "1"}) == "study"
+    assert is_seed("adjust.seed") and is_seed("fit_seed") and not is_seed("seedling")
+    assert axis_titles(["a.steps", "b.steps", "x.rate"]) == {
+        "a.steps": "a.steps",
+        "b.steps": "b.steps",
+        "x.rate": "rate",
+    }
+
+
+def test_intervals_of_one_value_have_no_bounds_in_tables(tmp_path: Path) -> None:
+    write_report(make_grid(tmp_path, {"transform": ["trans"]}, seeds=1))
+    line = _table(tmp_path, "scores-1-pos")[0]
+    assert (line["Δ"], line["Δ low"], line["Δ high"], line["Δ n"]) == ("10", "", "", "1")

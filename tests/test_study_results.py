@@ -1,0 +1,223 @@
+"""The tables of a study: which numbers of a probe are rows, and that equal rows are equal bytes."""
+
+import csv
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow.parquet as pq
+import pytest
+
+from probes.study import measures, results, tables
+from probes.study.measures import alignment_measures, probe_measures
+from probes.study.results import alignment_columns, write_results, write_table
+from probes.study.tables import Tables, stage_keys
+from probes.study.tasks import CellTasks
+from synthlang.files import write_json
+from synthlang.store import Store
+
+CONTRACT = [
+    *("cell", "source", "language", "objective", "task", "metric", "seed", "pretrain_seed", "parent", "sup", "zs"),
+    *("delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "pretrain", "transfer", "probe"),
+    *("task_name", "labels", "adjust"),
+]
+
+
+def test_the_columns():
+    assert list(results.COLUMNS) == CONTRACT
+    assert list(measures.COLUMNS) == ["cell", "labels", "pretrain_seed", "probe", "measure", "layer", "step", "value"]
+
+
+# --- what probes measured ---
+
+
+def found(**probes):
+    return list(probe_measures({"model": "run-1", "probes": probes}))
+
+
+def test_the_path_of_a_measure():
+    words = {"probe": "alignment", "scores": {"all": {"n": 9, "cosine": {"mean": 1.5, "forward": 1}}, "held_out": None}}
+    assert found(words=words) == [
+        ("words.scores.all.cosine.mean", None, None, 1.5),
+        ("words.scores.all.cosine.forward", None, None, 1.0),
+    ]
+
+
+def test_lists_over_layers_and_steps_and_bands():
+    assert found(retrieval={"layers": [{"layer": 0, "csls": {"mean": 1.0}}, {"layer": 4, "csls": {"mean": 2.0}}]}) == [
+        ("retrieval.layers.csls.mean", 0, None, 1.0),
+        ("retrieval.layers.csls.mean", 4, None, 2.0),
+    ]
+    assert found(words={"checkpoints": [{"step": 10, "languages": {"es": {"all": 5.0}}}]}) == [
+        ("words.checkpoints.languages.es.all", None, 10, 5.0)
+    ]
+    bands = [{"from": 1, "to": 100, "scores": {"all": 3.0}}, {"from": 101, "to": None, "scores": {"all": 4.0}}]
+    assert found(words={"bands": bands}) == [
+        ("words.bands.1-100.scores.all", None, None, 3.0),
+        ("words.bands.101-.scores.all", None, None, 4.0),
+    ]
+    both = [
+        {"layer": 2, "distance": "l2", "auc": {"mean": 0.5}},
+        {"layer": 2, "distance": "cosine", "auc": {"mean": 0.6}},
+    ]
+    assert found(distances={"models": {"run-1": {"layers": both}}}) == [
+        ("distances.models.model.layers.l2.auc.mean", 2, None, 0.5),
+        ("distances.models.model.layers.cosine.auc.mean", 2, None, 0.6),
+    ]
+
+
+def test_values_beside_a_list_of_layers():
+    one = {"left_layers": [1, 5], "right_layers": [1, 5], "biased": [[0.1, 0.2], [0.3, 0.4]]}
+    one |= {"same_layer": {"biased": [0.1, None]}, "mean": {"biased": 0.1}}
+    assert found(cka={"comparisons": {"languages": one}}) == [
+        ("cka.comparisons.languages.same_layer.biased", 1, None, 0.1),
+        ("cka.comparisons.languages.mean.biased", None, None, 0.1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, "5", math.nan, math.inf, [], [1, 2, 3], ["x"], {}, [[1.0]], [{"difference": 1.0}]]
+)
+def test_what_is_no_measure(value):
+    assert found(words={"score": value, "sound": 1.0}) == [("words.sound", None, None, 1.0)]
+
+
+def test_no_measures_at_all():
+    assert list(probe_measures({})) == []
+    assert list(probe_measures({"probes": {}, "cka_against_retrieval": None})) == []
+    assert list(probe_measures({"probes": {}, "cka_against_retrieval": {"r": 0.5, "low": 0.1}})) == [
+        ("cka_against_retrieval.r", None, None, 0.5)
+    ]
+
+
+def test_the_quick_alignment():
+    assert list(alignment_measures({"types": 3, "scores": {"all": {"csls": {"mean": 7.0}}}})) == [
+        ("alignment.types", None, None, 3.0),
+        ("alignment.scores.all.csls.mean", None, None, 7.0),
+    ]
+    scores = {"all": {"cosine": {"mean": 1.23456}}, "in_dictionary": None}
+    assert alignment_columns({"scores": scores}) == {
+        "alignment_all": 1.2346,
+        "alignment_dictionary": None,
+        "alignment_held_out": None,
+    }
+    assert set(alignment_columns({"scores": None}).values()) == {None}
+
+
+# --- files ---
+
+
+def rows(count):
+    return [
+        {"cell": f"ä, {i}", "seed": i, "sup": i / 3, "zs": None, "labels": json.dumps({"a": "1"})} for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 9, 10, 11])
+def test_both_files_hold_the_same(count, tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "GROUP", 5)
+    write_results(tmp_path, iter(rows(count)))
+    table = pq.read_table(tmp_path / "results.parquet")
+    assert table.column_names == CONTRACT
+    assert [{k: v for k, v in row.items() if k in rows(1)[0]} for row in table.to_pylist()] == rows(count)
+    with (tmp_path / "results.csv").open(newline="", encoding="utf-8") as handle:
+        text = list(csv.DictReader(handle))
+    assert [(row["cell"], row["sup"], row["zs"]) for row in text] == [
+        (row["cell"], str(row["sup"]), "") for row in rows(count)
+    ]
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    write_results(tmp_path, rows(count))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_rows_are_not_held_all_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "GROUP", 10)
+    alive, most = set(), 0
+
+    class Row(dict[str, int]):
+        def __del__(self):
+            alive.discard(self["value"])
+
+    def many():
+        nonlocal most
+        for i in range(200):
+            alive.add(i)
+            most = max(most, len(alive))
+            yield Row(value=i)
+
+    write_table(tmp_path, "many", {"value": measures.COLUMNS["layer"]}, many())
+    assert pq.read_table(tmp_path / "many.parquet")["value"].to_pylist() == list(range(200))
+    assert most < 40
+
+
+# --- from stages to rows ---
+
+
+def cell(name="c", pretrain=None, **labels):
+    return SimpleNamespace(name=name, labels=labels, pretrain=pretrain)
+
+
+RUN = SimpleNamespace(members=[SimpleNamespace(source="text:a")], objective=SimpleNamespace(kind="mlm"), seed=7)
+SCORES = {"task": "pos", "metric": "accuracy", "parent": 9.0, "sup": 8.0, "zs": 5.0, "delta": 3.0, "language": "es"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "store")
+    for task, seed in (("pos", 0), ("pos", 3), ("ner", 0), ("ner", 3)):
+        path = made.path("transfer", f"{task}{seed}") / "result.json"
+        write_json(path, {**SCORES, "task": task, "seed": seed, "drops": {"test": {"too long": seed + 1}}})
+    write_json(made.path("alignment", "al") / "result.json", {"types": 1, "scores": None})
+    write_json(made.path("probe", "pr") / "probes.json", {"model": "m", "probes": {"words": {"x": 1.0}}})
+    return made
+
+
+WHOLE = CellTasks("P", None, "A", "L", {"mine": "Q"}, {(t, s): f"{t}-{s}" for t in ("pos", "ner") for s in (0, 3)})
+MADE = {"P": "pp", "A": "aa", "L": "al", "Q": "pr", **{f"{t}-{s}": f"{t}{s}" for t in ("pos", "ner") for s in (0, 3)}}
+
+
+def test_rows_of_a_cell(store):
+    made = Tables([cell(pretrain=RUN, b="x")], {"c": WHOLE}, [3, 0], store)
+    first, *rest = made.rows(MADE)
+    assert first == {
+        **SCORES,
+        **{"cell": "c", "labels": '{"b": "x"}', "source": "text:a", "objective": "mlm", "pretrain_seed": 7, "seed": 3},
+        **{"pretrain": "pp", "adjust": "aa", "probe": "al", "transfer": "pos3", "task_name": "pos"},
+        **dict.fromkeys(results.SUBSETS),
+    }
+    assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]
+    assert all(row.keys() == results.COLUMNS.keys() for row in rest)
+    assert made.dropped(MADE) == {"transfer pos": {"test": {"too long": 4}}, "transfer ner": {"test": {"too long": 4}}}
+    assert list(made.measures(MADE))[1:] == [
+        {
+            **{"cell": "c", "labels": '{"b": "x"}', "pretrain_seed": 7, "probe": "mine", "measure": "words.x"},
+            **{"layer": None, "step": None, "value": 1.0},
+        }
+    ]
+
+
+def test_rows_of_what_is_done_so_far(store):
+    made = Tables([cell(pretrain=RUN)], {"c": WHOLE}, [0, 3], store)
+    assert list(made.rows({})) == list(made.measures({})) == []
+    for missing in ("P", "A", "L"):
+        assert list(made.rows({key: name for key, name in MADE.items() if key != missing})) == []
+    some = {key: name for key, name in MADE.items() if key != "pos-0"}
+    assert [(row["task_name"], row["seed"]) for row in made.rows(some)] == [("pos", 3), ("ner", 0), ("ner", 3)]
+
+
+def test_rows_of_a_model_that_was_not_pretrained_here(store):
+    plain = CellTasks(None, None, None, None, {}, {("pos", 0): "pos-0"})
+    (row,) = Tables([cell()], {"c": plain}, [0], store).rows(MADE)
+    empty = [row.get(name) for name in ("source", "objective", "pretrain_seed", "pretrain", "adjust", "probe")]
+    assert empty == [None] * 6
+    assert row["sup"] == 8.0
+
+
+def test_the_names_of_stages():
+    assert stage_keys(WHOLE, [3, 0]) == {
+        **{"pretrain": "P", "adjust": "A", "alignment": "L", "probe mine": "Q"},
+        **{"transfer pos seed 3": "pos-3", "transfer pos seed 0": "pos-0"},
+        **{"transfer ner seed 3": "ner-3", "transfer ner seed 0": "ner-0"},
+    }
+    assert Path(tables.RESULT).name == "result.json"

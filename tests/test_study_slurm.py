@@ -1,0 +1,259 @@
+"""The Slurm executor against a queue that the test plays: arrays, records, lost jobs, restarts."""
+
+import json
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang[slurm]')")
+
+from probes.study.executors import Outcome
+from probes.study.executors.slurm import PATIENCE, SlurmExecutor
+from synthlang.errors import InputError
+from synthlang.progress import silent
+from synthlang.store import Store
+from tests.slurm_fakes import FakeSlurm, PlainTask
+
+FAST = ["poll=1e-9"]
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    monkeypatch.setattr("submitit.core.core.PicklingExecutor._throttle", lambda self: None)
+    return FakeSlurm(tmp_path / "fake", monkeypatch)
+
+
+@pytest.fixture
+def start(tmp_path, slurm):
+    """Start a runner's executor; again: another runner of the same study."""
+    return lambda *options: SlurmExecutor(Store(tmp_path / "stages"), tmp_path / "out", [*FAST, *options])
+
+
+def record(executor, key, job, error=None):
+    """What the job of a task writes at its end."""
+    outcome = Outcome(key, None if error else f"made-{key}", error, "its log" if error else "", 1.0)
+    executor.sender.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
+
+
+def wait(executor, timeout=0.0):
+    return {outcome.key: outcome for outcome in executor.wait(silent, timeout)}
+
+
+def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start, monkeypatch):
+    slurm.go_away()
+    with pytest.raises(InputError, match="squeue does not answer"):
+        start()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"sbatch, squeue, scancel, srun not found: --executor slurm runs where"):
+        start()
+
+
+def test_the_missing_extra_is_named(slurm, start, monkeypatch):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(InputError, match=r"needs submitit: pip install 'synthlang\[slurm\]'"):
+        start()
+
+
+# --- sending ---
+
+
+def test_ready_tasks_go_as_one_array_a_kind(slurm, start):
+    executor = start("partition=short", "cpus=4", "time=7", "transfer.time=3", "setup=module load x", "gpus=1")
+    for key in "abc":
+        executor.submit(PlainTask(key))
+    executor.submit(PlainTask("t", kind="transfer"))
+    assert slurm.sent == 0  # a wave is sent when the runner starts to wait
+    assert wait(executor) == {}
+    assert slurm.sent == 2
+    assert executor.ledger.jobs == {"a": "1_0", "b": "1_1", "c": "1_2", "t": "2"}
+    first, second = slurm.script(1), slurm.script(2)
+    for line in ("array=0-2%3", "partition=short", "cpus-per-task=4", "time=7", "gpus-per-node=1", "requeue"):
+        assert f"#SBATCH --{line}\n" in first
+    assert "#SBATCH --signal=USR2@90\n" in first
+    assert "\nmodule load x\n" in first
+    assert "srun --unbuffered" in first and "--cpus-per-task=4 " in first
+    assert "#SBATCH --time=3\n" in second and "array" not in second.split("# command")[0]
+
+
+def test_arrays_are_no_longer_than_the_cluster_takes_them(slurm, start):
+    executor = start("array_size=2")
+    for key in "abcde":
+        executor.submit(PlainTask(key))
+    wait(executor)
+    assert list(executor.ledger.jobs.values()) == ["1_0", "1_1", "2_0", "2_1", "3"]
+
+
+def test_no_more_jobs_than_allowed_are_in_the_queue(slurm, start):
+    executor = start("jobs=2")
+    assert executor.capacity() == 2
+    executor.submit(PlainTask("a"))
+    assert executor.capacity() == 1
+    wait(executor)
+    executor.submit(PlainTask("b"))
+    assert executor.capacity() == 0
+    record(executor, "a", "1")
+    wait(executor)
+    assert executor.capacity() == 1
+
+
+def test_a_graph_is_sent_with_its_dependencies(slurm, start):
+    """Two runs, two tasks of each and a task of both; the tasks of one run go as one array."""
+    transfers = [PlainTask(f"{run}{i}", (run,), "transfer") for run in "ab" for i in range(2)]
+    tasks = [PlainTask("a"), PlainTask("b"), *transfers, PlainTask("ab", ("a", "b"), "probe"), PlainTask("z", ("ab",))]
+    executor = start()
+    executor.submit_graph(tasks)
+    scripts = [slurm.script(number) for number in range(1, slurm.sent + 1)]
+    dependencies = [re.findall("--dependency='?([^'\n]*)", script) for script in scripts]
+    assert dependencies == [[], ["afterok:1_0"], ["afterok:1_1"], ["afterok:1_0:1_1"], ["afterok:4"]]
+    assert executor.ledger.jobs["b1"] == "3_1"
+    assert "#SBATCH --kill-on-invalid-dep=yes\n" in slurm.script(2)
+    start().submit_graph(tasks)  # the same command again
+    assert slurm.sent == 5
+
+
+def test_a_parent_that_is_finished_is_no_dependency(slurm, start):
+    start().submit_graph([PlainTask("t", ("done before",), "transfer")])
+    assert "--dependency" not in slurm.script(1)
+
+
+def test_what_sbatch_refuses_is_one_line(slurm, start):
+    executor = start("partition=nowhere")
+    executor.submit(PlainTask("a"))
+    slurm.refuse("sbatch: error: invalid partition specified: nowhere\nsbatch: error: failed\n")
+    with pytest.raises(InputError, match=r"sbatch refuses the jobs of kind pretrain: .*partition specified: nowhere"):
+        wait(executor)
+
+
+# --- how jobs end ---
+
+
+def test_records_become_outcomes(slurm, start):
+    executor = start()
+    for key in "ab":
+        executor.submit(PlainTask(key))
+    wait(executor)
+    record(executor, "a", "1_0")
+    record(executor, "b", "1_1", error="that cannot be")
+    ended = wait(executor)
+    assert ended["a"].fingerprint == "made-a"
+    assert (ended["b"].error, ended["b"].log, ended["b"].fingerprint) == ("that cannot be", "its log", None)
+    assert wait(executor) == {}
+
+
+def test_a_job_that_is_gone_without_a_record_has_failed(slurm, start, monkeypatch):
+    monkeypatch.setitem(PATIENCE, "FAILED", 0.0)
+    executor = start()
+    executor.submit(PlainTask("a"))
+    wait(executor)
+    executor.sender.log_path("1").write_text("x" * 20_000 + "srun: error: Killed\n")
+    slurm.end("1", "FAILED")
+    outcome = wait(executor)["a"]
+    assert "its job 1 ended without a result (Slurm says FAILED); log: " in outcome.error
+    assert outcome.error.endswith("1_0_log.err")
+    assert outcome.log.endswith("srun: error: Killed\n") and len(outcome.log) == 8_000
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", None])
+def test_a_record_may_come_late(slurm, start, state):
+    """A disk of another machine shows it after the queue has let the job go; without accounting too."""
+    executor = start()
+    executor.submit(PlainTask("a"))
+    wait(executor)
+    slurm.end("1", state)
+    assert wait(executor) == {}
+    record(executor, "a", "1")
+    assert wait(executor)["a"].fingerprint == "made-a"
+
+
+def test_without_an_answer_of_the_controller_nothing_is_concluded(slurm, start):
+    executor = start()
+    executor.submit(PlainTask("a"))
+    wait(executor)
+    slurm.end("1", "FAILED")
+    slurm.go_away()
+    notes = []
+    assert executor.wait(lambda name, done, total, note: notes.append(note), 0.0) == []
+    assert notes == ["squeue does not answer"]
+
+
+def test_jobs_that_slurm_lost_are_sent_again_but_not_for_ever(slurm, start):
+    executor = start("requeues=2")
+    executor.submit(PlainTask("a"))
+    wait(executor)
+    for number, state in enumerate(["PREEMPTED", "NODE_FAIL", "PREEMPTED"], start=1):
+        assert executor.ledger.jobs["a"] == str(number)
+        slurm.end(str(number), state)
+        ended = wait(executor)
+        assert bool(ended) == (number == 3)
+        wait(executor)
+    assert slurm.sent == 3
+    assert "Slurm says PREEMPTED" in ended["a"].error
+
+
+# --- runners come and go ---
+
+
+def test_a_restarted_runner_takes_its_jobs_over(slurm, start):
+    before = start()
+    for key in "ab":
+        before.submit(PlainTask(key))
+    wait(before)
+    before.close()
+    after = start()
+    for key in "abc":
+        after.submit(PlainTask(key))
+    wait(after)
+    assert slurm.sent == 2  # c alone
+    record(after, "b", "1_1")
+    assert wait(after)["b"].fingerprint == "made-b"
+
+
+def test_a_job_that_ended_badly_while_nobody_watched_is_sent_again(slurm, start):
+    before = start()
+    before.submit(PlainTask("a"))
+    wait(before)
+    record(before, "a", "1", error="no")
+    slurm.end("1", "FAILED")
+    after = start()
+    after.submit(PlainTask("a"))
+    assert wait(after) == {}
+    assert after.ledger.jobs == {"a": "2"}
+
+
+def test_a_retry_is_a_new_job_though_the_old_one_is_still_leaving(slurm, start):
+    executor = start()
+    executor.submit(PlainTask("a"))
+    wait(executor)
+    record(executor, "a", "1", error="no")
+    assert wait(executor)["a"].error == "no"
+    assert "1" in slurm.queue()
+    executor.submit(PlainTask("a"))
+    assert wait(executor) == {}
+    assert executor.ledger.jobs == {"a": "2"}
+    record(executor, "a", "1", error="the old job again")
+    assert wait(executor) == {}
+
+
+def test_jobs_whose_ids_nobody_noted_are_cancelled(slurm, start):
+    """The runner is killed between sbatch and writing the id down."""
+    before = start()
+    path: Path = before.ledger.path
+    with before.ledger.sending() as name:
+        held = path.read_bytes()
+        slurm.put("7", "PENDING", name)
+    slurm.put("8")
+    path.write_bytes(held)
+    after = start()
+    assert slurm.queue() == {"8": "PENDING"}
+    assert json.loads(path.read_text())["sending"] is None
+    assert after.ledger.jobs == {}
+
+
+def test_a_list_of_jobs_of_another_version_is_refused(slurm, start):
+    executor = start()
+    executor.ledger.path.write_text('{"format": 99}')
+    with pytest.raises(InputError, match=r"jobs\.json: is no list of jobs of format 1"):
+        start()

@@ -1,0 +1,187 @@
+"""What a job does when it is done, when its task fails, and when Slurm tells it to end."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang[slurm]')")
+
+from pretrain.config import PretrainConfig
+from pretrain.run import pretrain
+from pretrain.stopping import EXIT_CODE, Flag, Stopped, on_sigterm, watched, watching
+from probes.study.executors import Outcome, slurm_job
+from probes.study.executors.slurm_job import Job
+from probes.study.kinds import PretrainTask
+from synthlang.config import parse
+from synthlang.files import write_json
+from synthlang.store import Store
+from tests.runs import assert_same_run
+from tests.tiny import PRETRAIN
+
+DONE = Outcome("k", "made", None, "", 1.0)
+STOPPED = Outcome("k", None, "Stopped: 3", "a traceback", 1.0)
+
+
+class Requeue:
+    """In the place of submitit's handler of SIGUSR2."""
+
+    def __init__(self, problem=None):
+        self.problem, self.calls = problem, 0
+
+    def __call__(self, signum, frame):
+        self.calls += 1
+        if self.problem:
+            raise RuntimeError(self.problem)
+        raise SystemExit(-1)
+
+
+@pytest.fixture
+def requeue():
+    handler = Requeue()
+    before = signal.signal(signal.SIGUSR2, handler)
+    yield handler
+    assert signal.getsignal(signal.SIGUSR2) is handler  # as it was before the job
+    signal.signal(signal.SIGUSR2, before)
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Make a job whose task is a function."""
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    write_json(tmp_path / "task.json", PretrainTask(parse(PretrainConfig, PRETRAIN)).to_json())
+
+    def make(does):
+        monkeypatch.setattr(slurm_job, "run_task", lambda task, store, report: does())
+        return Job(str(tmp_path / "task.json"), str(tmp_path), str(tmp_path / "record.json"), 90)
+
+    return make
+
+
+def record(tmp_path):
+    path = tmp_path / "record.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def told(number, outcome):
+    """A task that is told to end, and does when it looks."""
+
+    def run():
+        assert not watched().is_set
+        os.kill(os.getpid(), number)
+        assert watched().is_set
+        return outcome
+
+    return run
+
+
+def test_a_job_writes_what_became_of_its_task(job, tmp_path, monkeypatch):
+    job(lambda: DONE)()
+    assert record(tmp_path)["fingerprint"] == "made" and record(tmp_path)["job"] == "12"
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "11")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    job(lambda: DONE)()
+    assert record(tmp_path)["job"] == "11_3"
+
+
+def test_a_failed_task_is_a_failed_job(job, tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        job(lambda: Outcome("k", None, "no", "a traceback", 1.0))()
+    assert end.value.code == 1
+    assert record(tmp_path)["error"] == "no"
+    assert "a traceback" in capsys.readouterr().err
+
+
+def test_sigterm_ends_a_job_without_a_verdict(job, tmp_path, requeue):
+    """Slurm has decided whether it starts again."""
+    with pytest.raises(SystemExit) as end:
+        job(told(signal.SIGTERM, STOPPED))()
+    assert end.value.code == EXIT_CODE
+    assert record(tmp_path) is None
+    assert requeue.calls == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])
+def test_a_task_that_ends_in_time_is_done(job, tmp_path, requeue, number):
+    job(told(number, DONE))()
+    assert record(tmp_path)["fingerprint"] == "made"
+    assert requeue.calls == 0
+    assert signal.alarm(0) == 0
+
+
+def test_before_the_time_limit_a_job_requeues_itself(job, tmp_path, requeue):
+    with pytest.raises(SystemExit) as end:
+        job(told(signal.SIGUSR2, STOPPED))()
+    assert end.value.code == -1
+    assert requeue.calls == 1
+    assert record(tmp_path) is None
+
+
+def test_a_job_that_may_go_back_no_more_has_failed(job, tmp_path, requeue):
+    requeue.problem = "Job not requeued because: timed-out too many times."
+    with pytest.raises(SystemExit) as end:
+        job(told(signal.SIGUSR2, STOPPED))()
+    assert end.value.code == 1
+    assert "timed-out too many times. Give it more time (--slurm time=MINUTES)" in record(tmp_path)["error"]
+
+
+def test_who_does_not_look_is_requeued_before_the_end(job, tmp_path, requeue, monkeypatch):
+    asked = []
+
+    def soon(seconds):
+        asked.append(seconds)
+        signal.setitimer(signal.ITIMER_REAL, 0.02 if seconds else 0.0)
+
+    monkeypatch.setattr(signal, "alarm", soon)
+
+    def run():
+        os.kill(os.getpid(), signal.SIGUSR2)
+        time.sleep(10)
+        return DONE
+
+    with pytest.raises(SystemExit) as end:
+        job(run)()
+    assert end.value.code == -1
+    assert (requeue.calls, asked[0], record(tmp_path)) == (1, 60, None)
+
+
+def test_a_pretraining_in_a_job_watches_its_flag_and_goes_on_bit_exactly(tmp_path):
+    """The way of the flag: no argument, the block around the task."""
+    config, store, flag = parse(PretrainConfig, PRETRAIN), Store(tmp_path), Flag()
+    flag.is_set = True
+    task = PretrainTask(config)
+    for _ in range(2):
+        with watching(flag), pytest.raises(Stopped):
+            task.run(store, lambda name, done, total, note: None)
+    name = task.run(store, lambda name, done, total, note: None)
+    pretrain(config, tmp_path / "undisturbed", store)
+    assert_same_run(store.path("pretrain", name), tmp_path / "undisturbed")
+
+
+def test_flags_of_blocks():
+    outer, inner = Flag(), Flag()
+    assert watched() is not watched()
+    with watching(outer):
+        with watching(inner):
+            assert watched() is inner
+        with on_sigterm() as flag:
+            assert flag is outer
+            assert signal.getsignal(signal.SIGTERM) != flag.set
+        assert watched() is outer
+    with on_sigterm() as flag:
+        assert flag is not outer
+        assert signal.getsignal(signal.SIGTERM) == flag.set
+
+
+def test_the_command_runs_one_task(tmp_path, monkeypatch, capsys):
+    task = PretrainTask(parse(PretrainConfig, PRETRAIN))
+    write_json(tmp_path / "task.json", task.to_json())
+    monkeypatch.setattr(sys, "argv", ["slurm_job", str(tmp_path / "task.json"), str(tmp_path / "stages")])
+    with pytest.raises(SystemExit) as end:
+        slurm_job.main()
+    assert end.value.code == 0
+    name = capsys.readouterr().out.strip()
+    assert (tmp_path / "stages" / f"pretrain-{name}" / "done.json").exists()
