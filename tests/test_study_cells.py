@@ -256,7 +256,7 @@ def test_the_fingerprint_is_of_what_the_cells_are(tmp_path):
         return study.fingerprint
 
     first = prints()
-    assert prints("title=other", "paper=x", "keep=final", "claims=[y]") == first
+    assert prints("title=other", "paper=align_mlm/table3", "keep=final", "claims=[align_mlm]", "scale=tiny") == first
     assert len({first, prints("seeds=[1]"), prints("name=other"), prints("pretrain.seed=6"),
                 prints(runs__size={**BASES["runs__size"], "batch": {"rows": 4, "length": 41}})}) == 5  # fmt: skip
     assert prints(runs__align={"steps": 3}) == first  # a file that no cell reads

@@ -9,6 +9,7 @@ import pytest
 
 from pretrain.run import open_run
 from probes.study.gc import collect
+from probes.study.plan import shown_bytes
 from synthlang.errors import InputError
 from tests.study_cases import TINY, command, opened, rows_of, run_here, tables
 from tests.tiny import changed
@@ -203,10 +204,10 @@ def test_the_command_says_how_much(out, monkeypatch, capsys):
     size = collect([out], "final", dry_run=True).size
     assert command(monkeypatch, "gc", out, "--keep", "final", "--dry-run") == 0
     said = capsys.readouterr().out.replace("\n", " ")
-    assert f"would free {size / 1000:.1f} kB of 1 runs" in said
+    assert f"would free {shown_bytes(size)} of 1 runs" in said
     assert str(run) in said
     assert command(monkeypatch, "gc", out, "--keep", "final") == 0
-    assert f"freed {size / 1000:.1f} kB of 1 runs" in capsys.readouterr().out
+    assert f"freed {shown_bytes(size)} of 1 runs" in capsys.readouterr().out
     assert held(run)[0] == LAST
 
 

@@ -20,7 +20,7 @@ from synthlang.store import Store
 CONTRACT = [
     *("cell", "source", "language", "objective", "task", "metric", "seed", "pretrain_seed", "parent", "sup", "zs"),
     *("delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "pretrain", "transfer", "probe"),
-    *("task_name", "labels", "adjust"),
+    *("task_name", "labels", "adjust", "mixed"),
 ]
 
 
@@ -161,13 +161,15 @@ def cell(name="c", pretrain=None, **labels):
 RUN = SimpleNamespace(members=[SimpleNamespace(source="text:a")], objective=SimpleNamespace(kind="mlm"), seed=7)
 SCORES = {"task": "pos", "metric": "accuracy", "parent": 9.0, "sup": 8.0, "zs": 5.0, "delta": 3.0, "language": "es"}
 
+MORE = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
+
 
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "store")
     for task, seed in (("pos", 0), ("pos", 3), ("ner", 0), ("ner", 3)):
         path = made.path("transfer", f"{task}{seed}") / "result.json"
-        write_json(path, {**SCORES, "task": task, "seed": seed, "drops": {"test": {"too long": seed + 1}}})
+        write_json(path, {**SCORES, **MORE, "task": task, "seed": seed, "drops": {"test": {"too long": seed + 1}}})
     write_json(made.path("alignment", "al") / "result.json", {"types": 1, "scores": None})
     write_json(made.path("probe", "pr") / "probes.json", {"model": "m", "probes": {"words": {"x": 1.0}}})
     return made
@@ -185,6 +187,7 @@ def test_rows_of_a_cell(store):
         **{"cell": "c", "labels": '{"b": "x"}', "source": "text:a", "objective": "mlm", "pretrain_seed": 7, "seed": 3},
         **{"pretrain": "pp", "adjust": "aa", "probe": "al", "transfer": "pos3", "task_name": "pos"},
         **dict.fromkeys(results.SUBSETS),
+        "mixed": '{"question": 4.0}',
     }
     assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]
     assert all(row.keys() == results.COLUMNS.keys() for row in rest)
