@@ -9,6 +9,7 @@ from rich.console import Console
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
 from probes.study.cells import load_study
 from probes.study.executors import NAMES
+from probes.study.executors.slurm_options import read_options
 from probes.study.gc import collect
 from probes.study.plan import plan, shown_bytes
 from probes.study.record import LOGS, STUDY, CellRecord
@@ -62,6 +63,7 @@ def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) 
         raise InputError(f"executor must be one of {', '.join(NAMES)}, not {options.executor!r}")
     if options.executor != "slurm" and (options.slurm or not options.wait):
         raise InputError("--slurm and --no-wait are for --executor slurm")
+    read_options(options.slurm)
     settings, cells = load_study(config, overrides)
     return StudyRun(settings, cells, out, options)
 
