@@ -48,7 +48,7 @@ def natural(tmp_path_factory, folder):  # noqa: F811
 
 def found_of(run, language=None, **settings):
     config = parse(ProbeConfig, {"language": language, **WORDS_ONLY, **settings})
-    return words_probe(Subject(open_pretrained(str(run), language), config, run))
+    return words_probe(Subject(open_pretrained(str(run), language, config.natural), config, run))
 
 
 def test_the_language_asked_for_is_the_one_that_is_shown(several):
@@ -95,6 +95,16 @@ def test_a_natural_run_is_probed_without_more_words(natural, tmp_path):
         with pytest.raises(InputError, match=r"fr is not derived from en.*\(pairs.*--probe words\)") as said:
             probe_command(str(natural), read_probe_config(None, options, []), tmp_path / "no")
         assert "--target" not in str(said.value)
+
+
+def test_a_dictionary_that_is_named_stands_for_the_runs_own(natural, several):
+    own = found_of(natural, "fr", natural=True).values
+    path = open_run(natural)[0].dictionary.path
+    assert isinstance(path, str)
+    named = found_of(natural, "fr", natural=True, words={"dictionary": path}).values
+    assert named["scores"]["all"] == own["scores"]["all"] and named["types"] == own["types"] > 0
+    with pytest.raises(InputError, match="perm is no language of the run"):
+        found_of(several, "perm", words={"dictionary": path})
 
 
 def with_weights(run, place, change, step=4):

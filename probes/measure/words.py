@@ -34,13 +34,16 @@ def words_probe(subject: Subject, report: Report = silent) -> Found:
 
     InputError for a language that is no member of the run or its parent (it has no rows of its own), and for NaN.
     """
-    if subject.run is not None and subject.same_model:
-        return _of_run(subject, subject.run, report)
-    if subject.config.words.dictionary is None:
+    run = subject.run if subject.same_model else None
+    if run is not None:
+        _chosen(subject, open_run(run)[1])
+    if subject.config.words.dictionary is not None:
+        return words_of_dictionary(subject, subject.config.words.dictionary, report)
+    if run is None:
         raise InputError(
             "words: which words are translations is known of one run with both languages; else name words.dictionary"
         )
-    return words_of_dictionary(subject, subject.config.words.dictionary, report)
+    return _of_run(subject, run, report)
 
 
 def _of_run(subject: Subject, run: Path, report: Report) -> Found:

@@ -12,8 +12,8 @@ class WordsConfig(StrictModel):
 
     bands        the last frequency rank of each band; one more has the rest
     checkpoints  also at every checkpoint that the run keeps: when does alignment emerge?
-    dictionary   for models that are no run of ours: a MUSE file of words of the parent and of the other language; those
-                 that are one token on both sides are compared
+    dictionary   a MUSE file of words of the parent and of the other language: those that are one token on both sides
+                 are compared, without bands and checkpoints; none: what a run itself says are counterparts
     """
 
     bands: tuple[int, ...] = (100, 1000, 5000)
