@@ -16,6 +16,7 @@ from probes.measure.command import probe_command, read_probe_config
 from probes.measure.config import ProbeConfig
 from probes.measure.subject import Subject
 from probes.measure.words import words_probe
+from probes.transfer.batch import Role
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -95,6 +96,12 @@ def test_a_natural_run_is_probed_without_more_words(natural, tmp_path):
         with pytest.raises(InputError, match=r"fr is not derived from en.*\(pairs.*--probe words\)") as said:
             probe_command(str(natural), read_probe_config(None, options, []), tmp_path / "no")
         assert "--target" not in str(said.value)
+
+
+def test_languages_have_the_names_that_their_run_gives_them(natural, several):
+    both = open_pretrained(str(natural), "fr", natural=True), open_pretrained(str(several), "trans+inv")
+    roles: tuple[Role, Role] = ("source", "target")
+    assert [[p.language_name(role) for role in roles] for p in both] == [["en", "fr"], ["parent", "trans+inv"]]
 
 
 def test_a_dictionary_that_is_named_stands_for_the_runs_own(natural, several):

@@ -148,7 +148,7 @@ def test_a_checkpoint_is_adjusted_and_transferred_by_its_name(adjusted, tmp_path
     assert (mine / "export" / "model.safetensors").is_file()
     result = read_json(transfer / "result.json")
     opened = open_pretrained(str(mine), "trans+inv")
-    assert (result["parents"]["model"], result["model"]) == (opened.fingerprint, mine.name)
+    assert (result["parents"]["model"], result["model"]) == (opened.fingerprint, "trans+inv adjusted")
     assert {path.name for path in next(iter(whole.tasks.values())).files()} >= {"model.safetensors", "config.json"}
 
 

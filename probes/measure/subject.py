@@ -64,11 +64,8 @@ class Subject:
         return self.pretrained.target_model if role == "target" else self.pretrained.model
 
     def name(self, role: Role) -> str:
-        """What a language is called; two natural ones of a run are as it calls them, for both have no transforms."""
-        both = self.pretrained.target, self.pretrained.source
-        held = both[0] if role == "target" else both[1]
-        alike = both[0].language.name == both[1].language.name
-        return held.tokenizer.name if alike else held.language.name
+        """What a language is called."""
+        return self.pretrained.language_name(role)
 
     @cached_property
     def aligned(self) -> Aligned:

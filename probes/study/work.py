@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
@@ -28,6 +29,7 @@ from probes.study.kinds import (
     PretrainTask,
     ProbeTask,
     TransferTask,
+    short,
 )
 from probes.study.models import content_of, open_model
 from probes.study.task import Task
@@ -135,8 +137,6 @@ def run_transfer(task: TransferTask, store: Store, report: Report) -> str:
         result = transfer.run(task.seed, work)
         sets = {name: held.batch for name, held in data.sets.items()}
         record = {**facts(transfer), **seed_record(result, transfer.main.name), "majority": transfer.majority}
-        if pretrained.natural:  # to the run it is a parent, too
-            record["language"] = task.config.language
         counts = {name: {"items": len(b), "words": int(b.corpus.offsets[-1])} for name, b in sets.items()}
         with atomic_folder(path) as folder:
             write_json(folder / RESULT, {**record, "counts": counts, "drops": drops(transfer)})
@@ -160,7 +160,9 @@ def _opened(task: TransferTask | ProbeTask, store: Store) -> tuple[Pretrained, d
     else:
         named, natural = config.target_model, config.target is not None
     second = None if named is None else models.get(named, named)
-    return open_model(model, config.language, natural, second, before), models
+    opened = open_model(model, config.language, natural, second, before)
+    both = [short(held) for held in (task.model, task.second) if held is not None]
+    return replace(opened, name=" and ".join(both)), models
 
 
 def _place(store: Store, model: Model) -> str:

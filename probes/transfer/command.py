@@ -83,7 +83,8 @@ def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) ->
     run = user_path(model)
     if not is_run(run):
         raise InputError(f"{model} is no run folder: name the file of the result with --out FILE.json")
-    return run / "transfer" / f"{config.task}-{safe_name(pretrained.target.language.name, 'language name')}.json"
+    language = safe_name(pretrained.language_name("target"), "language name")
+    return run / "transfer" / f"{config.task}-{language}.json"
 
 
 def _work_folder(path: Path) -> Path:

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from pretrain.checkpoint import disk_errors
 from pretrain.encoder import MaskedLM
 from pretrain.weights import to_hf
+from probes.transfer.batch import Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
@@ -28,9 +29,10 @@ def keep_body(body: MaskedLM, pretrained: Pretrained, folder: Path) -> None:
 
     Each is a plain model with its tokenizer; the task's head is left out.
     """
-    for reader in (pretrained.source, pretrained.target):
+    roles: tuple[Role, Role] = ("source", "target")
+    for role, reader in zip(roles, (pretrained.source, pretrained.target), strict=True):
         settings, weights = to_hf(body, reader.member)
-        with atomic_folder(folder / "export" / reader.language.name, replace=True) as new:
+        with atomic_folder(folder / "export" / pretrained.language_name(role), replace=True) as new:
             settings.save_pretrained(new)
             with disk_errors():
                 save_file(weights, new / "model.safetensors", metadata={"format": "pt"})

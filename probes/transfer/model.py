@@ -14,7 +14,7 @@ from pretrain.model import trained_model
 from pretrain.prepare import Artifacts
 from pretrain.run import open_run
 from pretrain.weights import from_hf
-from probes.transfer.batch import Reader
+from probes.transfer.batch import Reader, Role
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint
@@ -48,6 +48,12 @@ class Pretrained:
     def length(self) -> int:
         """The longest row that both models can read."""
         return min(self.model.embeddings.length, self.target_model.embeddings.length)
+
+    def language_name(self, role: Role) -> str:
+        """What a language is called; two natural ones are as their run calls them, for both have no transforms."""
+        held = self.source if role == "source" else self.target
+        alike = self.source.language.name == self.target.language.name
+        return held.tokenizer.name if alike else held.language.name
 
 
 def open_pretrained(

@@ -84,7 +84,7 @@ def facts(transfer: Transfer) -> dict[str, Any]:
     return {
         "task": config.task,
         "model": pretrained.name,
-        "language": transfer.data.language.name,
+        "language": pretrained.language_name("target"),
         "metric": transfer.main.name,
         "metrics": list(transfer.metrics),
         "labels": {kind: list(names) for kind, names in transfer.labels["source"].items()},

@@ -82,7 +82,7 @@ class Transfer:
             check_linear(user_path(config.rotation.map))
         self.pretrained, self.data, self.config = pretrained, data, config
         self.report, self.store = report, store
-        self.name = f"{config.task} {pretrained.name} → {data.language.name}"
+        self.name = f"{config.task} {pretrained.name} → {pretrained.language_name('target')}"
         self.task = data.task
         self.metrics = self.task.metrics()
         self.main = main_metric(self.task)
