@@ -128,24 +128,32 @@ def override(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str,
             raise InputError(f"{where}: must be KEY=VALUE with a dotted key, as in objective.alpha=5")
         if not value.strip():
             raise InputError(f"{where}: has no value; write {key}=null for none or {key}='' for an empty text")
-        result = _assigned(result, key.split("."), parse_yaml(value, where), where)
+        new = parse_yaml(value, where)
+        try:
+            result = assigned(result, key.split("."), new)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
     return result
 
 
-def _assigned(node: Any, keys: list[str], value: Any, where: str) -> Any:
-    """A copy of ``node`` with the value at ``keys`` replaced; missing mappings are made."""
+def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
+    """A copy of nested mappings and lists with one value replaced; missing mappings are made, a number indexes a list.
+
+    >>> assigned({"a": [1, {"b": 2}]}, ["a", "1", "b"], 3)
+    {'a': [1, {'b': 3}]}
+    """
     if not keys:
         return value
     key, rest = keys[0], keys[1:]
     if isinstance(node, list):
         if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
-            raise InputError(f"{where}: {key!r} is no index of a list of {len(node)} values (the first is 0)")
+            raise InputError(f"{key!r} is no index of a list of {len(node)} values (the first is 0)")
         at = int(key)
-        return [*node[:at], _assigned(node[at], rest, value, where), *node[at + 1 :]]
-    if node is not None and not isinstance(node, dict):
-        raise InputError(f"{where}: {key!r} cannot be set inside {node!r}, which is no mapping")
-    inner = node or {}
-    return {**inner, key: _assigned(inner.get(key), rest, value, where)}
+        return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]
+    if node is not None and not isinstance(node, Mapping):
+        raise InputError(f"{key!r} cannot be set inside {node!r}, which is no mapping")
+    inner = dict(node or {})
+    return {**inner, key: assigned(inner.get(key), rest, value)}
 
 
 def dump_yaml(model: pydantic.BaseModel) -> str:

@@ -153,7 +153,7 @@ def _plain_main(is_plain: bool) -> Iterator[None]:
 
 def _serve(pipe: Connection) -> None:
     """What a worker does: results of items until it is ended."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     with suppress(EOFError, ConnectionError, KeyboardInterrupt):  # the parent ended, or is ending us
         function = pipe.recv()
         while True:
@@ -165,7 +165,8 @@ def _serve(pipe: Connection) -> None:
             pipe.send(answer)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Wait for the process that started this one to end, then end at once; for a thread of a worker."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker has a parent"
     wait([parent.sentinel])

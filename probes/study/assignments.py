@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from probes.study.axes import AXIS_ROOTS
-from probes.study.sections import assigned
-from synthlang.config import override
+from synthlang.config import assigned, override
 
 PARTS = ("product", "zip")
 LISTS = ("include", "exclude")

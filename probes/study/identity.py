@@ -10,7 +10,7 @@ import pydantic
 
 from probes.study.inputs import Named, named_in
 from probes.study.models import content_of
-from probes.study.sections import assigned
+from synthlang.config import assigned
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import digest_files, sha256_file

@@ -119,8 +119,24 @@ class AdjustTask(Task):
 Model = PretrainTask | AdjustTask | str
 
 
+class _Reader(Task):
+    """A task that reads a model of the study or of a name, or two."""
+
+    model: Model
+    second: PretrainTask | None
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The runs it reads."""
+        return _tasks(self.model, self.second)
+
+    def files(self) -> list[Path]:
+        """Those that the config names and those of the model."""
+        return super().files() + _files_of_named(self.model)
+
+
 @dataclass(frozen=True, eq=False)
-class ProbeTask(Task):
+class ProbeTask(_Reader):
     """Probe a model, or two.
 
     before   the model that ``model`` is an adjustment of
@@ -134,11 +150,6 @@ class ProbeTask(Task):
     second: PretrainTask | None = None
 
     @property
-    def needs(self) -> tuple[Task, ...]:
-        """The runs it reads."""
-        return _tasks(self.model, self.second)
-
-    @property
     def label(self) -> str:
         """Its name in the study and the model."""
         return f"probe {self.name} of {short(self.model)}"
@@ -149,10 +160,6 @@ class ProbeTask(Task):
 
         return run_probes(self, store, report)
 
-    def files(self) -> list[Path]:
-        """Those that the config names and those of the model."""
-        return super().files() + _files_of_named(self.model)
-
     def _more(self) -> dict[str, Any]:
         return _named(model=self.model)
 
@@ -161,7 +168,7 @@ class ProbeTask(Task):
 
 
 @dataclass(frozen=True, eq=False)
-class TransferTask(Task):
+class TransferTask(_Reader):
     """Transfer of a model, or of two, for one seed."""
 
     kind = "transfer"
@@ -173,11 +180,6 @@ class TransferTask(Task):
     second: PretrainTask | None = None
 
     @property
-    def needs(self) -> tuple[Task, ...]:
-        """The runs it reads."""
-        return _tasks(self.model, self.second)
-
-    @property
     def label(self) -> str:
         """Its name in the study, the seed and the model."""
         return f"{self.name} seed {self.seed} of {short(self.model)}"
@@ -187,10 +189,6 @@ class TransferTask(Task):
         from probes.study.work import run_transfer
 
         return run_transfer(self, store, report)
-
-    def files(self) -> list[Path]:
-        """Those of the task's data and of the model."""
-        return super().files() + _files_of_named(self.model)
 
     def _more(self) -> dict[str, Any]:
         return {"seed": self.seed, **_named(model=self.model)}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from probes.study.axes import Setting
 from probes.study.config import StudyConfig
-from synthlang.config import BASE, load_yaml, merged
+from synthlang.config import BASE, assigned, load_yaml, merged
 from synthlang.errors import InputError
 from synthlang.files import user_path
 
@@ -141,19 +140,3 @@ def _section(where: str, value: Any) -> Section | None:
         return Section.of(value)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
-
-
-def assigned(node: Any, keys: list[str], value: Any) -> Any:
-    """A copy of nested mappings and lists with one value replaced; missing mappings are made."""
-    if not keys:
-        return value
-    key, rest = keys[0], keys[1:]
-    if isinstance(node, list):
-        if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
-            raise InputError(f"{key!r} is no index of a list of {len(node)} values (the first is 0)")
-        at = int(key)
-        return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]
-    if node is not None and not isinstance(node, Mapping):
-        raise InputError(f"{key!r} cannot be set inside {node!r}, which is no mapping")
-    inner = dict(node or {})
-    return {**inner, key: assigned(inner.get(key), rest, value)}

@@ -7,7 +7,6 @@ devices a worker sees one of them.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import tempfile
@@ -23,7 +22,7 @@ from probes.study.executors import Outcome, Work, run_task
 from probes.study.executors.resources import VISIBLE, next_device, use_threads
 from synthlang.progress import Report
 from synthlang.store import Store
-from synthlang.workers import warm_up
+from synthlang.workers import end_with_parent, warm_up
 
 GRACE = 5.0
 """Seconds that workers get to save when the runner ends."""
@@ -133,7 +132,7 @@ def _died(worker: _Worker) -> Outcome:
 def _work(task: Work, root: Path, threads: int, device: str | None, written: Path, connection: Connection) -> None:
     """What a process does; ``root`` is that of the store."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the runner kills its workers itself
-    threading.Thread(target=_end_with_runner, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     with written.open("wb") as file:
         os.dup2(file.fileno(), 2)  # warnings would tear the progress display; the last words of a crash are its log
     if device is not None:
@@ -147,10 +146,3 @@ def _work(task: Work, root: Path, threads: int, device: str | None, written: Pat
         connection.send(run_task(task, Store(root), report))
     except BrokenPipeError:
         os._exit(1)  # the runner was killed; its next start goes on from what is on disk
-
-
-def _end_with_runner() -> None:
-    runner = multiprocessing.parent_process()
-    assert runner is not None, "a worker has a parent"
-    wait([runner.sentinel])
-    os._exit(1)
