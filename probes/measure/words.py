@@ -35,20 +35,20 @@ def words_probe(subject: Subject, report: Report = silent) -> Found:
     InputError for a language that is no member of the run or its parent (it has no rows of its own), and for NaN.
     """
     run = subject.run if subject.same_model else None
-    if run is not None:
-        _chosen(subject, open_run(run)[1])
+    opened = None if run is None else open_run(run)
+    language = "" if opened is None else _chosen(subject, opened[1])  # also where a dictionary says what is compared
     if subject.config.words.dictionary is not None:
         return words_of_dictionary(subject, subject.config.words.dictionary, report)
-    if run is None:
+    if run is None or opened is None:
         raise InputError(
             "words: which words are translations is known of one run with both languages; else name words.dictionary"
         )
-    return _of_run(subject, run, report)
+    return _of_run(subject, run, *opened, language, report)
 
 
-def _of_run(subject: Subject, run: Path, report: Report) -> Found:
-    settings, (config, artifacts) = subject.config.words, open_run(run)
-    language = _chosen(subject, artifacts)
+def _of_run(
+    subject: Subject, run: Path, config: PretrainConfig, artifacts: Artifacts, language: str, report: Report
+) -> Found:
     values = _measured(subject, subject.pretrained.model, config, artifacts, run, "", report)
     values["language"] = language
     notes = notes_of(values)
@@ -56,7 +56,7 @@ def _of_run(subject: Subject, run: Path, report: Report) -> Found:
         return Found(values, (), (), notes)
     names = subject.name("source"), subject.name("target")
     tables = [subset_table(values, names), band_table(values["bands"], names[1])]
-    if not settings.checkpoints:
+    if not subject.config.words.checkpoints:
         return Found(values, tables, (), notes)
     over, damaged = _over_checkpoints(subject, config, artifacts, run, report)
     notes += [f"words: checkpoint step-{step} is damaged and left out" for step in damaged]
