@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from probes.statistics import Interval
-from probes.study.beside import Beside
-from probes.study.claims import Claim
-from probes.study.estimates import Estimate
-from probes.study.judge import Verdict
+from probes.study.judged.beside import Beside
+from probes.study.judged.claims import Claim
+from probes.study.judged.estimates import Estimate
+from probes.study.judged.observed import Results
+from probes.study.judged.papers import read_paper
+from probes.study.judged.quantities import Quantity
+from probes.study.judged.verdicts import Verdict
 from probes.study.measures import COLUMNS as MEASURE_COLUMNS
-from probes.study.observed import Results
-from probes.study.papers import read_paper
-from probes.study.quantities import Quantity
 from probes.study.results import COLUMNS as RESULT_COLUMNS
 
 

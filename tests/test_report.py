@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from probes.study.report import read_results, terminal_table, write_report
+from probes.study.report.folder import read_results, terminal_table, write_report
 from synthlang.errors import InputError
 from tests.report_study import EVIL, MEASURES, Page, change, make_study, read_rows, write_rows
 

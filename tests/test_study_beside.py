@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.study.beside import beside
-from probes.study.observed import Results
-from probes.study.papers import Cell, Table, read_tables
-from probes.study.quantities import Quantity
+from probes.study.judged.beside import beside
+from probes.study.judged.observed import Results
+from probes.study.judged.papers import Cell, Table, read_tables
+from probes.study.judged.quantities import Quantity
 from tests.judged import echo, interval, result
 
 

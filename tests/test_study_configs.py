@@ -11,9 +11,9 @@ import pytest
 from pretrain.config import PretrainConfig
 from probes.study.cells import Cell, load_study
 from probes.study.checks import check_cells
-from probes.study.claims import read_claims
 from probes.study.config import StudyConfig
-from probes.study.papers import read_tables
+from probes.study.judged.claims import read_claims
+from probes.study.judged.papers import read_tables
 from probes.study.tasks import graph
 from synthlang.config import load, load_yaml
 

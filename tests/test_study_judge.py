@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from probes.statistics import Interval
-from probes.study.claims import read_claims
-from probes.study.estimates import difference, estimate, outcome_of
-from probes.study.judge import WORDS, judge
-from probes.study.observed import Replicates, Results
+from probes.study.judged.claims import read_claims
+from probes.study.judged.estimates import difference, estimate, outcome_of
+from probes.study.judged.observed import Replicates, Results
+from probes.study.judged.verdicts import WORDS, judge
 from tests.judged import claim, echo, interval, less, result, rows
 
 

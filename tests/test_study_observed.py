@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from probes.study.claims import read_claims
-from probes.study.judge import judge
-from probes.study.observed import Results, load_results
+from probes.study.judged.claims import read_claims
+from probes.study.judged.observed import Results, load_results
+from probes.study.judged.verdicts import judge
 from synthlang.errors import InputError
 from tests.judged import claim, interval, less, measured, result, rows, write
 

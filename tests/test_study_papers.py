@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from probes.study.claims import read_claims
-from probes.study.papers import CONFIGS, read_paper, read_tables
+from probes.study.judged.claims import read_claims
+from probes.study.judged.papers import CONFIGS, read_paper, read_tables
 from synthlang.errors import InputError
 
 PAPERS = ("align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020")

@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from probes.report.figure import COLOURS
-from probes.study.report import write_report
-from probes.study.report_axes import axis_titles, is_seed, layout, numbers_of
-from probes.study.report_budget import FIGURES_OF_MANY
-from probes.study.report_correlation import RESAMPLED, correlate
-from probes.study.report_data import read_study
-from probes.study.report_scores import scores_of
+from probes.study.labels import axis_titles, is_seed, layout, numbers_of
+from probes.study.report.budget import FIGURES_OF_MANY
+from probes.study.report.correlation import RESAMPLED, correlate
+from probes.study.report.data import read_study
+from probes.study.report.folder import write_report
+from probes.study.report.scores import scores_of
 from tests.report_study import Page, change, make_grid, read_rows
 
 GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}

@@ -18,9 +18,9 @@ from scipy import stats
 from probes.report.blocks import Table, markdown_blocks
 from probes.report.numbers import Badge, Entry
 from probes.statistics import Interval
-from probes.study.latex import CHARACTERS, csv_table, escaped, latex_table
-from probes.study.report import write_report
-from probes.study.report_join import write_joined_report
+from probes.study.report.folder import write_report
+from probes.study.report.join import write_joined_report
+from probes.study.report.latex import CHARACTERS, csv_table, escaped, latex_table
 from synthlang.errors import InputError
 from tests.report_study import Page, change, make_grid, make_study, read_rows, write_rows
 

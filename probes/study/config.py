@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
-from probes.study.claims import read_claims
 from probes.study.grid import GridConfig
-from probes.study.papers import read_tables
+from probes.study.judged.claims import read_claims
+from probes.study.judged.papers import read_tables
 from synthlang.config import StrictModel
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint

@@ -31,7 +31,7 @@ from probes.study.record import (
     relative,
     write_logs,
 )
-from probes.study.report import ReportPaths, write_report
+from probes.study.report.folder import ReportPaths, write_report
 from probes.study.results import write_results, write_table
 from probes.study.schedule import Schedule
 from probes.study.select import selected

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from probes.report.numbers import plural
-from probes.study.report_measures import Measure, labels_of, over_places, read_measures, text_of
-from probes.study.report_rows import ResultRow, read_results
+from probes.study.report.measures import Measure, labels_of, over_places, read_measures, text_of
+from probes.study.report.rows import ResultRow, read_results
 from synthlang.config import load_yaml
 from synthlang.errors import InputError
 from synthlang.files import read_json

@@ -8,7 +8,7 @@ from math import atanh, tanh
 from scipy import stats
 
 from probes.statistics import RankCorrelation, rank_correlation
-from probes.study.report_scores import CellScore
+from probes.study.report.scores import CellScore
 
 CORRELATION_KEY = 0
 """Key of the random permutations and resamples of the report's correlations."""

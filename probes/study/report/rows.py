@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from probes.study.report_measures import labels_of, text_of
+from probes.study.report.measures import labels_of, text_of
 from synthlang.errors import InputError
 from synthlang.files import read_lines
 

@@ -15,12 +15,12 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from probes.report.numbers import entry_text, number, plural
-from probes.study.report_data import read_study
-from probes.study.report_files import ReportPaths, write_files
-from probes.study.report_judged import compared
-from probes.study.report_rows import ResultRow, read_results
-from probes.study.report_scores import cell_scores
-from probes.study.report_sections import sections
+from probes.study.report.data import read_study
+from probes.study.report.files import ReportPaths, write_files
+from probes.study.report.judged import compared
+from probes.study.report.rows import ResultRow, read_results
+from probes.study.report.scores import cell_scores
+from probes.study.report.sections import sections
 
 __all__ = ["ReportPaths", "ResultRow", "read_results", "terminal_table", "write_report"]
 

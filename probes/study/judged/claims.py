@@ -23,8 +23,8 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from probes.statistics import CorrelationKind
-from probes.study.papers import find_file, read_paper
-from probes.study.quantities import Average, Layer, Quantity, Where, check_axes, check_measure, check_quantity
+from probes.study.judged.papers import find_file, read_paper
+from probes.study.judged.quantities import Average, Layer, Quantity, Where, check_axes, check_measure, check_quantity
 from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 

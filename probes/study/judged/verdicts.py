@@ -22,10 +22,10 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from probes.statistics import Interval, correlation
-from probes.study.claims import Claim, Compare, Correlate, Order, Relation
-from probes.study.estimates import LEVEL, Estimate, Outcome, between, estimate, outcome_of
-from probes.study.observed import Condition, Replicates, Results, mean_over
-from probes.study.quantities import Quantity
+from probes.study.judged.claims import Claim, Compare, Correlate, Order, Relation
+from probes.study.judged.estimates import LEVEL, Estimate, Outcome, between, estimate, outcome_of
+from probes.study.judged.observed import Condition, Replicates, Results, mean_over
+from probes.study.judged.quantities import Quantity
 from synthlang.rng import key_of
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]

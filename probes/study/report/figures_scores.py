@@ -14,8 +14,8 @@ from probes.figures.drawing import WIDTH
 from probes.figures.lines import grid
 from probes.report.figure import INK, MARKERS, Figure, draw, markers, shorten, slug
 from probes.statistics import Interval
-from probes.study.report_axes import Layout, settings_of
-from probes.study.report_scores import CellScore, Condition, Scores, grouped
+from probes.study.labels import Layout, settings_of
+from probes.study.report.scores import CellScore, Condition, Scores, grouped
 
 LABELLED = 16
 """With more points than this, labels would cover each other: colour and marker must do."""

@@ -9,12 +9,12 @@ from probes.report.blocks import Block, Figures, Folded, Paragraph, Section
 from probes.report.figure import COLOURS, Figure
 from probes.report.numbers import plural
 from probes.statistics import mean_interval
-from probes.study.figures_curves import curve_figures
-from probes.study.report_axes import Layout, settings_of
-from probes.study.report_budget import Budget
-from probes.study.report_data import Cell, Study
-from probes.study.report_measures import read_metrics
-from probes.study.report_scores import grouped
+from probes.study.labels import Layout, settings_of
+from probes.study.report.budget import Budget
+from probes.study.report.data import Cell, Study
+from probes.study.report.figures_curves import curve_figures
+from probes.study.report.measures import read_metrics
+from probes.study.report.scores import grouped
 
 READ = 60
 """Most runs whose logs are read: a log is long, and a figure has no room for more lines."""

@@ -12,9 +12,9 @@ from probes.report.blocks import Block, Figures, Folded, Paragraph, Section, Tab
 from probes.report.figure import COLOURS, Figure, slug
 from probes.report.numbers import Entry, plural
 from probes.statistics import Interval, mean_interval
-from probes.study.report_axes import Layout, settings_of
-from probes.study.report_budget import Budget
-from probes.study.report_measures import Measure
+from probes.study.labels import Layout, settings_of
+from probes.study.report.budget import Budget
+from probes.study.report.measures import Measure
 
 Along = Literal["layer", "step"]
 Draw = Callable[..., Drawing]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from probes.report.blocks import Paragraph, Section, Table
-from probes.study.report_data import Study
+from probes.study.report.data import Study
 
 ROWS = 150
 

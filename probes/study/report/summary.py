@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from probes.report.numbers import bounds, number, plural
 from probes.statistics import Interval, RankCorrelation
-from probes.study.report_axes import Layout
-from probes.study.report_correlation import correlate
-from probes.study.report_data import Study
-from probes.study.report_scores import Condition, Scores, grouped
+from probes.study.labels import Layout
+from probes.study.report.correlation import correlate
+from probes.study.report.data import Study
+from probes.study.report.scores import Condition, Scores, grouped
 
 SMALL_N = 20
 """Below so many cells a rank correlation is called a hint."""

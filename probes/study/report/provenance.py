@@ -10,7 +10,7 @@ import yaml
 
 from probes.report.blocks import Block, Code, Paragraph, Section, Table
 from probes.report.numbers import Entry
-from probes.study.report_data import Study
+from probes.study.report.data import Study
 
 CELLS = 100
 """Most cells that a page lists."""

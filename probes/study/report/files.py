@@ -9,7 +9,7 @@ from pathlib import Path
 from probes.report.blocks import Figures, Section, Table, flat
 from probes.report.figure import standalone_svg
 from probes.report.page import html_page, markdown_page
-from probes.study.latex import csv_table, latex_table
+from probes.study.report.latex import csv_table, latex_table
 from synthlang.files import atomic_file, atomic_folder
 
 

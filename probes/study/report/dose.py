@@ -9,10 +9,10 @@ from probes.figures.lines import Series, dose_response, interval_series
 from probes.report.blocks import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.figure import COLOURS, Figure, slug
 from probes.report.numbers import plural
-from probes.study.figures_scores import delta_axis, metric_name
-from probes.study.report_axes import numbers_of
-from probes.study.report_budget import Budget
-from probes.study.report_scores import Condition, Scores, grouped
+from probes.study.labels import numbers_of
+from probes.study.report.budget import Budget
+from probes.study.report.figures_scores import delta_axis, metric_name
+from probes.study.report.scores import Condition, Scores, grouped
 
 NOTE = "Bands: 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
 MISSING = "–"

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from probes.study.quantities import Layer, Quantity
-from probes.study.report_axes import is_seed
+from probes.study.judged.quantities import Layer, Quantity
+from probes.study.labels import is_seed
 from synthlang.errors import InputError
 
 SCORES = ("parent", "sup", "zs", "delta")

@@ -21,12 +21,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.study.claims import Relation
-from probes.study.estimates import Estimate, Outcome, difference, estimate, outcome_of
-from probes.study.judge import Word
-from probes.study.observed import Condition, Replicates, Results
-from probes.study.papers import Cell, Table
-from probes.study.quantities import Quantity
+from probes.study.judged.claims import Relation
+from probes.study.judged.estimates import Estimate, Outcome, difference, estimate, outcome_of
+from probes.study.judged.observed import Condition, Replicates, Results
+from probes.study.judged.papers import Cell, Table
+from probes.study.judged.quantities import Quantity
+from probes.study.judged.verdicts import Word
 
 TIE = 0.5
 """In the unit of the numbers, percent points."""

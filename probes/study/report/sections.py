@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from probes.report.blocks import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table
 from probes.report.figure import colours, slug
 from probes.report.numbers import Entry, plural
-from probes.study.figures_scores import alignment_scatter, delta_bars
-from probes.study.report_alignment import NAMES, correlations
-from probes.study.report_beside import Comparisons, beside_papers, judged_claims
-from probes.study.report_budget import Budget
-from probes.study.report_data import Cell, Study
-from probes.study.report_dose import dose_responses
-from probes.study.report_dropped import dropped
-from probes.study.report_layers import by_layer, over_training
-from probes.study.report_provenance import provenance, settings
-from probes.study.report_rows import ALIGNMENTS, SCORES
-from probes.study.report_scores import Condition, Scores, grouped, scores_of
-from probes.study.report_summary import summary
-from probes.study.report_training import training
+from probes.study.report.alignment import NAMES, correlations
+from probes.study.report.beside import Comparisons, beside_papers, judged_claims
+from probes.study.report.budget import Budget
+from probes.study.report.data import Cell, Study
+from probes.study.report.dose import dose_responses
+from probes.study.report.dropped import dropped
+from probes.study.report.figures_scores import alignment_scatter, delta_bars
+from probes.study.report.layers import by_layer, over_training
+from probes.study.report.provenance import provenance, settings
+from probes.study.report.rows import ALIGNMENTS, SCORES
+from probes.study.report.scores import Condition, Scores, grouped, scores_of
+from probes.study.report.summary import summary
+from probes.study.report.training import training
 
 CONDITIONS, SEEDS, FAILED, LOGS = 120, 300, 50, 10
 """Most rows of a page's tables of scores, of seeds and of failed cells, and most logs."""

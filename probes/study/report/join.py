@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probes.study.report_data import Cell, Study, read_study
-from probes.study.report_files import ReportPaths, write_files
-from probes.study.report_judged import compared
-from probes.study.report_scores import grouped
-from probes.study.report_sections import sections
+from probes.study.report.data import Cell, Study, read_study
+from probes.study.report.files import ReportPaths, write_files
+from probes.study.report.judged import compared
+from probes.study.report.scores import grouped
+from probes.study.report.sections import sections
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 

@@ -26,8 +26,8 @@ import numpy as np
 from scipy import stats
 
 from probes.statistics import Interval, mean_interval
-from probes.study.claims import Relation
-from probes.study.observed import Condition, Replicates, mean_over
+from probes.study.judged.claims import Relation
+from probes.study.judged.observed import Condition, Replicates, mean_over
 
 Outcome = Literal["holds", "fails", "open", "not run"]
 LEVEL = 0.95

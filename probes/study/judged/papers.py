@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from probes.study.quantities import Average, Quantity, Where, check_measure, check_quantity
+from probes.study.judged.quantities import Average, Quantity, Where, check_measure, check_quantity
 from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 from synthlang.files import user_path

@@ -10,15 +10,15 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from probes.study.beside import beside
-from probes.study.claims import Claim, read_claims
-from probes.study.judge import judge
-from probes.study.observed import Results
-from probes.study.papers import Table, read_tables
-from probes.study.report_beside import Claimed, Comparisons, Judged, PaperTable, Printed
-from probes.study.report_data import Study
-from probes.study.report_rows import ResultRow
-from probes.study.report_scores import grouped
+from probes.study.judged.beside import beside
+from probes.study.judged.claims import Claim, read_claims
+from probes.study.judged.observed import Results
+from probes.study.judged.papers import Table, read_tables
+from probes.study.judged.verdicts import judge
+from probes.study.report.beside import Claimed, Comparisons, Judged, PaperTable, Printed
+from probes.study.report.data import Study
+from probes.study.report.rows import ResultRow
+from probes.study.report.scores import grouped
 from synthlang.errors import InputError
 
 T = TypeVar("T")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from probes.report.blocks import Block, Paragraph, Table
 from probes.report.numbers import Entry, bounds, number
-from probes.study.report_correlation import RESAMPLED, correlate
-from probes.study.report_scores import CellScore
-from probes.study.report_summary import SMALL_N
+from probes.study.report.correlation import RESAMPLED, correlate
+from probes.study.report.scores import CellScore
+from probes.study.report.summary import SMALL_N
 
 NAMES = {"alignment_all": "all types", "alignment_dictionary": "in dictionary", "alignment_held_out": "held out"}
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from probes.statistics import Interval, mean_interval
-from probes.study.report_axes import Layout, layout, settings_of
-from probes.study.report_data import Study
-from probes.study.report_rows import ResultRow
+from probes.study.labels import Layout, layout, settings_of
+from probes.study.report.data import Study
+from probes.study.report.rows import ResultRow
 
 T = TypeVar("T")
 
