@@ -1,5 +1,6 @@
 # make quickstart   set up, then run the main job: a study of two objectives and two languages
 # make test         set up, then format check, lint, types and tests
+# make test-slurm   as root on Debian: the tests on a real Slurm of one node (docs/slurm.md), 10 minutes
 PYTHON ?= python3
 VENV ?= .venv
 RUN ?= runs/quickstart
@@ -7,13 +8,16 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: quickstart test lint format clean
+.PHONY: quickstart test test-slurm lint format clean
 
 quickstart: $(VENV)/installed
 	$(BIN)/synthlang study configs/studies/quickstart.yaml --out $(RUN)
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+test-slurm: $(VENV)/installed-dev
+	SYNTHLANG_TEST_SLURM=1 $(BIN)/python -m pytest -rs tests/test_study_slurm_cluster.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
