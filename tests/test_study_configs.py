@@ -253,8 +253,8 @@ def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_
     (tmp_path / "my-study.yaml").write_text(example[1], encoding="utf-8")
     config, cells = load_study(tmp_path / "my-study.yaml", [])
     check_cells(cells)
-    assert len(cells) == 4 and config.seeds == [0, 1, 2]
-    assert len(graph(cells, config.seeds).tasks) == 4 + 4 + 12  # pretrainings, alignments, transfers
+    assert len(cells) == 12 and config.seeds == [0, 1, 2]
+    assert len(graph(cells, config.seeds).tasks) == 12 + 12 + 36  # pretrainings, alignments, transfers
     changed = mine[1].replace("../tiny/", f"{STUDIES}/tiny/")
     for base in ("runs", "transfer"):
         (tmp_path / "studies").mkdir(exist_ok=True)
