@@ -35,7 +35,7 @@ BEST = "best"
 def save_checkpoint(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], policy: CheckpointConfig
 ) -> None:
-    """Write the checkpoint of ``state["step"]`` into ``folder`` and drop those that the policy does not keep.
+    """Write the checkpoint of ``state["step"]`` into ``folder`` and drop those that the policy does not keep then.
 
     ``state["best"]``, if it is there, is the step of the best checkpoint, which stays.
     """
@@ -48,14 +48,34 @@ def save_checkpoint(
         write_json(temporary / "state.json", state)
         sums = {p.name: sha256_file(p) for p in sorted(temporary.iterdir())}
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
-    for step in _dropped(steps_in(folder), policy, state.get(BEST)):
-        shutil.rmtree(folder / f"step-{step}")
+    kept = {*kept_steps(policy, state["step"]), state.get(BEST)}
+    for step in steps_in(folder):
+        if step not in kept:  # a later one is damaged: training went on from one before it
+            shutil.rmtree(folder / f"step-{step}")
 
 
-def _dropped(steps: list[int], policy: CheckpointConfig, best: int | None) -> list[int]:
-    """The steps whose checkpoints go: neither among the last, nor archived, nor the best."""
-    archived = {step for step in steps if policy.archive is not None and step % policy.archive == 0}
-    return [step for step in steps[: -policy.keep] if step not in archived and step != best]
+def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
+    """The steps whose checkpoints a policy keeps at step ``last``, ascending, the best one left out.
+
+    Only those count that are due: that a run was stopped in between and saved changes nothing.
+
+    >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400), 950)
+    [400, 800, 900, 950]
+    """
+    due = range(policy.every, last, policy.every)  # not a list: it may be long, and this is asked at every saving
+    kept = {last, *due[max(0, len(due) - policy.keep + 1) :]}
+    if policy.archive is not None:
+        kept |= {step for step in range(policy.archive, last, policy.archive) if step % policy.every == 0}
+    return sorted(kept)
+
+
+def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
+    """The steps of the checkpoints that a finished run of ``last`` steps has by a policy, the best one with them.
+
+    ``folder`` may hold others: of another policy, and none of some that were deleted.
+    """
+    best = read_json(folder / f"step-{last}" / "state.json").get(BEST)
+    return sorted({*kept_steps(policy, last)} | ({best} if best is not None else set()))
 
 
 @contextmanager
@@ -105,7 +125,7 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     if not is_sound(path):
         raise InputError(
             "the last checkpoint of the finished run is damaged, gone or of another version, and an older one is "
-            "another model; copy it anew, or delete done.json and run synthlang pretrain again, which goes on from the "
+            "another model; copy it anew, or delete done.json and run the same command again, which goes on from the "
             "one before",
             path,
         )

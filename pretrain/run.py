@@ -33,11 +33,12 @@ def pretrain(
 ) -> str:
     """Run a config in the folder ``run`` (started, continued or already done); returns its fingerprint.
 
-    Data artifacts go to ``store`` (default: ``run/data``). A folder that holds another run
-    is refused before anything is written. ``say`` gets single lines for the user; when ``stop`` is set,
-    the run saves and raises Stopped.
+    Data artifacts go to ``store`` (default: ``run/data``). A folder that holds another run is refused before anything
+    is written; with a ``store``, before anything is written but the artifacts, and then the fingerprint decides: how a
+    config spells its files makes no other run. ``say`` gets single lines for the user; when ``stop`` is set, the run
+    saves and raises Stopped.
     """
-    _check_folder(config, run)
+    _check_folder(config, run, named_by_content=store is not None)
     check_trackers(config.trackers)
     parts_of(config, process_state().num_processes)
     store = store or Store(run / "data")
@@ -52,9 +53,23 @@ def pretrain(
         trainer.train()
         if trainer.accelerator.is_main_process:
             export_model(trained_model(run, config, artifacts), artifacts, config, run, name)
-            write_json(run / DONE, {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents})
+            record = {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents}
+            write_json(run / DONE, {**record, "counts": _counts(artifacts, trainer)})
         trainer.accelerator.wait_for_everyone()
     return name
+
+
+def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]:
+    """Text → reason → how much of it was left out or changed, by its language and by the rows of the run."""
+    found = {f"{m.name} train": m.train.reasons for m in artifacts.members}
+    found |= {f"{m.name} dev": m.dev.reasons for m in artifacts.members if m.dev is not None}
+    for source in trainer.batches.sources:
+        found.setdefault(f"{source.name} {'train' if len(source.languages) == 1 else 'pairs'}", {}).update(
+            source.counts
+        )
+    for member, batches in trainer.validation.batches.items():
+        found[f"{artifacts.members[member].name} dev"].update(batches.sources[0].counts)
+    return {text: {reason: n for reason, n in counts.items() if n} for text, counts in found.items()}
 
 
 def _say_extension(artifacts: Artifacts, say: Say) -> None:
@@ -69,8 +84,13 @@ def _say_extension(artifacts: Artifacts, say: Say) -> None:
             say(f"{name}: {pieces}, {unknown}, {effect.words_changed / effect.words:.1%} of the words cut otherwise")
 
 
-def _check_folder(config: PretrainConfig, run: Path) -> None:
-    """Raise InputError if the folder surely holds something else; writes nothing."""
+def _check_folder(config: PretrainConfig, run: Path, named_by_content: bool) -> None:
+    """Raise InputError if the folder surely holds something else; writes nothing.
+
+    ``named_by_content``: that a config spells its texts otherwise says nothing; the fingerprint will.
+    """
+    if named_by_content and ((run / "run.json").exists() or (run / "config.yaml").is_file()):
+        return
     if (run / "run.json").exists():
         held = _record(run)["fingerprint"]
         before = load(PretrainConfig, run / "config.yaml")
@@ -102,28 +122,60 @@ def _record(run: Path) -> dict[str, Any]:
 
 
 def _claim(run: Path, config: PretrainConfig, name: str, store: Store) -> None:
-    """Make the folder this run's, or see that it is."""
+    """Make the folder this run's, or see that it is; config.yaml says where its texts are now."""
     state = process_state()
     if (run / "run.json").exists():
         held = _record(run)["fingerprint"]
         if held != name:
             raise InputError(f"holds another run ({held}, this one is {name}); choose another folder", run)
-    elif state.is_main_process:
-        remove_leftovers(run)
-        with atomic_file(run / "config.yaml", "w") as handle:
-            handle.write(dump_yaml(config))
-        write_json(run / "run.json", {"fingerprint": name, "data": os.path.relpath(store.root, run)})
+    if state.is_main_process:
+        begun = (run / "run.json").exists()
+        if not begun:
+            remove_leftovers(run)
+        if not begun or not _names_the_same(run / "config.yaml", config):
+            with atomic_file(run / "config.yaml", "w") as handle:
+                handle.write(dump_yaml(config))
+        if not begun:
+            write_json(run / "run.json", {"fingerprint": name, "data": os.path.relpath(store.root, run)})
     state.wait_for_everyone()
 
 
-def open_run(run: Path) -> tuple[PretrainConfig, Artifacts]:
-    """The config and the data artifacts of a finished run."""
+def _names_the_same(path: Path, config: PretrainConfig) -> bool:
+    """Whether a config.yaml names the same texts and files, and they are there as far as parsing tells."""
+    try:
+        return _settings(load(PretrainConfig, path)) == _settings(config)
+    except InputError:  # a file that a language names is gone
+        return False
+
+
+def open_run(
+    run: Path, config: PretrainConfig | None = None, report: Report = silent
+) -> tuple[PretrainConfig, Artifacts]:
+    """The config and the data artifacts of a finished run.
+
+    ``config`` is one that comes to this run, as a study has it; default: its config.yaml. InputError if what the run
+    was trained on has changed or is gone: its model must not be read with the vocabulary of another text.
+    """
     if not (run / "config.yaml").exists():
         raise InputError("is no run folder: config.yaml is missing", run)
     if not (run / DONE).exists():
         raise InputError("the run is not finished; run synthlang pretrain again to go on", run)
-    config = load(PretrainConfig, run / "config.yaml")
-    return config, prepare(config, store_of(run))
+    config = config or load(PretrainConfig, run / "config.yaml")
+    try:
+        artifacts = prepare(config, store_of(run), report)
+    except InputError as error:
+        raise InputError(f"what the run was trained on cannot be read again: {error}", run) from error
+    held = read_json(run / DONE).get("parents", {})
+    changed = sorted(
+        key for key in held.keys() | artifacts.parents.keys() if held.get(key) != artifacts.parents.get(key)
+    )
+    if changed:
+        raise InputError(
+            f"what the run was trained on has changed since ({', '.join(changed)}); put it back, or train another run "
+            "in another folder",
+            run,
+        )
+    return config, artifacts
 
 
 def store_of(run: Path) -> Store:

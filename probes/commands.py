@@ -7,10 +7,12 @@ from pathlib import Path
 from rich.console import Console
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
+from probes.report.numbers import plural
 from probes.study.cells import load_study
 from probes.study.executors import NAMES
+from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
-from probes.study.gc import collect
+from probes.study.gc import Collection, collect
 from probes.study.plan import plan, shown_bytes
 from probes.study.record import LOGS, STUDY, CellRecord
 from probes.study.report.folder import ReportPaths, terminal_table, write_report
@@ -21,6 +23,8 @@ from synthlang.progress import Display
 
 ROWS = 120
 """Rows of the table of results in a terminal, at most."""
+STUDIES = 3
+"""Other studies that ``gc`` names, at most."""
 FAILED = 20
 """Lines about failed cells, at most."""
 
@@ -29,13 +33,10 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
     """Run a study and print its table; the exit code: 1 if a cell failed, 143 after SIGTERM."""
     run = _opened(config, out, options, overrides)
     study = run.study
-    cells = (
-        f"{len(run.cells)} cells"
-        if len(run.chosen) == len(run.cells)
-        else f"{len(run.chosen)} of {len(run.cells)} cells"
-    )
+    some = "" if len(run.chosen) == len(run.cells) else f"{len(run.chosen):,} of "
+    cells = some + plural(len(run.cells), "cell")
     with Display() as display, on_sigterm() as stop, watching(stop):
-        display.message(f"study {study.name}: {cells} × {len(study.seeds)} transfer seeds → {out}")
+        display.message(f"study {study.name}: {cells} × {plural(len(study.seeds), 'fine-tuning seed')} → {out}")
         try:
             paths = run.run(display.report, display.message)
         except Stopped:
@@ -54,6 +55,8 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
 def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> None:
     """Print what a start would do; nothing is written."""
     run = _opened(config, out, options, overrides)
+    if run.changed:
+        _say(Console(), run.changed)
     Console().print(plan(run.study, run.chosen_graph(), run.store))
 
 
@@ -65,7 +68,10 @@ def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) 
         raise InputError("--slurm and --no-wait are for --executor slurm")
     read_options(options.slurm)
     settings, cells = load_study(config, overrides)
-    return StudyRun(settings, cells, out, options)
+    run = StudyRun(settings, cells, out, options)
+    if options.executor == "slurm" and run.to_do():
+        check_slurm()
+    return run
 
 
 def write_reports(folders: list[Path], out: Path | None = None) -> None:
@@ -91,7 +97,17 @@ def collect_garbage(folders: list[Path], keep: str | None, dry_run: bool) -> Non
         _say(console, f"{freed.run}: {shown_bytes(freed.size)} (keep: {freed.keep})")
     would = "would free" if dry_run else "freed"
     needed = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
-    _say(console, f"{would} {shown_bytes(found.size)} of {len(found.freed)} runs{needed}")
+    _say(console, f"{would} {shown_bytes(found.size)} of {plural(len(found.freed), 'run')}{needed}{_told_held(found)}")
+
+
+def _told_held(found: Collection) -> str:
+    """Which other studies keep what this one would let go."""
+    if not found.held:
+        return ""
+    names = [f"{folder.name}: keep {policy}" for folder, policy in found.held.items()]
+    more = f" and {len(names) - STUDIES} more" if len(names) > STUDIES else ""
+    kept = plural(found.held_runs, "run")
+    return f"; {kept} kept by other studies of the store ({', '.join(names[:STUDIES])}{more})"
 
 
 def _say_failed(console: Console, out: Path, failed: list[CellRecord]) -> None:

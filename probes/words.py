@@ -15,7 +15,7 @@ from pretrain.config import PretrainConfig
 from pretrain.encoder import MaskedLM
 from pretrain.prepare import Artifacts
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
-from synthlang.dictionary import DictionarySpec, IdDictionary, build_id_dictionary
+from synthlang.dictionary import IdDictionary, build_id_dictionary, word_files
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
@@ -27,10 +27,20 @@ BANDS = (100, 1000, 5000)
 """The last rank of each band of frequency; one more band has all the rest."""
 
 
-def probe_fingerprint(run: str, dictionary: DictionarySpec, bands: Sequence[int] = BANDS) -> str:
-    """Of the scores; ``run`` is the fingerprint of the run."""
-    spec = {"dictionary": dictionary.model_dump(mode="json"), "bands": list(bands)}
+def probe_fingerprint(run: str, config: PretrainConfig, bands: Sequence[int] = BANDS) -> str:
+    """Of the scores; ``run`` is the fingerprint of the run, which need not cover the dictionary (``dictionary_of``)."""
+    spec = {"dictionary": dictionary_of(config), "bands": list(bands)}
     return fingerprint("probe", format=FORMAT, probe="alignment", parents={"pretrain": run}, **spec)
+
+
+def dictionary_of(config: PretrainConfig) -> dict[str, Any]:
+    """How the dictionary of a config is drawn, and by the number of a language what pairs its file has.
+
+    Runs whose objective reads no dictionary are the same whatever it is; their scores are not.
+    """
+    names = [member.name for member in config.members]
+    words = word_files(config.dictionary.path, names) if len(names) > 1 else {}
+    return {**config.dictionary.drawing, "path": {str(n): held.digest for n, held in words.items()} or None}
 
 
 def probe_alignment(

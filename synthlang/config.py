@@ -114,8 +114,10 @@ def _refuse(problems: Sequence[str], path: PathName) -> None:
         raise InputError("; ".join(problems[:SHOWN_ERRORS]) + (f"; and {more} more" if more > 0 else ""), path)
 
 
-def override(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
-    """A new config with each ``a.b=VALUE`` applied; VALUE is YAML, a number indexes a list.
+def override(
+    config: Mapping[str, Any], assignments: Sequence[str], example: str = "objective.alpha=5"
+) -> dict[str, Any]:
+    """A new config with each ``a.b=VALUE`` applied; VALUE is YAML, a number indexes a list. Errors show ``example``.
 
     >>> override({"a": {"b": 1, "c": 2}}, ["a.b=5", "d=[x, no]"])
     {'a': {'b': 5, 'c': 2}, 'd': ['x', 'no']}
@@ -125,7 +127,7 @@ def override(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str,
         key, equals, value = assignment.partition("=")
         where = f"--set {assignment}"
         if not equals or not KEY.fullmatch(key):
-            raise InputError(f"{where}: must be KEY=VALUE with a dotted key, as in objective.alpha=5")
+            raise InputError(f"{where}: must be KEY=VALUE with a dotted key, as in {example}")
         if not value.strip():
             raise InputError(f"{where}: has no value; write {key}=null for none or {key}='' for an empty text")
         new = parse_yaml(value, where)

@@ -4,11 +4,12 @@ tokens.bin        ids of all sentences one after another, little-endian uint16 o
 offsets.npy       [sentences + 1] int64, where each sentence starts
 sentence_ids.npy  [sentences] int64, the number of each sentence in its split (``Corpus.ids``): what pairs go by
 counts.npy        [ids of the tokenizer] int64, how often each id occurs
-manifest.json     parents by fingerprint, sizes, checksums
+manifest.json     parents by fingerprint, sizes, what the language left out or could not do by reason, checksums
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,11 @@ class Shards:
         """The fingerprint that the manifest names."""
         return str(self.manifest["fingerprint"])
 
+    @property
+    def reasons(self) -> dict[str, int]:
+        """What the language left out or could not do, by reason."""
+        return dict(self.manifest.get("reasons", {}))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -65,9 +71,10 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Memb
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
     counts = np.zeros(size, np.int64)
     lengths, numbers = [], []
+    reasons: Counter[str] = Counter()
     with atomic_folder(folder) as temporary:
         with (temporary / "tokens.bin").open("wb") as handle:
-            for ids, of_sentence, sentence_ids in _encoded(source, split, language, tokenizer):
+            for ids, of_sentence, sentence_ids in _encoded(source, split, language, tokenizer, reasons):
                 handle.write(ids.astype(dtype).tobytes())
                 counts += np.bincount(ids, minlength=size)
                 lengths.append(of_sentence)
@@ -86,6 +93,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Memb
             "ids": size,
             "sentences": len(offsets) - 1,
             "tokens": int(offsets[-1]),
+            "reasons": dict(reasons),
             "parents": _parents(source, language, tokenizer),
             "sha256": {name: sha256_file(temporary / name) for name in FILES},
         }
@@ -93,11 +101,13 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Memb
 
 
 def _encoded(
-    source: Source, split: str, language: Language, tokenizer: MemberTokenizer
+    source: Source, split: str, language: Language, tokenizer: MemberTokenizer, reasons: Counter[str]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-    """Of each batch the ids, the tokens of each sentence, and the numbers of the sentences."""
+    """Of each batch the ids, the tokens of each sentence, and the numbers of the sentences; counts what happened."""
     for batch in source.batches(split):
-        derived = language.derive(batch)
+        rewrite = language.rewrite(batch)
+        reasons.update(rewrite.counts)
+        derived = rewrite.apply(batch)
         encoded = tokenizer.encode(derived)
         yield encoded.ids, np.diff(encoded.word_offsets[derived.offsets]), derived.ids
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from probes.statistics import Interval
 from probes.study.judged.beside import Beside
@@ -54,14 +51,6 @@ def measured(labels: Mapping[str, str], model: int | None, measure: str, value: 
     """A row of measures; ``at``: layer, step."""
     row = dict.fromkeys(MEASURE_COLUMNS) | {"cell": "c", "labels": json.dumps(labels), "pretrain_seed": model}
     return row | {"probe": "p", "measure": measure, "value": value} | at
-
-
-def write(folder: Path, rows: Iterable[Mapping[str, Any]], measures: Iterable[Mapping[str, Any]] = ()) -> Path:
-    """Both tables in ``folder``."""
-    for name, columns, held in (("results", RESULT_COLUMNS, rows), ("measures", MEASURE_COLUMNS, measures)):
-        known = [{key: row.get(key) for key in columns} for row in held]
-        pq.write_table(pa.Table.from_pylist(known, pa.schema(list(columns.items()))), folder / f"{name}.parquet")
-    return folder
 
 
 def echo(name: str, models: int = 4, spread: float = 0.02) -> Results:

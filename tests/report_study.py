@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from probes.study import measures, results
 
 OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4.0)}
 """Alignment and Δ of each objective under the harder language; half of Δ under the easier one."""
@@ -136,7 +140,7 @@ def make_grid(
     it has a CKA of each.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    cells, rows, measures = [], [], []
+    cells, rows, measured = [], [], []
     for number, values in enumerate(itertools.product(*axes.values())):
         labels = dict(zip(axes, values, strict=True))
         name, text = ", ".join(values), json.dumps(labels)
@@ -156,23 +160,37 @@ def make_grid(
         for layer, step in places:
             if layers or steps:
                 value = 0.01 * number + 0.1 * (layer or 0) + 1e-4 * (step or 0) + 0.01 * jitter * (number * 7 % 5)
-                measures.append(
+                measured.append(
                     [name, text, labels.get("pretrain.seed", 0), "cka", "cka.same_layer.debiased", layer, step, value]
                 )
     study = {"format": 2, "name": "grid", "title": "A grid", "fingerprint": "ab" * 8, "config": {}, "axes": list(axes)}
     study |= {"environment": {"python": "3.11"}, "cells": cells, "seconds": {}, "store": "stages"}
     (folder / "study.json").write_text(json.dumps(study | more))
     write_rows(folder, rows)
-    with (folder / "measures.csv").open("w", newline="") as handle:
-        csv.writer(handle).writerows([MEASURES, *measures])
+    write_measures(folder, measured)
     return folder
 
 
 def write_rows(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """results.csv, which tests read, and results.parquet, which reports do; texts of numbers become numbers."""
     with (folder / "results.csv").open("w", newline="") as handle:
         writer = csv.DictWriter(handle, NAMES + SCORES, restval="")
         writer.writeheader()
         writer.writerows(rows)
+    _write_parquet(folder / "results.parquet", results.COLUMNS, rows)
+
+
+def write_measures(folder: Path, rows: Sequence[Sequence[Any]]) -> None:
+    with (folder / "measures.csv").open("w", newline="") as handle:
+        csv.writer(handle).writerows([MEASURES, *rows])
+    held = [dict(zip(MEASURES, row, strict=True)) for row in rows]
+    _write_parquet(folder / "measures.parquet", measures.COLUMNS, held)
+
+
+def _write_parquet(path: Path, columns: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> None:
+    texts = {name: [None if row.get(name) in (None, "") else str(row[name]) for row in rows] for name in columns}
+    arrays = [pa.array(texts[name], pa.string()).cast(kind) for name, kind in columns.items()]
+    pq.write_table(pa.table(arrays, list(columns)), path)
 
 
 def change(folder: Path, **values: Any) -> None:

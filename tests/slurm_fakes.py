@@ -1,9 +1,16 @@
 """A Slurm that is four scripts over a folder, and tasks for it: the test plays the node."""
 
+import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from probes.study.executors import Outcome
+from synthlang.progress import silent
+from synthlang.store import Store
 
 PROGRAMS = {
     "sbatch": r"""
@@ -22,6 +29,9 @@ echo "Submitted batch job $id"
 """,
     "squeue": r"""
 [ -e "$FAKE/away" ] && exit 1
+name=
+for word; do case $word in --name=*) name=${word#--name=} ;; esac; done
+if [ -n "$name" ]; then grep " $name$" "$FAKE/queue" | cut -d' ' -f1,2; exit 0; fi
 cut -d' ' -f1,2 "$FAKE/queue"
 """,
     "sacct": r"""
@@ -86,9 +96,12 @@ class FakeSlurm:
         path = self.folder / "away"
         path.touch() if away else path.unlink()
 
-    def refuse(self, message: str) -> None:
-        """Let sbatch fail."""
-        (self.folder / "refuse").write_text(message)
+    def refuse(self, message: str | None) -> None:
+        """Let sbatch fail, or no more."""
+        if message is None:
+            (self.folder / "refuse").unlink()
+        else:
+            (self.folder / "refuse").write_text(message)
 
 
 @dataclass(frozen=True)
@@ -111,3 +124,30 @@ class PlainTask:
 
     def run(self, store: Any, report: Any) -> str:
         raise AssertionError("never run here")
+
+
+FAST = ["poll=1e-9"]
+
+
+@pytest.fixture(name="slurm")
+def fake_slurm(tmp_path, monkeypatch):
+    monkeypatch.setattr("submitit.core.core.PicklingExecutor._throttle", lambda self: None)
+    return FakeSlurm(tmp_path / "fake", monkeypatch)
+
+
+@pytest.fixture(name="start")
+def start_runner(tmp_path, slurm):
+    """Start a runner's executor; again: another runner of the same study."""
+    from probes.study.executors.slurm import SlurmExecutor
+
+    return lambda *options: SlurmExecutor(Store(tmp_path / "stages"), tmp_path / "out", [*FAST, *options])
+
+
+def record(executor, key, job, error=None):
+    """What the job of a task writes at its end."""
+    outcome = Outcome(key, None if error else f"made-{key}", error, "its log" if error else "", 1.0)
+    executor.sender.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
+
+
+def wait(executor, timeout=0.0):
+    return {outcome.key: outcome for outcome in executor.wait(silent, timeout)}

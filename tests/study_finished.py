@@ -27,7 +27,7 @@ def content(task, number: int) -> dict[str, dict[str, Any]]:
         return {
             "probes.json": {"model": f"run-{number}", "probes": {"words": {"scores": {"all": {"cosine": ALIGNMENT}}}}}
         }
-    return {"run.json": {"fingerprint": f"{number:016x}"}, "done.json": {}}
+    return {"run.json": {"fingerprint": f"{number:016x}"}, "done.json": {"fingerprint": f"{number:016x}"}}
 
 
 def finish_all(tasks, root: Path) -> None:
@@ -40,7 +40,9 @@ def finish_all(tasks, root: Path) -> None:
         folder = store.path(task.kind, names[key])
         folder.mkdir()
         for name, value in content(task, number).items():
-            (folder / name).write_text(json.dumps(value))
+            (folder / name).write_text(json.dumps(value, indent=2) + "\n")
+        if task.kind == "transfer":
+            (folder / "predictions.parquet").touch()
         entry = {
             "format": FORMAT,
             "kind": task.kind,

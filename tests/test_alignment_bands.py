@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from pretrain.alignment import alignment, word_credits
+from pretrain.config import PretrainConfig
 from probes.words import BANDS, band_scores, check_bands, frequency_ranks, probe_fingerprint
-from synthlang.dictionary import DictionarySpec
+from synthlang.config import parse
 from synthlang.errors import InputError
+from tests.tiny import PRETRAIN
 
 
 def test_ranks_count_from_the_most_frequent_type_and_leave_others_out():
@@ -64,6 +66,6 @@ def test_a_band_without_words_has_no_scores_and_wrong_bands_are_named():
 
 
 def test_other_bands_are_another_result():
-    spec = DictionarySpec()
-    assert probe_fingerprint("run", spec) == probe_fingerprint("run", spec, list(BANDS))
-    assert probe_fingerprint("run", spec) != probe_fingerprint("run", spec, (10,))
+    config = parse(PretrainConfig, PRETRAIN)
+    assert probe_fingerprint("run", config) == probe_fingerprint("run", config, list(BANDS))
+    assert probe_fingerprint("run", config) != probe_fingerprint("run", config, (10,))

@@ -13,6 +13,7 @@ from pretrain import checkpoint
 from pretrain.checkpoint import (
     check_finite,
     is_sound,
+    kept_steps,
     latest_checkpoint,
     load_checkpoint,
     load_weights,
@@ -54,6 +55,26 @@ def test_the_policy(policy, best, left, tmp_path):
         state = {"best": best} if best is not None and step >= best else {}
         save(tmp_path, step, CheckpointConfig(every=1, **policy), **state)
     assert steps_in(tmp_path) == left
+
+
+@pytest.mark.parametrize("stopped", [(), (5,), (7, 8), (4, 5, 7, 10)])
+@pytest.mark.parametrize("more", [{"keep": 1}, {"keep": 2}, {"keep": 3}, {"keep": 1, "archive": 6}])
+def test_a_run_that_was_stopped_in_between_ends_with_the_same_checkpoints(stopped, more, tmp_path):
+    """Every third step and the last one; SIGTERM saves where it comes."""
+    policy, last = CheckpointConfig(every=3, **more), 11
+    for step in range(1, last + 1):
+        if step % policy.every == 0 or step == last or step in stopped:
+            save(tmp_path, step, policy)
+            assert step in steps_in(tmp_path)
+    archived = {3 * n for n in range(1, 4) if policy.archive and 3 * n % policy.archive == 0}
+    assert steps_in(tmp_path) == sorted({*[3, 6, 9, 11][-policy.keep :], *archived}) == kept_steps(policy, last)
+
+
+def test_a_damaged_later_checkpoint_does_not_push_out_the_one_that_is_saved(tmp_path):
+    policy = CheckpointConfig(every=2, keep=1)
+    for step in (8, 5):  # 8 is damaged, and training went on from 4
+        save(tmp_path, step, policy)
+    assert steps_in(tmp_path) == [5]
 
 
 def test_what_is_saved_comes_back(tmp_path):

@@ -58,7 +58,8 @@ def work(tmp_path_factory):
     """A folder with a config, a study, a finished run (made without the command) and a finished study."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "c.yaml").write_text(yaml.safe_dump(PRETRAIN))
-    study = changed(STUDY, grid={}, pretrain__language="trans", seeds=[0])
+    study = changed(STUDY, pretrain__language="trans", seeds=[0])
+    del study["grid"]
     (folder / "s.yaml").write_text(yaml.safe_dump(study))
     pretrain(parse(PretrainConfig, PRETRAIN), folder / "run", Store(folder / "store"))
     with pytest.MonkeyPatch.context() as patch:
@@ -194,8 +195,11 @@ def test_wrong_settings_name_their_key(assignment, message, work, monkeypatch, c
     [
         ("pretrain store --out new", "store: cannot read: Is a directory"),
         ("study c.yaml --out new", "name: is required"),
-        ("study s.yaml --out new --set pretrain.stepz=3", "s.yaml cell tiny: stepz: unknown key; did you mean steps?"),
-        ("study s.yaml --out out --set seeds=[5]", "out: holds another study (tiny, "),
+        (
+            "study s.yaml --out new --set pretrain.stepz=3",
+            "s.yaml cell tiny: pretrain.stepz: unknown key; did you mean steps?",
+        ),
+        ("study s.yaml --out out --set name=other", "out: holds another study (tiny, "),
         ("study s.yaml --out run", "run: is not empty and holds no study"),
         ("pretrain c.yaml --out run --set seed=1", "run: holds another run ("),
         ("pretrain c.yaml --out out", "out: is not empty and holds no run"),
@@ -336,7 +340,7 @@ def test_no_space_left_says_what_to_do(work, monkeypatch, capsys, tmp_path):
 def test_brackets_in_a_path_are_no_markup(name, work, monkeypatch, capsys, tmp_path):
     folder = tmp_path / name
     folder.mkdir(parents=True)
-    for part in ("study.json", "results.csv"):
+    for part in ("study.json", "results.csv", "results.parquet"):
         (folder / part).write_bytes((work / "out" / part).read_bytes())
     code, out, _ = call(monkeypatch, capsys, "report", folder)
     assert code == 0

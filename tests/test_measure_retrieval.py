@@ -214,6 +214,8 @@ def test_every_number_is_that_of_the_slow_version(request, kind, case):
     figures = {figure.name: figure for figure in found.figures}
     assert "retrieval-by-layer" in figures
     bins = values["ranks"]["bins"]
+    drop = bins[0]["accuracy"] - bins[-1]["accuracy"] if len(bins) > 1 else None
+    assert values["ranks"]["drop"] == drop
     assert ("retrieval-by-rank" in figures) == (len(bins) > 1) and (kind == "run" or len(bins) > 1)
     if len(bins) == 1:
         return

@@ -25,7 +25,8 @@ from probes.figures.lines import (
     retrieval_by_layer,
 )
 from probes.figures.projection import picture, principal
-from probes.figures.words import label_pair, word_pairs, writable
+from probes.figures.words import label_pair, word_pairs
+from probes.report.figure import writable
 from probes.statistics import Interval
 from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 from scipy import stats
 
+from probes.study import measures, results
 from probes.study.report.folder import read_results, terminal_table, write_report
 from synthlang.errors import InputError
-from tests.report_study import EVIL, MEASURES, Page, change, make_study, read_rows, write_rows
+from tests.report_study import EVIL, Page, change, make_study, read_rows, write_rows
 
 
 @pytest.fixture
@@ -36,7 +39,7 @@ def test_means_and_intervals_equal_scipy(study: Path) -> None:
     assert len(table) == 6
     for line in table:
         rows = [r for r in read_rows(study) if (r["objective"], r["language"]) == (line["objective"], line["language"])]
-        assert len(rows) == 3 and line["Seeds"] == "3"
+        assert len(rows) == 3 and line["Seeds"] == "1 model × 3 seeds"
         for shown, column in (("Parent", "parent"), ("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta")):
             values = [float(row[column]) for row in rows]
             low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
@@ -55,7 +58,7 @@ def test_correlation_equals_scipy(study: Path) -> None:
     deltas = [np.mean([float(r["delta"]) for r in read_rows(study) if r["cell"] == cell]) for cell in cells]
     rho = stats.spearmanr([float(row["alignment_all"]) for row in cells.values()], deltas).statistic
     line = _page(study).table("ρ", "p")[0]
-    assert (line["n"], line["ρ"]) == ("6", _minus(rho, 2))
+    assert (line["n"], line["ρ"]) == ("6 conditions|6 models", _minus(rho, 2))
     assert line["p"].endswith("exact")
 
 
@@ -84,7 +87,7 @@ def test_several_pretraining_seeds_make_the_interval(tmp_path: Path) -> None:
     """A run is a cluster: the interval is over the means of runs, never over all seeds of all runs."""
     page = _page(make_study(tmp_path, replicates=3))
     table = page.table("objective", "language", "Seeds", "Δ")
-    assert [line["Seeds"] for line in table] == ["3 × 3"] * 6
+    assert [line["Seeds"] for line in table] == ["3 models × 3 seeds"] * 6
     rows = [r for r in read_rows(tmp_path) if r["objective"] == "mlm" and r["language"] == "trans"]
     means = [np.mean([float(r["delta"]) for r in rows if r["pretrain"] == p]) for p in {r["pretrain"]: 0 for r in rows}]
     low, high = stats.t.interval(0.95, 2, np.mean(means), stats.sem(means))
@@ -111,7 +114,14 @@ def test_everything_is_escaped_and_nothing_is_loaded(study: Path) -> None:
     labels = json.dumps({EVIL: EVIL, "axis": "$x$|" + EVIL})
     rows = [row | {"cell": EVIL, "task_name": EVIL, "labels": labels} for row in read_rows(study)]
     write_rows(study, [dict(row) for row in rows])
-    change(study, title=EVIL, environment={EVIL: EVIL}, config={"x": EVIL}, axes=[EVIL], dropped={EVIL: {EVIL: 3}})
+    change(
+        study,
+        title=EVIL,
+        environment={EVIL: EVIL},
+        config={"x": EVIL},
+        axes=[EVIL],
+        dropped={EVIL: {EVIL: {"least": 1, "most": 3, "stages": 1, "of": 1}}},
+    )
     paths = write_report(study)
     html, markdown = paths.html.read_text(), paths.markdown.read_text()
     page = Page(html)
@@ -160,17 +170,17 @@ def test_failed_cells_come_with_their_error(study: Path) -> None:
 def test_missing_pieces_are_said_and_do_no_harm(tmp_path: Path, missing: str) -> None:
     folder = make_study(tmp_path, seeds=1 if missing == "seeds" else 3)
     expected = {
-        "results": "results.csv is missing",
+        "results": "results.parquet is missing",
         "metrics": "No metrics were logged: mlm-trans",
         "runs": "Run folders that are not here, so without curves: mlm-trans; align_mlm-trans",
         "alignment": "No cell has both an alignment and a Δ",
         "seeds": "without an interval for lack of seeds",
         "cells": "No pretraining run was recorded",
-        "all but json": "results.csv is missing",
+        "all but json": "results.parquet is missing",
         "delta": "No Δ to draw",
     }[missing]
     if missing in ("results", "all but json"):
-        (folder / "results.csv").unlink()
+        (folder / "results.parquet").unlink()
     if missing == "metrics":
         for path in folder.glob("stages/*/metrics.jsonl"):
             path.unlink()
@@ -214,30 +224,63 @@ def test_what_is_no_study_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         write_report(tmp_path)
     make_study(tmp_path)
-    (tmp_path / "results.csv").write_text("cell,task\na,b\n")
-    with pytest.raises(InputError, match=r"results.csv:1: columns missing: .*delta"):
-        write_report(tmp_path)
     (tmp_path / "study.json").write_text('{"cells": []}')
     with pytest.raises(InputError, match=r"study.json: is of format 1, this version .* reads 2; run the study again"):
         write_report(tmp_path)
-    make_study(tmp_path / "again")
-    tmp_path = tmp_path / "again"
-    (tmp_path / "measures.csv").write_text("cell,value\na,1\n")
-    with pytest.raises(InputError, match=r"measures.csv:1: columns missing: labels"):
-        write_report(tmp_path)
-    (tmp_path / "measures.csv").write_text(",".join(MEASURES) + "\na,{},0,p,m,one,,1\n")
-    with pytest.raises(InputError, match=r"measures.csv: no measures of a study: .*invalid value 'one'"):
-        write_report(tmp_path)
-    (tmp_path / "measures.csv").write_text(",".join(MEASURES) + "\na,{,0,p,m,1,,1\n")
-    with pytest.raises(InputError, match=r"measures.csv: labels must be a JSON object"):
-        write_report(tmp_path)
-    (tmp_path / "measures.csv").unlink()
-    write_rows(tmp_path, [{"cell": "a", "delta": "1", "labels": "[1]"}])
-    with pytest.raises(InputError, match=r"results.csv:2: labels must be a JSON object, not '\[1\]'"):
-        write_report(tmp_path)
-    write_rows(tmp_path, [{"cell": "a", "delta": "many"}])
-    with pytest.raises(InputError, match=r"results.csv:2: delta must be a number, not 'many'"):
-        write_report(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["results", "measures"])
+def test_what_is_no_table_of_a_study_is_an_error(study: Path, name: str) -> None:
+    path = study / f"{name}.parquet"
+    held = pq.read_table(path) if path.exists() else pa.table({"labels": ["{}"], "value": [1.0]})
+    path.write_bytes(b"PAR1 no")
+    with pytest.raises(InputError, match=rf"{name}.parquet: not parquet: [^\n]+$"):
+        write_report(study)
+    pq.write_table(held.select([held.column_names[0]]), path)
+    with pytest.raises(InputError, match=rf"{name}.parquet: columns missing: [^\n]+; run the study again"):
+        write_report(study)
+    pq.write_table(pa.table({"cell": ["a"], "labels": ["{,"], **_places(name)}), path)
+    with pytest.raises(InputError, match=rf"{name}.parquet: [^\n]*labels must be a JSON object, not '{{,'"):
+        write_report(study)
+    pq.write_table(
+        pa.table({"cell": ["a"], "labels": ["{}"], **_places(name), "delta": ["many"], "value": ["one"]}), path
+    )
+    with pytest.raises(InputError, match=rf"{name}.parquet: column (delta|value) must be of double: [^\n]+$"):
+        write_report(study)
+
+
+def _places(name: str) -> dict[str, Any]:
+    """The other columns of a table of one row."""
+    columns = (results if name == "results" else measures).COLUMNS
+    held: dict[str, Any] = {key: pa.nulls(1, kind) for key, kind in columns.items() if key not in ("cell", "labels")}
+    return held if name == "results" else held | {"layer": [1]}
+
+
+def test_results_csv_is_an_export_that_is_not_read(study: Path) -> None:
+    before = write_report(study).markdown.read_bytes()
+    (study / "results.csv").write_text("cell\nother\n")
+    assert write_report(study).markdown.read_bytes() == before
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_not_a_number_is_shown_and_counted(study: Path, value: str) -> None:
+    rows: list[dict[str, Any]] = list(read_rows(study))
+    assert (rows[0]["cell"], rows[0]["seed"]) == ("mlm-trans", "0")
+    rows[0] |= {"zs": value, "delta": value}
+    write_rows(study, rows)
+    page = _page(study)
+    line = next(x for x in page.table("objective", "Seeds", "Δ") if (x["objective"], x["language"]) == ("mlm", "trans"))
+    assert line["Seeds"] == "1 model × 3 seeds, 2 of 3 with every score"
+    rest = [float(row["delta"]) for row in rows[1:3]]
+    low, high = stats.t.interval(0.95, 1, np.mean(rest), stats.sem(rest))
+    assert line["Δ"] == f"{_minus(float(np.mean(rest)))}|{_minus(low)} to {_minus(high)}"
+    shown = page.table("Cell", "Seed", "Δ")[0]["Δ"]
+    assert shown == {"nan": "NaN", "inf": "inf"}[value]
+    text = (study / "report.md").read_text()
+    assert "2 values of results.parquet are not a number, left out of every mean" in text
+    assert "mlm-trans, pos, seed 0: zs; mlm-trans, pos, seed 0: delta." in text
+    write_rows(study, rows[1:])
+    assert "not a number" not in write_report(study).markdown.read_text()
 
 
 def test_several_tasks_have_figures_of_their_own(tmp_path: Path) -> None:
@@ -246,7 +289,8 @@ def test_several_tasks_have_figures_of_their_own(tmp_path: Path) -> None:
 
 
 def test_terminal_table(study: Path) -> None:
-    for rows in (read_results(study / "results.csv"), read_rows(study)):
+    held = read_results(study / "results.parquet")
+    for rows in (held, pq.read_table(study / "results.parquet").to_pylist()):
         console = Console(file=io.StringIO(), width=120)
         console.print(terminal_table(rows))
         assert isinstance(console.file, io.StringIO)

@@ -2,7 +2,7 @@
 
 import errno
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
+from synthlang.rewrite import Rewrite
 from synthlang.shards import read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
 from synthlang.store import Store
@@ -121,6 +122,25 @@ def test_shards_without_a_token_can_be_read(tmp_path):
     read = read_shards(tmp_path / "s")
     assert len(read) == 2
     assert len(read.tokens) == 0
+
+
+class FirstOnly:
+    """A language that leaves out every sentence of a batch but the first."""
+
+    name, fingerprint = "first", "first"
+
+    def rewrite(self, corpus):
+        taken = Rewrite.identity(corpus).take(np.zeros(1, np.int64))
+        return replace(taken, counts={"sentences dropped": len(corpus) - 1} if len(corpus) > 1 else {})
+
+
+def test_what_the_language_left_out_is_counted_over_all_batches(tmp_path):
+    first: Any = FirstOnly()
+    write_shards(Gaps([1, 3, 0], [4], [2, 4]), "train", first, lengths(), tmp_path / "s")
+    read = read_shards(tmp_path / "s")
+    assert read.sentence_ids.tolist() == [1, 4, 2] and read.reasons == {"sentences dropped": 3}
+    write_shards(Gaps([1, 3], [4]), "train", PARENT, lengths(), tmp_path / "all")
+    assert read_shards(tmp_path / "all").reasons == {}
 
 
 @pytest.mark.parametrize("batches", [(), ([], [])])

@@ -18,7 +18,7 @@ def table(measure="delta", average=None, against=None, **values) -> Table:
         Cell(Quantity({"objective": name}, measure, average or {}), value, against, (0, 0))
         for name, value in values.items()
     ]
-    return Table("p", "t", "T", "here", "", tuple(cells))
+    return Table("p", "t", "T", "here", "", 1, tuple(cells))
 
 
 def results(measure="delta", labels=None, **values) -> Results:
@@ -56,6 +56,31 @@ def test_one_order_the_other_way_round_differs():
     found = beside(table(A=1, B=10, C=20), results(A=[1.0, 1.2], B=[30.0, 30.1], C=[20.0, 20.2]))
     assert [row.verdict for row in found] == ["agrees in order", "differs", "differs"]
     assert found[1].text.startswith("1 of 2 decided orders")
+
+
+def test_a_reversed_order_must_stand_after_holm():
+    """One of many orders is reversed by chance (p = .02): alone it differs, among 15 it does not."""
+    a, b = [10.0, 12.0, 11.0, 13.5], [12.0, 13.2, 13.6, 14.0]
+    p = stats.ttest_rel(a, b).pvalue
+    assert 0.01 < p < 0.05 < 15 * p
+    assert verdicts(table("zs", A=20, B=10), results("zs", A=a, B=b)) == ["differs"] * 2
+    noise = np.random.default_rng(0).normal(11, 3, (4, 4))
+    many = results("zs", A=a, B=b, **{f"C{i}": list(row) for i, row in enumerate(noise)})
+    found = beside(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), many)
+    assert [row.verdict for row in found[:2]] == ["too small to tell"] * 2
+    apart = results("zs", A=a, B=[40.0, 41.1, 42.0, 40.5], **{f"C{i}": list(row) for i, row in enumerate(noise)})
+    assert beside(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), apart)[0].verdict == "differs"
+
+
+def test_means_over_labels_that_are_there_are_compared_over_those_of_both():
+    """B has French only: its order against A is that of French, and a gain, too."""
+    held = [result({"objective": o, "pair": p}, m, zs=v + m * (1 + v / 50)) for m in range(3)
+            for o, p, v in (("A", "fr", 10.0), ("A", "ru", 90.0), ("B", "fr", 30.0))]  # fmt: skip
+    found = beside(table("zs", {"pair": ()}, A=1, B=5), Results(held))
+    assert [row.verdict for row in found] == ["agrees in order"] * 2
+    assert interval(found[0]).mean > 50 and "over fr, ru" in found[0].text
+    [gain] = beside(table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), Results(held))
+    assert interval(gain).mean == pytest.approx(20 + 0.4) and "left out, not in all that is compared: ru" in gain.text
 
 
 def test_our_numbers():

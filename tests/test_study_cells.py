@@ -28,7 +28,8 @@ def cells_of(**values):
 
 def one(**values):
     """The only cell of the tiny study with other settings and no grid."""
-    plain = changed(STUDY, grid={}, **values)
+    plain = changed(STUDY, **values)
+    plain.pop("grid")
     plain["pretrain"] = {"language": "trans", **(plain["pretrain"] or {})} if plain.get("pretrain") else None
     (cell,) = expand(parse(StudyConfig, plain))
     return cell

@@ -15,6 +15,7 @@ from probes.study.executors.inline import InlineExecutor
 from probes.study.executors.local import LocalExecutor
 from probes.study.executors.resources import cuda_devices, next_device, thread_count, worker_count
 from probes.study.index import entry_of
+from probes.study.runner import RunOptions, _machine
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent
@@ -214,21 +215,38 @@ def test_names_of_devices(count, visible, names, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "cells", "devices", "count"),
+    ("cells", "devices", "count"),
+    [(9, [], 4), (2, [], 2), (9, ["0"], 1), (9, ["0", "1", "2"], 3), (0, [], 1)],
+)
+def test_how_many_workers(cells, devices, count, monkeypatch):
+    monkeypatch.setattr(resources, "cores", lambda: 4)
+    assert worker_count(cells, devices) == count
+
+
+@pytest.mark.parametrize(
+    ("executor", "workers", "machine"),
     [
-        (None, 9, [], 4),
-        (None, 2, [], 2),
-        (3, 9, [], 3),
-        (8, 9, [], 8),
-        (None, 9, ["0"], 1),
-        (None, 9, ["0", "1", "2"], 3),
-        (6, 9, ["0", "1"], 6),
-        (None, 0, [], 1),
+        ("local", None, Machine(1, 4)),
+        ("local", 3, Machine(3, 1)),  # as one asks: a cell has many seeds
+        ("in-process", 3, Machine(1, 1)),  # as many threads as one of three workers has
+        ("in-process", None, Machine(1, 4)),
     ],
 )
-def test_how_many_workers(wanted, cells, devices, count, monkeypatch):
+def test_workers_of_a_study_of_one_cell(executor, workers, machine, monkeypatch):
     monkeypatch.setattr(resources, "cores", lambda: 4)
-    assert worker_count(wanted, cells, devices) == count
+    monkeypatch.setattr("probes.study.runner.cuda_devices", list)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert _machine(RunOptions(executor, workers), 1) == machine
+
+
+@pytest.mark.parametrize("name", ["in-process", "local"])
+def test_progress_is_called_by_the_cell(name, store):
+    heard = []
+    executor = open_executor(name, store, store.root, Machine(1, 1))
+    executor.submit(fake("a"), "trans, mlm")
+    until(executor, 1, lambda task, *_: heard.append(task))
+    executor.close()
+    assert set(heard) == {"trans, mlm: fake a"}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from probes.study import runner
+from probes.study.changes import told_changes
+from probes.study.record import log_name
 from synthlang.errors import InputError
 from tests.study_cases import (
     TINY,
@@ -18,12 +20,15 @@ from tests.study_cases import (
     config_file,
     finished_study,
     opened,
+    rows_of,
     run_here,
     start,
     tables,
     times,
 )
 from tests.tiny import changed
+
+MLM = {"pretrain.objective.kind": ["mlm"]}
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +50,68 @@ def content(folder):
 
 def test_a_folder_of_another_study_is_refused_before_anything_is_written(reference):
     before = content(reference)
-    for data in (changed(TINY, seeds=[0]), changed(TINY, pretrain__seed=1)):
-        with pytest.raises(InputError, match=r"holds another study \(tiny, [0-9a-f]{16}\); choose another folder"):
-            run_here(reference, data)
+    with pytest.raises(InputError, match=r"holds another study \(tiny, [0-9a-f]{16}\); choose another folder"):
+        run_here(reference, changed(TINY, name="other"))
     assert content(reference) == before
+
+
+def test_a_study_grows_and_shrinks_in_its_folder(reference, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(reference, out)
+    before = times(out / "stages")
+    (out / "logs").mkdir()
+    (out / "logs" / "mine.log").write_text("mine")
+    gone = json.loads((out / "study.json").read_text())
+    gone["cells"][1] |= {"error": "it broke", "log": "why"}
+    (out / "study.json").write_text(json.dumps(gone))
+    (out / "logs" / log_name("trans, align_mlm")).write_text("it broke")
+    said: list[str] = []
+    more = changed(TINY, seeds=[0, 1, 2], grid={"product": {"pretrain.language": ["trans", "inv"], **MLM}})
+    run = opened(out, more)
+    assert run.changed == (
+        "grid.product.pretrain.language: 1 → 2 values; grid.product.pretrain.objective.kind: 2 → 1 values; "
+        "seeds: 2 → 3 values; 0 of 2 cells are finished; "
+        "1 cell of before are left out of the results"
+    )
+    run.run(say=said.append)
+    assert said == [run.changed]
+    assert [row["cell"] for row in rows_of(out)] == ["trans, mlm"] * 3 + ["inv, mlm"] * 3
+    assert rows_of(out)[:2] == [row for row in rows_of(reference) if row["cell"] == "trans, mlm"]
+    kept = {path for path in before if path.parts[-2].split("-")[0] in ("pretrain", "transfer", "alignment")}
+    assert kept and {path: before[path] for path in kept}.items() <= times(out / "stages").items()
+    assert [path.name for path in (out / "logs").iterdir()] == ["mine.log"]  # the user's own
+    back = opened(out)  # as it was: nothing is left to do
+    assert (back.to_do(), "3 → 2 values" in back.changed, "2 of 2 cells are finished" in back.changed) == (
+        [],
+        True,
+        True,
+    )
+    back.run()
+    assert tables(out) == tables(reference)
+    assert opened(out).changed == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "pretrain.steps=21"], "pretrain.steps: 20 → 21; 0 of 2 cells are finished"),
+        (["--set", "seeds=[1]"], "seeds: 2 → 1 values; 2 of 2 cells are finished"),
+        (["--set", "title=x"], ""),
+    ],
+)
+def test_the_dry_run_says_what_changed(options, message, config, reference, monkeypatch, capsys):
+    assert command(monkeypatch, "study", config, "--out", reference, "--dry-run", *options) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(message) if message else "finished" not in said
+
+
+def test_what_changed_in_few_words():
+    assert told_changes({"a": {"b": 1, "c": 2}, "title": "x"}, {"a": {"b": 1, "d": "t" * 60}, "title": "y"}) == (
+        "a.c is gone; a.d is new"
+    )
+    assert told_changes({"a": "x", "b": [1]}, {"a": "t" * 60, "b": [2]}) == f"a: x → {'t' * 40}…; b: [1] → [2]"
+    assert told_changes({}, {}) == "what base files say has changed"
+    assert told_changes({}, dict.fromkeys("abcdefg", 1)).endswith("e is new; and 2 more")
 
 
 def test_a_folder_of_other_things_is_refused(tmp_path):
@@ -152,7 +215,7 @@ def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, caps
     assert command(monkeypatch, "study", config, "--out", reference, "--dry-run", "--only", "align") == 0
     assert content(reference) == before
     said = capsys.readouterr().out
-    assert "1 cells" in said
+    assert "1 cell × 2 fine-tuning seeds" in said
     assert "trans, mlm" not in said
 
 
@@ -164,12 +227,18 @@ def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, caps
         (["--slurm", "partition=gpu"], "--slurm and --no-wait are for --executor slurm"),
         (["--only", "nobody"], "--only nobody: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
         (["--store", "study.yaml"], "study.yaml: is a file; name a folder for the store"),
-        (["--set", "pretrain.stepz=3"], "stepz: unknown key; did you mean steps?"),
-        (["--set", "source=text:none.txt"], "none.txt"),
+        (["--set", "pretrain.stepz=3"], "pretrain.stepz: unknown key; did you mean steps?"),
+        (["--set", "source=text:none.txt"], "trans, mlm: source: none.txt: no such file"),
+        (
+            ["--set", "--dry-run"],
+            "--set --dry-run: must be KEY=VALUE with a dotted key, as in pretrain.objective.alpha=5",
+        ),
+        (["--executor", "slurm", "--dry-run"], "sbatch, squeue, scancel, srun not found: --executor slurm runs where"),
     ],
 )
 def test_wrong_use_is_one_line_before_anything_is_written(options, message, config, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(config.parent)
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert command(monkeypatch, "study", config.name, "--out", tmp_path / "out", *options) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")

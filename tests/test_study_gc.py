@@ -147,6 +147,21 @@ def test_the_policy_that_keeps_most_counts(folders, other, checkpoints, exports,
     assert held(run) == (checkpoints, exports)
 
 
+def test_the_command_says_who_keeps_the_rest(tmp_path, monkeypatch, capsys):
+    shared(tmp_path, keep="checkpoints")
+    assert command(monkeypatch, "gc", tmp_path / "a", "--keep", "results", "--dry-run") == 0
+    said = capsys.readouterr().out
+    assert "would free 0 bytes of 0 runs; 1 run kept by other studies of the store (b: keep checkpoints)" in said
+
+
+def test_two_stores_at_once(out, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(out, other)
+    found = collect([out, other], "results")
+    assert [freed.run.parents[1].name for freed in found.freed] == ["out", "other"]
+    assert (held(run_of(out)), held(run_of(other))) == (([], []), ([], []))
+
+
 def test_a_study_that_is_gone_needs_nothing(tmp_path):
     run = shared(tmp_path)
     shutil.rmtree(tmp_path / "b")
@@ -204,10 +219,10 @@ def test_the_command_says_how_much(out, monkeypatch, capsys):
     size = collect([out], "final", dry_run=True).size
     assert command(monkeypatch, "gc", out, "--keep", "final", "--dry-run") == 0
     said = capsys.readouterr().out.replace("\n", " ")
-    assert f"would free {shown_bytes(size)} of 1 runs" in said
+    assert f"would free {shown_bytes(size)} of 1 run" in said
     assert str(run) in said
     assert command(monkeypatch, "gc", out, "--keep", "final") == 0
-    assert f"freed {shown_bytes(size)} of 1 runs" in capsys.readouterr().out
+    assert f"freed {shown_bytes(size)} of 1 run" in capsys.readouterr().out
     assert held(run)[0] == LAST
 
 

@@ -35,6 +35,7 @@ def test_product_is_in_the_order_of_the_yaml_with_the_last_axis_fastest():
 
 
 def test_zip_walks_its_lists_together():
+    assert overrides(zip={A: [0, 0], B: [5, 6]}) == [{A: 0, B: 5}, {A: 0, B: 6}]
     assert overrides(zip={A: [0, 1], B: [5, 6]}) == [{A: 0, B: 5}, {A: 1, B: 6}]
 
 
@@ -148,6 +149,11 @@ def test_names_of_cells():
     ("values", "message"),
     [
         ({"product": {"objectiv.layers": [1]}}, "axis 'objectiv.layers' must start with one of source, pretrain, sec"),
+        ({"product": {"pretain.objective.alpha": [1]}}, "probes; did you mean pretrain.objective.alpha[?]"),
+        ({"product": {"objective.alpha": [1]}}, "probes; did you mean pretrain.objective.alpha[?]"),
+        ({"product": {"alpha": [1]}}, r"axis 'alpha' must start with .* probes \(a name without a dot needs labels\)"),
+        ({"product": {B: [1.0, 10.0, 10.0]}}, f"axis '{B}' has 10.0 twice"),
+        ({"product": {"pretrain.language": ["a", "b", "a"]}}, "axis 'pretrain.language' has \"a\" twice"),
         ({"zip": {"seeds": [1]}}, "axis 'seeds' must start with one of source, pretrain, second, model, adjust"),
         ({"zip": {A: [0, 1], B: [5]}}, "lists of zip must have the same length"),
         ({"zip": {A: [0, 1, 2], "objective": OBJECTIVE}}, "lists of zip must have the same length"),

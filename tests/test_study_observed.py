@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from probes.study.judged.claims import read_claims
-from probes.study.judged.observed import Results, load_results
+from probes.study.judged.observed import Results
 from probes.study.judged.verdicts import judge
+from probes.study.measures import COLUMNS
 from synthlang.errors import InputError
-from tests.judged import claim, interval, less, measured, result, rows, write
+from tests.judged import claim, interval, less, measured, result, rows
 
 
 def test_alignment_is_of_models_not_of_their_fine_tunings():
@@ -87,8 +89,8 @@ def test_the_last_step_counts_and_what_has_no_step_first():
     assert interval(judge(asked, Results([], [*steps, measured({}, 0, "m", 1.0)]))).mean == 1
 
 
-def test_results_of_a_folder(tmp_path):
-    held = [*rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), result({"objective": "A"}, 0, delta=None, task="ner")]
+@pytest.mark.parametrize("how", ["rows", "table"])
+def test_measures_of_several_studies_are_read_when_asked_for(how):
     more = [
         measured({"objective": name}, model, measure, value + model * (1 + value / 20), layer=layer)
         for name, value in (("A", 1.0), ("B", 5.0))
@@ -96,32 +98,16 @@ def test_results_of_a_folder(tmp_path):
         for layer in (1, 2)
         for measure in ("x.y", "x", "z")
     ]
-    write(tmp_path, held, more)
-    for asked in (less(), less(measure="probe:x.y"), less(measure="probe:nothing")):
-        assert judge(asked, load_results(tmp_path)) == judge(asked, Results(held, more))
-    assert judge(less(), load_results(tmp_path)).verdict == "agrees in sign"
-    assert judge(less(measure="probe:x"), load_results(tmp_path)).verdict == "differs"
-    (tmp_path / "empty").mkdir()
-    assert judge(less(), load_results(tmp_path / "empty")).verdict == "not run"
-    assert judge(less(), load_results(tmp_path / "empty", tmp_path)).verdict == "agrees in sign"
+    results = Results(rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), more if how == "rows" else ())
+    if how == "table":
+        for half in (more[::2], more[1::2]):
+            results.wait_with(pa.Table.from_pylist(half, pa.schema(list(COLUMNS.items()))))
+    assert judge(less(), results).verdict == "agrees in sign"
+    assert judge(less(measure="probe:x"), results).verdict == "differs"
+    assert judge(less(measure="probe:x.y"), results).n == 3
+    assert judge(less(measure="probe:nothing"), results).verdict == "not run"
 
 
-@pytest.mark.parametrize("case", ["no folder", "no parquet", "columns", "labels"])
-def test_bad_results(case, tmp_path):
-    write(tmp_path, rows([1.0], [2.0]))
-    path = tmp_path / "results.parquet"
-    if case == "no parquet":
-        path.write_bytes(b"PAR1 no")
-    elif case == "columns":
-        (tmp_path / "measures.parquet").write_bytes(path.read_bytes())
-    elif case == "labels":
-        write(tmp_path, [result({}, 0) | {"labels": json.dumps(["A"])}])
-    with pytest.raises(InputError) as found:
-        judge(less(), load_results(tmp_path / "none" if case == "no folder" else tmp_path))
-    expected = {
-        "no folder": "no such folder",
-        "no parquet": "not parquet",
-        "columns": "columns missing: measure, layer",
-        "labels": "must be a JSON object",
-    }
-    assert expected[case] in str(found.value) and "\n" not in str(found.value)
+def test_labels_that_are_no_object():
+    with pytest.raises(InputError, match="must be a JSON object"):
+        Results([result({}, 0) | {"labels": json.dumps(["A"])}])

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import CONFIGS, read_paper, read_tables
 from synthlang.errors import InputError
 
@@ -54,14 +53,6 @@ def test_paper_file(name):
     assert all(table.title and table.printed and (table.cells or table.note) for table in paper.tables.values())
     used = {item for t in paper.tables.values() for cell in t.cells for item in cell.quantity.where.items()}
     assert used <= {(axis, label) for axis, labels in paper.labels.items() for label in labels}
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_claims_file(name):
-    claims = read_claims(name)
-    assert len(claims) >= 6 and len({claim.id for claim in claims}) == len(claims)
-    assert all(claim.source and re.fullmatch(r".*\.", claim.claim) for claim in claims)
-    assert all(list(claim.quantities()) for claim in claims)
 
 
 def test_some_numbers():
@@ -203,62 +194,10 @@ def test_bad_paper(case, tmp_path):
     path.write_text(GOOD)
     assert len(read_paper(path).tables["table1"].cells) == 1
     path.write_text(GOOD.replace(old, new))
-    _refused(read_paper, path, message)
+    refused(read_paper, path, message)
 
 
-CLAIM = """
-paper: mine.yaml
-claims:
-  - {id: one, claim: C., source: S, compare: [
-      {where: {task: pos}, measure: zs, left: {where: {method: A}}, right: {where: {method: B}}, relation: greater}]}
-"""
-ORDER = "{measure: zs, along: [{method: A}, {method: B}], direction: rising}"
-CORRELATE = "{x: {measure: zs}, y: {measure: sup}, over: [size], expect: positive}"
-BAD_CLAIMS = {
-    "no label": ("{method: B}", "{method: C}", "one: method: no label 'C'"),
-    "no axis": ("{task: pos}", "{tasks: pos}", "one: 'tasks' is no axis"),
-    "no relation": (", relation: greater", "", "relation: is required"),
-    "other relation": ("relation: greater", "relation: better", "relation"),
-    "near without margin": ("relation: greater", "relation: near", "near needs a margin above 0"),
-    "no right": (", right: {where: {method: B}}", "", "right or with a value: give one"),
-    "two rights": ("relation: greater", "relation: greater, value: 1", "right or with a value: give one"),
-    "no measure": ("measure: zs, ", "", "needs a measure"),
-    "short order": ("compare: [", f"order: [{ORDER}], compare: [", "along.*at least 3"),
-    "two kinds": ("compare: [", f"correlate: {CORRELATE}, compare: [", "needs one of compare, order and correlate"),
-    "none": ("compare: [", "compare: [], order: [", "compare"),
-    "no paper": ("paper: mine.yaml", "paper: yours.yaml", "no such file"),
-    "other layer": ("measure: zs", "measure: zs, layer: top", "layer"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_CLAIMS)
-def test_bad_claim(case, tmp_path):
-    old, new, message = BAD_CLAIMS[case]
-    assert CLAIM.count(old) == 1, "the case must change something"
-    (tmp_path / "mine.yaml").write_text(GOOD)
-    path = tmp_path / "claims.yaml"
-    path.write_text(CLAIM)
-    assert [claim.id for claim in read_claims("claims.yaml", tmp_path)] == ["one"]
-    path.write_text(CLAIM.replace(old, new))
-    _refused(read_claims, path, message)
-
-
-def test_claims_twice_and_over_no_axis(tmp_path):
-    (tmp_path / "mine.yaml").write_text(GOOD)
-    path = tmp_path / "claims.yaml"
-    path.write_text(CLAIM + CLAIM.split("claims:")[1])
-    _refused(read_claims, path, "two claims are called 'one'")
-    over = f"{{id: o, claim: C., source: S, correlate: {CORRELATE}}}"
-    path.write_text(f"paper: mine.yaml\nclaims: [{over}]")
-    _refused(read_claims, path, "o: 'size' is no axis")
-    path.write_text(f"paper: mine.yaml\nclaims: [{over.replace('size', 'layer')}]")
-    _refused(read_claims, path, "layer goes with layer: each")
-    path.write_text(f"claims: [{over}]")  # without a paper any axis will do
-    correlate = read_claims(path)[0].correlate
-    assert correlate is not None and correlate.over == ["size"]
-
-
-def _refused(read, path: Path, message: str | None) -> None:
+def refused(read, path: Path, message: str | None) -> None:
     with pytest.raises(InputError) as found:
         read(path)
     text = str(found.value)

@@ -24,11 +24,19 @@ def planned(data, store):
     return plan(study, whole, store), whole
 
 
+def stage_of(store, task, name):
+    """A stage that looks whole."""
+    folder = store.path(task.kind, name)
+    folder.mkdir(parents=True)
+    for file in task.content:
+        (folder / file).write_text('{\n  "made": true\n}\n')
+
+
 def made(store, tasks, seconds=10.0):
-    """Entries and empty stages, as of a runner that did them."""
+    """Entries and stages, as of a runner that did them."""
     for number, task in enumerate(tasks):
         name = f"{number:016x}"
-        store.path(task.kind, name).mkdir(parents=True)
+        stage_of(store, task, name)
         finish(store, task, name, seconds)
 
 
@@ -92,10 +100,10 @@ def test_what_it_shows(tmp_path):
     axes = {"pretrain.language": ["trans"], "pretrain.seed": list(range(50))}
     found, _ = planned(changed(FULL, grid={"product": axes}), Store(tmp_path))
     text = shown(found)
-    assert "full: 50 cells × 2 transfer seeds" in text
-    assert "trans, seed=39" in text
-    assert "trans, seed=40" not in text
-    assert "… and 10 more" in text
+    assert "full: 50 cells × 2 fine-tuning seeds" in text
+    assert all(f"trans, seed={seed} " in text for seed in range(50))
+    one, _ = planned(changed(FULL, seeds=[0], pretrain__language="trans"), Store(tmp_path))
+    assert "full: 1 cell × 1 fine-tuning seed\n" in "\n".join(map(str.rstrip, shown(one).split("\n"))) + "\n"
     assert "a matrix product" in text
 
 
@@ -174,7 +182,7 @@ def test_a_finished_study_of_a_thousand_cells_is_looked_at_quickly(tmp_path):
     store = Store(tmp_path)
     (tmp_path / "index").mkdir()
     for task in whole.tasks.values():
-        (tmp_path / f"{task.kind}-{task.key}").mkdir()
+        stage_of(store, task, task.key)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("synthlang.files.os.fsync", lambda handle: None)  # of 5,000 small files
         for task in whole.tasks.values():

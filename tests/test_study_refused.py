@@ -12,13 +12,42 @@ from synthlang.errors import InputError
 from tests.test_study_cells import LANGUAGES, A, B, cells_of, one, study_of
 from tests.tiny import STUDY
 
+LANG = {"pretrain.language": "trans"}
+
 # --- what is refused ---
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"product": LANGUAGES | {A: [3, 3]}}, "two cells of the grid are the same: .*seed=3"),
+        ({"product": LANGUAGES | {A: [3, 3]}}, f"axis '{A}' has 3 twice"),
+        ({"product": LANGUAGES | {B: [9, 9.0]}}, "steps: 9.0 must be an integer"),
+        (
+            {"product": LANGUAGES | {"pretrain.objective.alpha": [1, 1.0]}},
+            "two cells of the grid are the same: 'trans, alpha=1' and 'trans, alpha=1.0' have equal settings",
+        ),
+        (
+            {"product": LANGUAGES | {A: [3]}, "include": [LANG | {A: 4}, LANG | {A: 3}]},
+            "grid.include.1 is already a cell of the product: trans, seed=3",
+        ),
+        (
+            {"product": LANGUAGES | {A: [3]}, "include": [LANG | {A: 4}, LANG | {A: 4}]},
+            "grid.include.1 is already grid.include.0: trans, seed=4",
+        ),
+        (
+            {"product": LANGUAGES | {"pretrain.log_every": [1, 2]}},
+            "the same: 'trans, log_every=1' and 'trans, log_every=2' differ in nothing .*only in pretrain.log_every",
+        ),
+        (
+            {"product": LANGUAGES | {"pretrain.trackers": [[], ["wandb"]]}},
+            "differ in nothing that their results depend",
+        ),
+        ({"product": LANGUAGES | {"pretrain.validation.every": [0, 3]}}, "differ in nothing that their results"),
+        ({"product": LANGUAGES | {"pretrain.checkpoints.every": [2, 3]}}, "differ in nothing that their results"),
+        (
+            {"product": LANGUAGES | {"pretrain.objective.kind": ["mlm"], "pretrain.objective.alpha": [1.0, 5.0]}},
+            "'trans, mlm, alpha=1.0' and 'trans, mlm, alpha=5.0' differ in nothing",
+        ),
         (
             {"product": LANGUAGES | {A: [3], "x": {"a": {}, "b": {A: 3}}}},
             "the same: 'trans, seed=3, a' and '.* b' have equal",
@@ -26,17 +55,17 @@ from tests.tiny import STUDY
         ({"product": LANGUAGES | {A: [0]}, "exclude": [{A: 0}]}, "the grid has no cell"),
         (
             {"product": LANGUAGES | {"pretrain.stepz": [5]}},
-            r"cell trans, stepz=5: stepz: unknown key; did you mean steps.* \(axis 'pretrain.stepz'\)",
+            r"cell trans, stepz=5: pretrain.stepz: unknown key; did you mean steps.* \(axis 'pretrain.stepz'\)",
         ),
         (
             {"product": LANGUAGES | {"o": {"X": {"pretrain.objective.knd": 5}}}},
-            r"cell trans, X: objective.knd: unknown key; did you mean kind.* \(axis 'o' sets pretrain.objective.knd\)",
+            r"cell trans, X: pretrain.objective.knd: unknown key; .* kind.* \(axis 'o' sets pretrain.objective.knd\)",
         ),
         (
             {"product": LANGUAGES | {"transfer.fine_tune.epoch": [5]}},
-            "cell trans, epoch=5: fine_tune.epoch: unknown key; .*epochs",
+            "cell trans, epoch=5: transfer.fine_tune.epoch: unknown key; .*epochs",
         ),
-        ({"product": LANGUAGES | {B: [3, "many"]}}, "cell trans, many: steps: 'many' must be an integer"),
+        ({"product": LANGUAGES | {B: [3, "many"]}}, "cell trans, many: pretrain.steps: 'many' must be an integer"),
         ({"product": {"pretrain.language": ["trans", "trans:1.5"]}}, r"cell trans:1.5: .*strength.*1.5"),
         ({"product": {"pretrain.language": ["trans", "swap"]}}, "cell swap: .*'swap' is none of"),
         ({"product": LANGUAGES | {"pretrain.source": ["x"]}}, "source of a study stands at its top"),
@@ -46,7 +75,7 @@ from tests.tiny import STUDY
         ),
         (
             {"product": {"pretrain.language": ["inv"], "pretrain.objective.kind": ["align_mlm"]}},
-            "cell inv, align_mlm: objective: align needs a dictionary: a transliterated language",
+            "cell inv, align_mlm: pretrain.objective: align needs a dictionary: a transliterated language",
         ),
         ({"product": LANGUAGES | {"tasks.ner.length": [8]}}, "cell .*: tasks.ner.length: there is nothing to change"),
         (
@@ -74,17 +103,26 @@ def test_wrong_cells_are_named(values, message):
     [
         ({"seeds": []}, "seeds"),
         ({"seeds": [1, 1]}, "distinct numbers"),
-        ({"seeds": [-1]}, "from 0 on"),
+        ({"seeds": [-1]}, "from 0 to"),
+        ({"seeds": [2**63]}, "seeds: .* must be distinct numbers from 0 to 9223372036854775807"),
+        ({"grid": {}}, "grid.product is empty"),
+        ({"grid": None}, "grid.product is empty"),
+        ({"grid": {"product": None}}, "grid.product is empty"),
+        ({"grid": {"product": {}, "zip": None, "exclude": []}}, "grid.product is empty"),
+        (
+            {"pretrain__optimizer": {"warmup_steps": 150}, "pretrain__steps": 60},
+            r"mlm: pretrain.optimizer.warmup_steps \(150\) must be below pretrain.steps \(60\)",
+        ),
         ({"name": "a/b"}, "study name 'a/b'"),
         ({"sources": "x"}, "sources: unknown key; did you mean source"),
         ({"keep": "all"}, "keep: 'all' must be 'checkpoints', 'final' or 'results'"),
         ({"tasks": {"a.b": {}}}, "a name of a task or probe has no dot"),
-        ({"probes": {"p": {"probe": ["cka"]}}}, "cell trans, mlm: probes.p: probe: unknown key; did you mean probes"),
-        ({"tasks": {"ner": {"lenght": 3}}}, "cell trans, mlm: tasks.ner: lenght: unknown key; did you mean length"),
+        ({"probes": {"p": {"probe": ["cka"]}}}, "cell trans, mlm: probes.p.probe: unknown key; did you mean probes"),
+        ({"tasks": {"ner": {"lenght": 3}}}, "cell trans, mlm: tasks.ner.lenght: unknown key; did you mean length"),
         ({"tasks": {"ner": {"length": 64}}}, "cell trans, mlm: tasks.ner.length 64 exceeds the 48 tokens"),
-        ({"second": {"seed": 1}}, "cell trans, mlm: second: give either language"),
+        ({"second": {"seed": 1}}, "cell trans, mlm: second: give either language: a language"),
         ({"adjust": {"model": "x", "pairs": {}}}, "adjust.model: the model of the cell is adjusted; leave it out"),
-        ({"adjust": {}}, "adjust: pairs: is required"),
+        ({"adjust": {}}, "adjust.pairs: is required"),
     ],
 )
 def test_wrong_studies(values, message):
@@ -103,17 +141,17 @@ DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"source": "lines:none.txt"}, "tiny: none.txt: no such file"),
+        ({"source": "lines:none.txt"}, "tiny: source: none.txt: no such file"),
         (
             {"pretrain__language": "trans+reorder", "source": f"lines:{__file__}"},
             "language trans.reorder needs the column",
         ),
-        ({"pretrain__dictionary": {"path": "none.txt"}}, "tiny: dictionary.path: no such file none.txt"),
-        ({"pretrain__trackers": ["trackio"]}, "tiny: trackers: trackio is not installed; pip install"),
+        ({"pretrain__dictionary": {"path": "none.txt"}}, "tiny: pretrain.dictionary.path: no such file none.txt"),
+        ({"pretrain__trackers": ["trackio"]}, "tiny: pretrain.trackers: trackio is not installed; pip install"),
         ({"adjust": NO_PROGRAM}, "tiny: adjust: the aligner fast_align is not installed"),
         (
             {"adjust": {"pairs": {"x": {**DERIVED, "left": "inv"}}}},
-            "adjust: pairs.x: no language 'inv' in the run; there is",
+            "adjust.pairs.x: no language 'inv' in the run; there is",
         ),
         (
             {"adjust": {"pairs": {"x": DERIVED}}, "pretrain__objective": {"kind": "xlm"}},
@@ -131,14 +169,14 @@ DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
         ),
         (
             {"probes": {"p": {"maps": {"static": {"kind": "train"}}}}},
-            "probes.p: maps.static: training word vectors needs gensim",
+            "probes.p.maps.static: training word vectors needs gensim",
         ),
         ({"probes": {"p": {"probes": ["distances"], "distances": {"picture": "tsne"}}}}, "needs scikit-learn"),
         (
             {"probes": {"p": {"maps": {"save": "here"}}}},
-            "probes.p: maps.save: the cells of a study would write one folder",
+            "probes.p.maps.save: the cells of a study would write one folder",
         ),
-        ({"probes": {"p": {"words": {"dictionary": "none.txt"}}}}, "probes.p: words.dictionary: no such file none.txt"),
+        ({"probes": {"p": {"words": {"dictionary": "none.txt"}}}}, "probes.p.words.dictionary: no such file none.txt"),
         ({"probes": {"p": {"cka": {"paraphrase": "cell:second"}}}}, "cka.paraphrase: the cell has no second model"),
         ({"probes": {"p": {"probes": ["cka"], "model2": "./none"}}}, "there is no such folder"),
     ],
@@ -172,7 +210,7 @@ def test_rows_that_a_checkpoint_cannot_read(checkpoint):
     check_cells([one(pretrain=run, transfer={"length": 24})])
     with pytest.raises(InputError, match="tiny: transfer: length 40 is longer than the 24 tokens"):
         check_cells([one(pretrain=run, transfer={"length": 40})])
-    with pytest.raises(InputError, match=r"tiny: batch\.length \(48\) is over the 24 positions"):
+    with pytest.raises(InputError, match=r"tiny: pretrain\.batch\.length \(48\) is over the 24 positions"):
         check_cells([one(pretrain={**run, "batch": {"length": 48}}, transfer={"length": 24})])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,14 @@ import pytest
 from scipy import stats
 
 from probes.report.figure import COLOURS
+from probes.study.judged.correlated import RESAMPLED
 from probes.study.labels import axis_titles, is_seed, layout, numbers_of
 from probes.study.report.budget import FIGURES_OF_MANY
-from probes.study.report.correlation import RESAMPLED, correlate
+from probes.study.report.correlation import correlate
 from probes.study.report.data import read_study
 from probes.study.report.folder import write_report
 from probes.study.report.scores import scores_of
-from tests.report_study import Page, change, make_grid, read_rows
+from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
 GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
 
@@ -103,44 +105,73 @@ def test_intervals_of_two_points_have_their_own_colours(tmp_path: Path) -> None:
 
 
 def test_dropped_is_listed(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"transform": ["trans"]}, dropped={"transfer pos": {"train": {"too long": 12, "torn": 0}}})
+    too_long = {"too long": {"least": 0, "most": 1200, "stages": 2, "of": 3}}
+    make_grid(tmp_path, {"transform": ["trans"]}, dropped={"pretrain": {"trans train": too_long, "trans dev": {}}})
     write_report(tmp_path)
-    assert _table(tmp_path, "dropped") == [{"Where": "transfer pos › train", "What": "too long", "How many": "12"}]
-    change(tmp_path, dropped={"transfer pos": {"train": {"torn": 0}}})
+    line = {"Data": "trans train", "What": "too long", "Least": "0", "Most": "1200", "In stages": "2 of 3"}
+    assert _table(tmp_path, "dropped") == [{"Stage": "pretrain", **line}]
+    change(tmp_path, dropped={"mine": {"pretrain": {"trans train": too_long}}})  # two studies joined
+    write_report(tmp_path)
+    assert _table(tmp_path, "dropped") == [{"Stage": "mine › pretrain", **line}]
+    change(tmp_path, dropped={"pretrain": {"trans train": {}}})
     write_report(tmp_path)
     assert "Nothing was dropped." in (tmp_path / "report.md").read_text()
 
 
-def test_correlation_of_many_cells_agrees_with_resampling(tmp_path: Path) -> None:
-    """Both ways of an interval on the same kind of data, one cell more than are resampled."""
+def test_correlation_of_many_conditions_agrees_with_resampling(tmp_path: Path) -> None:
+    """Both ways of an interval on the same kind of data, one condition more than are resampled."""
     make_grid(tmp_path, {"number": [str(i) for i in range(RESAMPLED + 1)]}, seeds=1)
     random = np.random.default_rng(1)
     rows = read_rows(tmp_path)
     for row in rows:
         row["delta"] = str(-float(row["alignment_all"]) + 25 * random.normal())
-    with (tmp_path / "results.csv").open("w", newline="") as handle:
-        writer = csv.DictWriter(handle, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    cells = scores_of(read_study(tmp_path)).cells
-    found, fewer = correlate(cells, "alignment_all"), correlate(cells[:-1], "alignment_all")
+    write_rows(tmp_path, rows)
+    held = scores_of(read_study(tmp_path)).conditions
+    found, fewer = correlate(held, "alignment_all"), correlate(held[:-1], "alignment_all")
     x, y = [float(r["alignment_all"]) for r in rows], [float(r["delta"]) for r in rows]
     expected = stats.spearmanr(x, y)
-    assert (found.n, fewer.n) == (RESAMPLED + 1, RESAMPLED)
-    assert found.rho == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
+    assert (found.n, found.clusters, fewer.clusters) == (RESAMPLED + 1, RESAMPLED + 1, RESAMPLED)
+    assert found.r == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
     assert None not in (found.low, found.high, fewer.low, fewer.high)
     assert [found.low, found.high] == pytest.approx([fewer.low, fewer.high], abs=0.08)
+
+
+def test_one_correlation_in_summary_table_and_claims(tmp_path: Path) -> None:
+    """Models of a condition are one cluster everywhere: 6 conditions of 3 models, not 18 cells."""
+    claims = tmp_path / "claims.yaml"
+    claims.write_text(
+        "claims: [{id: c, claim: C., source: S, correlate: {x: {measure: alignment_all}, over: [transform, strength],"
+        " y: {where: {task: pos}, measure: delta}, expect: negative}}]"
+    )
+    folder = make_grid(tmp_path / "study", GRID, config={"claims": [str(claims)]})
+    random = np.random.default_rng(3)
+    rows = read_rows(folder)
+    for row in rows:
+        row["delta"] = str(float(row["delta"]) + 4 * random.normal())
+    write_rows(folder, rows)
+    write_report(folder)
+    text = (folder / "report.md").read_text()
+    line = _table(folder, "correlations")[0]
+    cells = {row["cell"]: row["alignment_all"] for row in rows}
+    deltas = [np.mean([float(row["delta"]) for row in rows if row["cell"] == cell]) for cell in cells]
+    rho = stats.spearmanr([float(value) for value in cells.values()], deltas).statistic
+    assert line["n"] == "6 conditions 18 models" and line["ρ"] == f"−{abs(rho):.2f}"
+    p, (low, high) = line["p"].removesuffix(" exact"), line["95 % interval"].replace("−", "-").split(" to ")
+    assert f"over n = 6 conditions of 18 models (exact p = {float(p):.3f}, bootstrap interval" in text
+    bounds = re.search(r"delta: -[\d.]+ \((-[\d.]+) … (-[\d.]+)\), p = ([\d.e-]+), n = 6 conditions, 18 models", text)
+    assert bounds is not None and bounds.group(1, 2) == (low, high)
+    assert float(bounds[3]) == pytest.approx(float(p), abs=1e-3)
+    assert f"interval {line['95 % interval']}" in text
 
 
 def test_a_model_without_a_pretraining_has_its_seeds_and_no_caveat(tmp_path: Path) -> None:
     make_grid(tmp_path, {"adjust.steps": ["0", "9"], "adjust.seed": ["0", "1", "2"]}, seeds=2)
     rows = [row | {"pretrain": "", "pretrain_seed": "", "objective": "", "source": ""} for row in read_rows(tmp_path)]
-    with (tmp_path / "results.csv").open("w", newline="") as handle:
-        writer = csv.DictWriter(handle, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(tmp_path, rows)
     found = scores_of(read_study(tmp_path)).conditions
-    assert [(c.seeds, c.runs) for c in found] == [("3 × 2", 3)] * 2, "cells that differ in adjust.seed are the runs"
+    assert [(c.seeds, c.runs) for c in found] == [("3 adjustments × 2 seeds", 3)] * 2, (
+        "cells that differ in adjust.seed are the runs"
+    )
     write_report(tmp_path)
     assert "one pretraining seed" not in (tmp_path / "report.md").read_text()
 

@@ -22,7 +22,7 @@ from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
 from probes.study.report.latex import CHARACTERS, csv_table, escaped, latex_table
 from synthlang.errors import InputError
-from tests.report_study import Page, change, make_grid, make_study, read_rows, write_rows
+from tests.report_study import Page, change, make_grid, make_study, read_rows, write_measures, write_rows
 
 AXES = {"objective": ["ALIGN-MLM", "MLM"], "transform": ["trans", "trans+inv"], "pretrain.seed": ["0", "1", "2"]}
 CLAIMS = """claims:
@@ -63,13 +63,51 @@ def test_latex_cuts_long_tables_and_wraps_long_texts() -> None:
     rows: list[list[Entry]] = [[f"a text of more than thirty characters {i}", float(i)] for i in range(9)]
     tex = latex_table(Table("Long.", ["Text", "x"], rows, name="long", limit=4))
     assert len(_body(tex)) == 4 and "The first 4 of 9 rows; all are in tables/long.csv." in tex
-    assert r"\begin{tabular}{p{0.50\linewidth}r}" in tex
+    assert re.search(r"\\begin\{tabular\}\{>\{\\raggedright\\arraybackslash\}p\{\d+pt\}r\}", tex)
+
+
+def _wide(rows: int, columns: int, long: int) -> Table:
+    """Rows of intervals behind two columns of text, and as many columns of long text."""
+    key = "transfer.fine_tune.learning_rate=0.0125, 0123456789abcdef"
+    body = [
+        [f"MLM, trans+inv {i}", "agrees in order", *[key] * long]
+        + [Interval(-12.34 * i, -99.0, 12.0, 3, 0.95) for _ in range(columns)]
+        for i in range(rows)
+    ]
+    header = ["Condition", "Verdict", *["Settings of the cell"] * long, *["Alignment\nheld out"] * columns]
+    return Table("A caption. " * 9, header, body, 2 + long, f"t-{rows}-{columns}-{long}")
+
+
+SHAPES = [(3, 1, 0), (90, 2, 0), (5, 4, 0), (5, 6, 1), (40, 14, 0), (30, 1, 2), (12, 0, 9)]
+
+
+def test_latex_tables_are_set_to_fit() -> None:
+    short, tall, _, _, many, _, texts = (latex_table(_wide(*shape)) for shape in SHAPES)
+    assert r"\begin{table}" in short and "landscape" not in short and "longtable}{" not in short
+    assert r"\begin{longtable}" in tall and r"\endhead" in tall and r"\begin{table}" not in tall
+    assert many.count(r"\begin{landscape}") == many.count("Condition &") / 2 == many.count(r"\label{tab:t-40-14-0") > 1
+    assert many.count("MLM, trans+inv 39 & agrees in order &") == many.count(r"\begin{landscape}")
+    assert many.count("A caption.") == 9 * many.count(r"\begin{landscape}") and "Part 2 of" in many
+    assert many.count(r"{\scriptsize ($-$99.0 to 12.0)}") == 40 * 14, "no number is lost"
+    assert texts.count(r"0123456789abcdef") == 0 and texts.count(r"01234567\allowbreak{}89abcdef") == 12 * 9
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_pdflatex_has_nothing_too_wide_or_too_tall(tmp_path: Path) -> None:
+    packages = r"\usepackage{array,booktabs,longtable,pdflscape}"
+    body = "\n\\clearpage\n".join(latex_table(_wide(*shape)) for shape in SHAPES)
+    (tmp_path / "a.tex").write_text(f"\\documentclass{{article}}{packages}\\begin{{document}}{body}\\end{{document}}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-800:]
+    assert not re.findall(rb"Overfull .hbox[^\n]*|[^\n]*too large[^\n]*", done.stdout)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_pdflatex_sets_every_sign_that_is_escaped(tmp_path: Path) -> None:
     body = latex_table(Table("".join(CHARACTERS), ["s"], [[f"a{s}b [c]"] for s in CHARACTERS], name="signs"))
-    text = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{body}\\end{{document}}"
+    packages = r"\usepackage{array,booktabs,longtable,pdflscape}"
+    text = f"\\documentclass{{article}}{packages}\\begin{{document}}{body}\\end{{document}}"
     (tmp_path / "a.tex").write_text(text)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
@@ -107,9 +145,8 @@ def test_parts_of_one_study_are_put_together(tmp_path: Path) -> None:
                 cell |= {"status": "pending", "stages": {}, "run": None}
         (part / "study.json").write_text(json.dumps(raw))
         write_rows(part, [row for row in read_rows(whole) if row["cell"] in mine])
-        lines = (whole / "measures.csv").read_text().splitlines(keepends=True)
-        kept = [line for line in lines[1:] if next(csv.reader([line]))[0] in mine]
-        (part / "measures.csv").write_text("".join([lines[0], *kept]))
+        lines = (whole / "measures.csv").read_text().splitlines()
+        write_measures(part, [row for row in csv.reader(lines[1:]) if row[0] in mine])
     write_joined_report([tmp_path / "one", tmp_path / "two"], tmp_path / "joined")
     for name in ("scores-1-pos", "seeds", "cells", "by-layer", "correlations"):
         held = [(folder / "tables" / f"{name}.csv").read_bytes() for folder in (whole, tmp_path / "joined")]
@@ -162,7 +199,7 @@ def test_claims_are_judged_and_tables_of_papers_are_beside(tmp_path: Path) -> No
     table = page.table("Claim", "Verdict", "Ours", "n")
     assert [line["Verdict"] for line in table] == ["agrees in sign", "differs", "agrees in sign"]
     assert table[0] | {"Ours": ""} == {"Claim": "ALIGN-MLM is better.|table 3", "Verdict": "agrees in sign",
-                                       "Paper": "3.0 against 38.5", "Ours": "", "n": "3"}  # fmt: skip
+                                       "Paper": "3.0 against 38.5", "Ours": "", "n": "3 models"}  # fmt: skip
     assert table[0]["Ours"].startswith("−6.")
     assert "1 claim not run here" in (folder / "report.md").read_text()
     other = (folder / "tables/claims-not-run.csv").read_text().splitlines()

@@ -170,6 +170,13 @@ def store(tmp_path):
     for task, seed in (("pos", 0), ("pos", 3), ("ner", 0), ("ner", 3)):
         path = made.path("transfer", f"{task}{seed}") / "result.json"
         write_json(path, {**SCORES, **MORE, "task": task, "seed": seed, "drops": {"test": {"too long": seed + 1}}})
+    for kind, name, counts in (
+        ("pretrain", "pp", {"trans train": {}}),
+        ("pretrain", "p2", {"trans train": {"too long": 3}, "inv train": {"too long": 9}}),
+        ("pretrain", "p3", {"trans train": {"too long": 7, "torn": 2}}),
+        ("adjust", "aa", {"es": {"links not one to one": 5}}),
+    ):
+        write_json(made.path(kind, name) / "done.json", {"counts": counts})
     write_json(made.path("alignment", "al") / "result.json", {"types": 1, "scores": None})
     write_json(made.path("probe", "pr") / "probes.json", {"model": "m", "probes": {"words": {"x": 1.0}}})
     return made
@@ -191,7 +198,12 @@ def test_rows_of_a_cell(store):
     }
     assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]
     assert all(row.keys() == results.COLUMNS.keys() for row in rest)
-    assert made.dropped(MADE) == {"transfer pos": {"test": {"too long": 4}}, "transfer ner": {"test": {"too long": 4}}}
+    extent = {"least": 1, "most": 4, "stages": 2, "of": 2}
+    assert made.dropped(MADE) == {
+        "pretrain": {},
+        "adjust": {"es": {"links not one to one": {"least": 5, "most": 5, "stages": 1, "of": 1}}},
+        **{f"transfer {task}": {"test": {"too long": extent}} for task in ("pos", "ner")},
+    }
     assert list(made.measures(MADE))[1:] == [
         {
             **{"cell": "c", "labels": '{"b": "x"}', "pretrain_seed": 7, "probe": "mine", "measure": "words.x"},
@@ -207,6 +219,33 @@ def test_rows_of_what_is_done_so_far(store):
         assert list(made.rows({key: name for key, name in MADE.items() if key != missing})) == []
     some = {key: name for key, name in MADE.items() if key != "pos-0"}
     assert [(row["task_name"], row["seed"]) for row in made.rows(some)] == [("pos", 3), ("ner", 0), ("ner", 3)]
+
+
+def test_what_pretrainings_dropped_is_counted_once_for_each(store):
+    """Cells 1 and 4 share a run; nothing of a run that is not done is said."""
+    of_cell = {f"c{i}": CellTasks(key, None, None, None, {}, {}) for i, key in enumerate(("P", "Q", "R", "S", "P"))}
+    made = Tables([cell(name) for name in of_cell], of_cell, [0], store)
+    assert made.dropped({"P": "p2", "Q": "pp", "R": "p3"}) == {
+        "pretrain": {
+            "trans train": {
+                "too long": {"least": 0, "most": 7, "stages": 2, "of": 3},
+                "torn": {"least": 0, "most": 2, "stages": 1, "of": 3},
+            },
+            "inv train": {"too long": {"least": 9, "most": 9, "stages": 1, "of": 1}},
+        }
+    }
+    assert made.dropped({}) == {}
+
+
+def test_what_a_text_to_align_lost_in_a_transfer_is_told(store):
+    aligned = {"es": {"fingerprint": "x", "counts": {"links not one to one": 2}}}
+    write_json(
+        store.path("transfer", "t") / "result.json", {**SCORES, **MORE, "seed": 0, "drops": {}, "aligned": aligned}
+    )
+    of_cell = {"c": CellTasks(None, None, None, None, {}, {("pos", 0): "T"})}
+    found = Tables([cell()], of_cell, [0], store).dropped({"T": "t"})
+    extent = {"least": 2, "most": 2, "stages": 1, "of": 1}
+    assert found == {"transfer pos": {"aligned text es": {"links not one to one": extent}}}
 
 
 def test_rows_of_a_model_that_was_not_pretrained_here(store):

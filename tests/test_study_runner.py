@@ -12,6 +12,7 @@ from probes.study import runner, work
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.runner import RunOptions, StudyRun
+from probes.study.select import selected
 from probes.study.tasks import graph
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -107,7 +108,9 @@ def test_the_study_folder(which, request):
             for kind, name in made.items():
                 assert (folder / "stages" / f"{kind}-{name}").is_dir()
                 assert f"{kind}-{name}" in study["seconds"]
-    assert study["dropped"]["transfer pos"]["source test"]["words beyond the length"] > 0
+    assert study["dropped"]["transfer pos"]["source test"]["words beyond the length"]["most"] > 0
+    left = study["dropped"]["pretrain"]["trans train"]["tokens left over"]
+    assert left["stages"] == left["of"] == 2 and 0 < left["least"] <= left["most"]
     assert not list(folder.rglob(".tmp-*"))
     assert not list(folder.rglob("*.work"))
 
@@ -154,6 +157,8 @@ def test_only_some_cells_and_then_the_others(reference, tmp_path):
         ("align", {"trans, align_mlm"}),
         ("mlm", {"trans, mlm", "trans, align_mlm"}),
         ("pretrain.objective.kind=mlm", {"trans, mlm"}),
+        ("kind=mlm", {"trans, mlm"}),
+        ("objective=mlm", {"trans, mlm"}),
     ],
 )
 def test_what_only_chooses(text, names, tmp_path):
@@ -162,11 +167,33 @@ def test_what_only_chooses(text, names, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "alphas"),
+    [
+        ("alpha=10", ["10.0"]),
+        ("alpha=10.0", ["10.0"]),
+        ("alpha=1e2", ["100.0"]),
+        ("alpha=1", ["1.0"]),
+        ("dose=0.50", ["1.0"]),
+    ],
+)
+def test_an_axis_by_its_last_part_takes_its_label_exactly(text, alphas):
+    axes = {"pretrain.objective.kind": ["align_mlm"], "pretrain.objective.alpha": [1.0, 10.0, 100.0]}
+    doses = {"0.5": {"pretrain.seed": 1}, "50%": {"pretrain.seed": 2}}
+    cells = expand(
+        parse(StudyConfig, changed(STUDY, pretrain__language="trans", grid={"product": {"dose": doses, **axes}}))
+    )
+    chosen = [cell for cell in cells if cell.name in selected(cells, (text,))]
+    found = [cell.labels["pretrain.objective.alpha"] for cell in chosen]
+    assert found == (alphas * 2 if text.startswith("alpha") else ["1.0", "10.0", "100.0"])
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("xlm", "--only xlm: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
         ("", "--only : no cell has it"),
-        ("objective=mlm", "--only objective=mlm: no cell has it; the cells are"),
+        ("objective=xlm", "--only objective=xlm: no cell has it; the labels of objective are: mlm; align_mlm"),
+        ("nothing=mlm", "--only nothing=mlm: no cell has it; the cells are"),
         ("pretrain.objective.kind=xlm", "the labels of pretrain.objective.kind are: mlm; align_mlm"),
     ],
 )

@@ -1,45 +1,15 @@
-"""The Slurm executor against a queue that the test plays: arrays, records, lost jobs, restarts."""
+"""The Slurm executor against a queue that the test plays: arrays, records, lost jobs."""
 
-import json
 import re
 import sys
-from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang[slurm]')")
 
-from probes.study.executors import Outcome
-from probes.study.executors.slurm import PATIENCE, SlurmExecutor
+from probes.study.executors.slurm import PATIENCE
 from synthlang.errors import InputError
-from synthlang.progress import silent
-from synthlang.store import Store
-from tests.slurm_fakes import FakeSlurm, PlainTask
-
-FAST = ["poll=1e-9"]
-
-
-@pytest.fixture
-def slurm(tmp_path, monkeypatch):
-    monkeypatch.setattr("submitit.core.core.PicklingExecutor._throttle", lambda self: None)
-    return FakeSlurm(tmp_path / "fake", monkeypatch)
-
-
-@pytest.fixture
-def start(tmp_path, slurm):
-    """Start a runner's executor; again: another runner of the same study."""
-    return lambda *options: SlurmExecutor(Store(tmp_path / "stages"), tmp_path / "out", [*FAST, *options])
-
-
-def record(executor, key, job, error=None):
-    """What the job of a task writes at its end."""
-    outcome = Outcome(key, None if error else f"made-{key}", error, "its log" if error else "", 1.0)
-    executor.sender.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
-
-
-def wait(executor, timeout=0.0):
-    return {outcome.key: outcome for outcome in executor.wait(silent, timeout)}
+from tests.slurm_fakes import PlainTask, fake_slurm, record, start_runner, wait  # noqa: F401  fixtures
 
 
 def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start, monkeypatch):
@@ -191,69 +161,3 @@ def test_jobs_that_slurm_lost_are_sent_again_but_not_for_ever(slurm, start):
         wait(executor)
     assert slurm.sent == 3
     assert "Slurm says PREEMPTED" in ended["a"].error
-
-
-# --- runners come and go ---
-
-
-def test_a_restarted_runner_takes_its_jobs_over(slurm, start):
-    before = start()
-    for key in "ab":
-        before.submit(PlainTask(key))
-    wait(before)
-    before.close()
-    after = start()
-    for key in "abc":
-        after.submit(PlainTask(key))
-    wait(after)
-    assert slurm.sent == 2  # c alone
-    record(after, "b", "1_1")
-    assert wait(after)["b"].fingerprint == "made-b"
-
-
-def test_a_job_that_ended_badly_while_nobody_watched_is_sent_again(slurm, start):
-    before = start()
-    before.submit(PlainTask("a"))
-    wait(before)
-    record(before, "a", "1", error="no")
-    slurm.end("1", "FAILED")
-    after = start()
-    after.submit(PlainTask("a"))
-    assert wait(after) == {}
-    assert after.ledger.jobs == {"a": "2"}
-
-
-def test_a_retry_is_a_new_job_though_the_old_one_is_still_leaving(slurm, start):
-    executor = start()
-    executor.submit(PlainTask("a"))
-    wait(executor)
-    record(executor, "a", "1", error="no")
-    assert wait(executor)["a"].error == "no"
-    assert "1" in slurm.queue()
-    executor.submit(PlainTask("a"))
-    assert wait(executor) == {}
-    assert executor.ledger.jobs == {"a": "2"}
-    record(executor, "a", "1", error="the old job again")
-    assert wait(executor) == {}
-
-
-def test_jobs_whose_ids_nobody_noted_are_cancelled(slurm, start):
-    """The runner is killed between sbatch and writing the id down."""
-    before = start()
-    path: Path = before.ledger.path
-    with before.ledger.sending() as name:
-        held = path.read_bytes()
-        slurm.put("7", "PENDING", name)
-    slurm.put("8")
-    path.write_bytes(held)
-    after = start()
-    assert slurm.queue() == {"8": "PENDING"}
-    assert json.loads(path.read_text())["sending"] is None
-    assert after.ledger.jobs == {}
-
-
-def test_a_list_of_jobs_of_another_version_is_refused(slurm, start):
-    executor = start()
-    executor.ledger.path.write_text('{"format": 99}')
-    with pytest.raises(InputError, match=r"jobs\.json: is no list of jobs of format 1"):
-        start()

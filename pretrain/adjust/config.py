@@ -16,6 +16,8 @@ Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("left", "right")
 Pulled = Literal["words", "cls", "cls_sep", "all"]
 FORMAT = 1  # raise when an adjustment gives other weights for the same config
+OF_WEIGHTS = {"seed", "loss", "data", "rows", "accumulation", "epochs", "optimizer", "dropout", "precision"}
+"""The settings that change the weights, besides the model and the pairs."""
 
 
 class LossConfig(StrictModel):
@@ -131,7 +133,7 @@ class AdjustConfig(StrictModel):
 
     model: str = Field(min_length=1)
     pairs: dict[str, PairConfig | None]
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)
     loss: LossConfig = LossConfig()
     data: DataConfig = DataConfig()
     rows: int = Field(default=2, ge=1)
@@ -165,6 +167,5 @@ class AdjustConfig(StrictModel):
 
     def fingerprint(self, parents: dict[str, Any]) -> str:
         """Of all that affects the weights: ``parents`` are the model, its tokenizers and the linked sentence pairs."""
-        keys = {"seed", "loss", "data", "rows", "accumulation", "epochs", "optimizer", "dropout", "precision"}
-        settings = self.model_dump(mode="json", include=keys)
+        settings = self.model_dump(mode="json", include=OF_WEIGHTS)
         return fingerprint("adjust", format=FORMAT, settings=settings, parents=parents)

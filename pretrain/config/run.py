@@ -35,7 +35,7 @@ class PretrainConfig(StrictModel):
     language: Language | None = None
     languages: tuple[MemberConfig, ...] = ()
     parallel: tuple[ParallelConfig, ...] = ()
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)  # tables hold 64 bits
     steps: int = Field(default=500_000, ge=1)
     start: StartConfig | None = None
     vocabulary: VocabularySpec = VocabularySpec()

@@ -85,11 +85,6 @@ class Batches:
         return _joined(pieces, groups)
 
     @property
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Of each source what was drawn and left out, by reason."""
-        return {source.name: source.counts for source in self.sources}
-
-    @property
     def epoch_rows(self) -> int:
         """The rows of all sources."""
         return sum(source.rows for source in self.sources)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
 
 from probes.figures.drawing import Drawing, legend_above
 from probes.figures.projection import Picture
-from probes.report.figure import COLOURS, INK, shorten
+from probes.report.figure import COLOURS, FONT, INK, shorten, writable
 from probes.statistics.base import Floats
 
-FONT = "DejaVu Sans"  # comes with matplotlib, so it is the same everywhere
 LEFT, RIGHT = COLOURS[0], COLOURS[5]
 LABEL_POINTS = 7.5
 LINE_POINTS = 24  # where a line is taken to be
@@ -102,25 +98,6 @@ def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,
     if not any(can):
         return f"‹#{number + 1}›", f"‹#{number + 1}›"
     return one if can[0] else f"‹{other}›", other if can[1] else f"‹{one}›"
-
-
-@lru_cache(maxsize=10_000)
-def writable(word: str, fonts: tuple[str, ...] = (FONT,)) -> bool:
-    """Whether one of the fonts has each letter of the word, and no letter needs shaping or runs from right to left.
-
-    Shaping depends on how matplotlib was built; without it Arabic or Devanagari come out wrong, not missing.
-    """
-    for letter in word:
-        if unicodedata.bidirectional(letter) in ("R", "AL") or unicodedata.category(letter) in ("Mc", "Me", "Cc", "Cs"):
-            return False
-        if not any(_glyph(letter, font) for font in fonts):
-            return False
-    return True
-
-
-@lru_cache(maxsize=100_000)
-def _glyph(letter: str, font: str) -> bool:
-    return get_font(findfont(font)).get_char_index(ord(letter)) != 0
 
 
 def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[str, str]], fonts: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from probes.measure.retrieval_config import RetrievalConfig
 from probes.measure.words_config import WordsConfig
 from synthlang.config import StrictModel
 
-FORMAT = 2  # raise when the same settings give other numbers
+FORMAT = 3  # raise when the same settings give other numbers
 
 ProbeName = Literal["words", "retrieval", "maps", "cka", "distances"]
 PROBES: tuple[ProbeName, ...] = get_args(ProbeName)

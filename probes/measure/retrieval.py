@@ -52,8 +52,9 @@ def retrieval_probe(subject: Subject, report: Report = silent) -> Found:
 
     In ``values``: ``forward`` is the parent's words asking, ``backward`` the other language's. Everything is in
     percent (0 to 100); what has no words to be measured on is None. A bin of ``ranks`` is at the median of its
-    differences, or at 1 if that is less. Memory is that of the vectors of one layer, or of
-    tiles of them where they are large; the vectors of all layers are in files meanwhile.
+    differences, or at 1 if that is less; ``drop`` is the accuracy of the first bin less that of the last one. Memory is
+    that of the vectors of one layer, or of tiles of them where they are large; the vectors of all layers are in files
+    meanwhile.
     """
     settings, text = subject.config.retrieval, subject.aligned.text
     measured = np.sort(subject.measured)
@@ -203,6 +204,7 @@ def _rank_values(series: Series, variant: Variant, job: _Job) -> dict[str, Any]:
         "pairs": name,
         "layer": job.layers[job.last()][1],
         "links": int(job.items[variant].sets[name].sum()),
+        "drop": series.y[0] - series.y[-1] if len(series.y) > 1 else None,
         "bins": [
             {"difference": x, "accuracy": y, "low": low, "high": high}
             for x, y, low, high in zip(series.x, series.y, series.low, series.high, strict=True)

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrain.checkpoint import is_sound, load_weights, steps_in
+from pretrain.checkpoint import is_sound, load_weights, own_steps
 from pretrain.config import PretrainConfig
 from pretrain.encoder import MaskedLM
 from pretrain.model import new_model
 from pretrain.prepare import Artifacts
-from pretrain.run import open_run, store_of
+from pretrain.run import store_of
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, emergence
 from probes.measure.found import Found
@@ -35,7 +35,7 @@ def words_probe(subject: Subject, report: Report = silent) -> Found:
     InputError for a language that is no member of the run or its parent (it has no rows of its own), and for NaN.
     """
     run = subject.run if subject.same_model else None
-    opened = None if run is None else open_run(run)
+    opened = None if run is None else subject.pretrained.run
     language = "" if opened is None else _chosen(subject, opened[1])  # also where a dictionary says what is compared
     if subject.config.words.dictionary is not None:
         return words_of_dictionary(subject, subject.config.words.dictionary, report)
@@ -102,10 +102,14 @@ def _measured(
 def _over_checkpoints(
     subject: Subject, config: PretrainConfig, artifacts: Artifacts, run: Path, report: Report
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """For each checkpoint {"step", "languages": language → all scores, as of the last one}; and the damaged ones."""
+    """For each checkpoint {"step", "languages": language → all scores, as of the last one}; and the damaged ones.
+
+    Those that the run keeps by its config, whatever else is in its folder: a run is shared with others.
+    """
     folder, model = run / "checkpoints", new_model(config, artifacts)
     found, damaged = [], []
-    steps = steps_in(folder)
+    steps = own_steps(folder, config.checkpoints, config.steps)
+    steps = [step for step in steps if (folder / f"step-{step}").exists()]
     for done, step in enumerate(steps, 1):
         path = folder / f"step-{step}"
         if is_sound(path):

@@ -2,30 +2,38 @@
 
 Drawn with matplotlib's object interface (no pyplot state, no display). One ink colour stands
 for all text and axes: inline it becomes ``currentColor``, so the figure follows the page
-into dark mode; a figure of its own gets a white ground.
+into dark mode; a figure of its own gets a white ground. Text is drawn as shapes, the same on every
+machine; only a label that the font cannot write stays text, for the fonts of the reader.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
+from itertools import accumulate
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import findfont, get_font
 
 INK = "#1f2328"
+FONT = "DejaVu Sans"  # comes with matplotlib, so it is the same everywhere
 # Okabe & Ito (2008), without yellow, which is too light on white; order by mutual contrast.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 STYLE: Any = {
     "svg.hashsalt": "synthlang",
     "svg.fonttype": "path",
-    "font.family": "DejaVu Sans",
+    "font.family": FONT,
     "font.size": 9.5,
     "text.parse_math": False,  # a name may hold a dollar sign
     "text.color": INK,
@@ -56,6 +64,56 @@ class Figure:
     caption: str
 
 
+class _Renderer(RendererSVG):
+    """Text that the font cannot write is left to the reader's fonts, and measured as wide as it will about be."""
+
+    def draw_text(self, gc: Any, x: float, y: float, s: str, *args: Any, **options: Any) -> None:
+        with mpl.rc_context({} if writable(s) else {"svg.fonttype": "none"}):
+            super().draw_text(gc, x, y, s, *args, **options)  # type: ignore[no-untyped-call]
+
+    def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
+        if not writable(s):
+            s = "".join(c if _has_glyph(c, FONT) else "—" if _is_wide(c) else "n" for c in s)
+        measure: Callable[..., tuple[float, float, float]] = super().get_text_width_height_descent
+        return measure(s, prop, ismath)
+
+
+_RENDERER: Callable[..., Any] = _Renderer  # whose base class has no types
+
+
+class _Canvas(FigureCanvasSVG):
+    def print_svg(self, filename: Any, **_options: Any) -> None:
+        self.figure.dpi = 72
+        width, height = self.figure.get_size_inches() * 72
+        renderer: Any = _RENDERER(width, height, codecs.getwriter("utf-8")(filename), metadata={"Date": None})
+        self.figure.draw(renderer)
+        renderer.finalize()
+
+
+@lru_cache(maxsize=10_000)
+def writable(text: str, fonts: tuple[str, ...] = (FONT,)) -> bool:
+    """Whether one of the fonts has each letter, and no letter needs shaping or runs from right to left.
+
+    Shaping depends on how matplotlib was built; without it Arabic or Devanagari come out wrong, not missing.
+    """
+    for letter in text:
+        if unicodedata.bidirectional(letter) in ("R", "AL") or unicodedata.category(letter) in ("Mc", "Me", "Cc", "Cs"):
+            return False
+        if not any(_has_glyph(letter, font) for font in fonts):
+            return False
+    return True
+
+
+@lru_cache(maxsize=100_000)
+def _has_glyph(letter: str, font: str) -> bool:
+    return get_font(findfont(font)).get_char_index(ord(letter)) != 0
+
+
+def _is_wide(letter: str) -> bool:
+    """Whether it is about twice as wide as others, as Chinese, Japanese and Korean ones are."""
+    return unicodedata.east_asian_width(letter) in ("W", "F")
+
+
 def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
     """SVG text of a canvas of ``width`` × ``height`` inches that ``paint`` fills.
 
@@ -66,13 +124,13 @@ def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
         mpl.rcParams.update(STYLE)
         canvas = Canvas(figsize=(width, height), layout="constrained")
         canvas.patch.set_visible(False)
-        FigureCanvasSVG(canvas)
+        writer = _Canvas(canvas)
         paint(canvas)
         for axes in canvas.axes:
             axes.patch.set_visible(False)
-        buffer = io.StringIO()
-        canvas.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    text = buffer.getvalue()
+        buffer = io.BytesIO()
+        writer.print_svg(buffer)  # ``savefig`` would draw it twice
+    text = buffer.getvalue().decode("utf-8")
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
     return re.sub(r"\s*\n\s*", "\n", text)
@@ -103,9 +161,14 @@ def slug(text: str, number: int) -> str:
 
 
 def shorten(text: str, length: int = 34) -> str:
-    """Text that fits beside an axis."""
+    """Text that fits beside an axis; a wide letter counts twice.
+
+    >>> shorten("a label", 5), shorten("日本語です", 8)
+    ('a la…', '日本語…')
+    """
     text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1] + "…"
+    ends = list(accumulate(1 + _is_wide(letter) for letter in text))
+    return text if not ends or ends[-1] <= length else text[: bisect_right(ends, length - 1)] + "…"
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:

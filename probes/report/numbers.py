@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,11 +24,13 @@ Entry = str | int | float | Interval | Badge | None
 def number(value: float | None, digits: int = 1) -> str:
     """A number with a real minus sign, a dash for none.
 
-    >>> number(-0.727, 2), number(None)
-    ('−0.73', '–')
+    >>> number(-0.727, 2), number(None), number(float("nan"))
+    ('−0.73', '–', 'NaN')
     """
     if value is None:
         return "–"
+    if math.isnan(value):
+        return "NaN"
     text = f"{value:.{digits}f}"
     return (text.removeprefix("-") if float(text) == 0 else text).replace("-", "−")
 

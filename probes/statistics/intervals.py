@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,8 +41,14 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     mean, n = float(array.mean()), len(array)
     if n == 1:
         return Interval(mean, None, None, n, level)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(array.std(ddof=1)) / n**0.5
+    half = _quantile((1 + level) / 2, n - 1) * float(array.std(ddof=1)) / n**0.5
     return Interval(mean, mean - half, mean + half, n, level)
+
+
+@lru_cache(maxsize=4096)
+def _quantile(share: float, degrees: int) -> float:
+    """Of Student's t; a report asks for few of them, thousands of times."""
+    return float(stats.t.ppf(share, degrees))
 
 
 def bootstrap_interval(values: ArrayLike, key: int, rounds: int = BOOTSTRAP_ROUNDS, level: float = 0.95) -> Interval:

@@ -10,6 +10,7 @@ from synthlang.config import assigned, override
 
 PARTS = ("product", "zip")
 LISTS = ("include", "exclude")
+EXAMPLE = "pretrain.objective.alpha=5"
 
 
 def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
@@ -27,9 +28,9 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
         keys = assignment.partition("=")[0].split(".")
         named = _place(keys)
         if named is None:
-            result = override(result, [assignment])
+            result = override(result, [assignment], EXAMPLE)
             continue
-        value: Any = override({}, [assignment])  # an error of the assignment itself is one here
+        value: Any = override({}, [assignment], EXAMPLE)  # an error of the assignment itself is one here
         for key in keys:
             value = value[key]
         result = _put(result, named, value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any
 
+from pretrain.config import PretrainConfig
 from synthlang.config import BASE
 
 AXIS_ROOTS = ("source", "pretrain", "second", "model", "adjust", "transfer", "tasks", "probes")
@@ -84,6 +87,9 @@ def check_axis(part: str, axis: str, values: Any) -> None:
         raise ValueError(f"{part}.{axis}: must be a list of values, or labels with what each sets")
     else:
         check_key(axis, f"axis {axis!r}")
+        twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
+        if twice and part == "product":  # the lists of zip are walked together
+            raise ValueError(f"axis {axis!r} has {twice[0]} twice")
     if not values:
         raise ValueError(f"axis {axis!r} has no values")
 
@@ -109,8 +115,18 @@ def check_key(key: str, what: str) -> None:
     """Raise ValueError for a key that no cell can have."""
     parts = key.split(".")
     if parts[0] not in AXIS_ROOTS:
-        raise ValueError(f"{what} must start with one of {', '.join(AXIS_ROOTS)}")
+        raise ValueError(f"{what} must start with one of {', '.join(AXIS_ROOTS)}{_hint(parts)}")
     if not all(parts):
         raise ValueError(f"{what} is no dotted key")
     if parts[0] in ("source", "model") and len(parts) > 1:
         raise ValueError(f"{what}: {parts[0]} is one value, it has no key {parts[1]!r}")
+
+
+def _hint(parts: list[str]) -> str:
+    """What may have been meant by a key with another start."""
+    if len(parts) == 1:
+        return " (a name without a dot needs labels)"
+    if parts[0] in PretrainConfig.model_fields:
+        return f"; did you mean {'.'.join(['pretrain', *parts])}?"
+    near = get_close_matches(parts[0], AXIS_ROOTS, 1)
+    return f"; did you mean {'.'.join([*near, *parts[1:]])}?" if near else ""

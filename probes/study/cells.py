@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from probes.study.axes import Setting
 from probes.study.config import StudyConfig
 from probes.study.digest import digest_of
 from probes.study.grid import Point
+from probes.study.sameness import Sameness
 from probes.study.sections import Bases, Draft, Place
 from probes.transfer.config import TaskName, TransferConfig
 from synthlang.config import load_yaml, merged, parse
@@ -85,16 +87,41 @@ def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
     if not points:
         raise InputError("the grid has no cell", path)
     build = _Builder(study, path)
-    cells = _distinctly_named([build.cell(point) for point in points], points, study)
-    same: dict[str, str] = {}
-    for cell in cells:
-        other = same.setdefault(cell.content, cell.name)
-        if other != cell.name:
-            raise InputError(
-                f"two cells of the grid are the same: {other!r} and {cell.name!r} have equal settings", path
-            )
+    cells = [build.cell(point) for point in points]
+    problem = _two_the_same(cells, len(points) - len(study.grid.include))
+    if problem:
+        raise InputError(problem, path)
+    cells = _distinctly_named(cells, points, study)
     study.contains(fingerprint("cells", cells=[[cell.name, cell.content] for cell in cells]))
     return cells
+
+
+def _two_the_same(cells: list[Cell], included: int) -> str | None:
+    """What is wrong if two cells would be one; from the number ``included`` on they are those of grid.include."""
+    equal: dict[str, int] = {}
+    alike: dict[str, int] = {}
+    sameness = Sameness()
+    for number, cell in enumerate(cells):
+        first = equal.setdefault(cell.content, number)
+        other = cells[first]
+        if first < number and number >= included:
+            what = "a cell of the product" if first < included else f"grid.include.{first - included}"
+            return f"grid.include.{number - included} is already {what}: {other.name}"
+        if first < number:
+            return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
+        other = cells[alike.setdefault(sameness.of(cell), number)]
+        if other is not cell:
+            told = ", ".join(key for key in {**other.overrides, **cell.overrides} if _differ(key, other, cell))
+            return (
+                f"two cells of the grid are the same: {other.name!r} and {cell.name!r} differ in nothing that their "
+                f"results depend on (only in {told}); leave one out"
+            )
+    return None
+
+
+def _differ(key: str, one: Cell, other: Cell) -> bool:
+    missing = object()
+    return bool(one.overrides.get(key, missing) != other.overrides.get(key, missing))
 
 
 def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig) -> list[Cell]:
@@ -107,7 +134,7 @@ def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig
     twice = Counter(cell.name for cell in named)
     number: Counter[str] = Counter()
     for i, cell in enumerate(named):
-        if twice[cell.name] > 1:  # then their settings will turn out to be the same
+        if twice[cell.name] > 1:  # what tells them apart has no part in a name, as the folders of base files
             number[cell.name] += 1
             named[i] = replace(cell, name=f"{cell.name} ({number[cell.name]})")
     return named
@@ -157,7 +184,7 @@ class _Builder:
             raise InputError(f"the source of a study stands at its top, not under {root} as well")
         if source is not None and not _names_its_own(data):
             data = {**data, "source": source}
-        return self._parse(PretrainConfig, data, (root,), point, "" if root == "pretrain" else root)
+        return self._parse(PretrainConfig, data, (root,), point, root)
 
     def _adjustment(self, draft: Draft, point: Point) -> AdjustConfig | None:
         section = draft.sections["adjust",]
@@ -174,7 +201,7 @@ class _Builder:
         return [str(self._data(draft, ("transfer",)).get("task", TransferConfig().task))]
 
     def _task(self, name: str, draft: Draft, point: Point, second: bool) -> TransferConfig:
-        data, where = self._data(draft, ("transfer",)), ""
+        data, where = self._data(draft, ("transfer",)), "transfer"
         place: Place = ("transfer",)
         if not draft.default_task:
             own = self._data(draft, ("tasks", name))
@@ -205,10 +232,20 @@ class _Builder:
             try:
                 self._parsed[key] = parse(model, data)
             except InputError as error:
-                prefix = f"{where}: " if where else ""
-                raise InputError(f"{prefix}{error}{_blame(str(error), place, point)}") from error
+                blame = _blame(str(error), place, point)
+                raise InputError(f"{in_study(str(error), where, model)}{blame}") from error
         config: M = self._parsed[key]
         return config
+
+
+def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
+    """A problem of a config with its keys as they are written in a study; ``where`` is the section it stands in."""
+    if re.match(r"[\w.]+: unknown key", problem):
+        return f"{where}.{problem}"
+    name = rf"(?:{'|'.join(model.model_fields)})"
+    key = rf"(?:(?:^|(?<=; )){name}(?=:)|(?<![\w./-]){name}(?=\.\w| \())"
+    found = re.sub(key, lambda match: f"{where}.{match[0]}", problem)
+    return found if found.startswith(f"{where}.") else f"{where}: {found}"
 
 
 def _names_its_own(data: Mapping[str, Any]) -> bool:

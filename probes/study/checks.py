@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
+
+import pydantic
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import AlignerLinks, DerivedPair, TextPair
@@ -14,7 +17,7 @@ from pretrain.weights import check_start
 from probes.measure.config import ProbeConfig
 from probes.measure.maps_config import TrainedVectors
 from probes.static.training import INSTALL
-from probes.study.cells import MODEL, SECOND, Cell, positions_of
+from probes.study.cells import MODEL, SECOND, Cell, in_study, positions_of
 from probes.study.digest import digest_of
 from probes.study.inputs import named_in
 from probes.study.models import positions_of_model
@@ -29,6 +32,7 @@ from synthlang.parsing import open_engine
 from synthlang.sources import open_source
 from synthlang.sources.base import Source
 
+M = TypeVar("M", bound=pydantic.BaseModel)
 ITEMS = {"task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed"}  # of a transfer
 
 
@@ -54,29 +58,30 @@ class _Checks:
     def cell(self, cell: Cell) -> None:
         text = None if cell.pretrain is None else cell.pretrain.members[0].source
         known = cell.model is None or is_run(model_path(cell.model))
-        for root, config in (("", cell.pretrain), ("second", cell.second)):
+        for root, config in (("pretrain", cell.pretrain), ("second", cell.second)):
             if config is not None:
-                self._once(root, lambda config=config: self._pretraining(config), digest_of(config))  # type: ignore[misc]
+                self._once(root, config, self._pretraining, digest_of(config))
+                self._once("", config, partial(self._member_sources, root), root, digest_of(config))
         if (adjust := cell.adjust) is not None:
             key = digest_of(adjust), "" if cell.pretrain is None else digest_of(cell.pretrain)
-            self._once("adjust", lambda: self._adjustment(adjust, cell.pretrain), *key)
+            self._once("adjust", adjust, lambda held: self._adjustment(held, cell.pretrain), *key)
         for name, task in cell.tasks.items():
             where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
             items = task.model_dump_json(include=ITEMS)
             key = items, digest_of(cell.pretrain) if cell.pretrain else str(known)
-            self._once(where, lambda task=task: self._transfer(task, cell, text, known), *key)  # type: ignore[misc]
-            self._once(where, lambda task=task: self._named(task, cell), digest_of(task), str(cell.second is None))  # type: ignore[misc]
+            self._once(where, task, lambda held: self._transfer(held, cell, text, known), *key)
+            self._once(where, task, lambda held: self._named(held, cell), digest_of(task), str(cell.second is None))
         for name, probe in cell.probes.items():
             key = digest_of(probe), f"{cell.second is None} {known} {cell.adjust is None}"
-            self._once(f"probes.{name}", lambda probe=probe: self._probe(probe, cell, known), *key)  # type: ignore[misc]
+            self._once(f"probes.{name}", probe, lambda held: self._probe(held, cell, known), *key)
 
-    def _once(self, where: str, check: Callable[[], None], *key: str) -> None:
+    def _once(self, where: str, config: M, check: Callable[[M], None], *key: str) -> None:
         if (where, *key) in self._done:
             return
         try:
-            check()
+            check(config)
         except InputError as error:
-            raise InputError(f"{where}: {error}" if where else str(error)) from error
+            raise InputError(in_study(str(error), where, type(config)) if where else str(error)) from error
         self._done.add((where, *key))
 
     def _source(self, spec: str) -> Source:
@@ -94,9 +99,15 @@ class _Checks:
         check_trackers(config.trackers)
         if config.start is not None and self._positions(config.start.model) is not None:
             check_start(config.start.model, config.batch.length, config.sharing.layers)
-        for member in config.members:
-            check_source(member.language, self._source(member.source), member.source)
         _check_files(config)
+
+    def _member_sources(self, root: str, config: PretrainConfig) -> None:
+        for number, member in enumerate(config.members):
+            try:
+                check_source(member.language, self._source(member.source), member.source)
+            except InputError as error:
+                key = "source" if member.source == config.source else f"{root}.languages.{number}.source"
+                raise InputError(f"{key}: {error}") from error
 
     def _adjustment(self, config: AdjustConfig, pretrain: PretrainConfig | None) -> None:
         self._pairs(config.texts.values())

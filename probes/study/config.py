@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from probes.study.grid import GridConfig
 from probes.study.judged.claims import read_claims
@@ -16,6 +16,7 @@ from synthlang.fingerprint import fingerprint
 
 FORMAT = 2  # raise when the same study has other cells
 Keep = Literal["checkpoints", "final", "results"]
+LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
 Changes = dict[str, Any]
 
 
@@ -55,6 +56,18 @@ class StudyConfig(StrictModel):
     grid: GridConfig = GridConfig()
     _content: str | None = PrivateAttr(default=None)
 
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _left_empty(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+    @model_validator(mode="after")
+    def _has_cells(self) -> StudyConfig:
+        """A grid that is written down has something in it; without one the study is one cell."""
+        if "grid" in self.model_fields_set and not (self.grid.product or self.grid.zip or self.grid.include):
+            raise ValueError("grid.product is empty: give it an axis, or leave grid out for a study of one cell")
+        return self
+
     @field_validator("name")
     @classmethod
     def _safe(cls, value: str) -> str:
@@ -72,8 +85,8 @@ class StudyConfig(StrictModel):
     @field_validator("seeds")
     @classmethod
     def _distinct(cls, value: list[int]) -> list[int]:
-        if len(set(value)) < len(value) or min(value) < 0:
-            raise ValueError("must be distinct numbers from 0 on")
+        if len(set(value)) < len(value) or min(value) < 0 or max(value) > LARGEST:
+            raise ValueError(f"must be distinct numbers from 0 to {LARGEST}")
         return value
 
     def contains(self, content: str) -> None:

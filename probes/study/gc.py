@@ -43,10 +43,16 @@ class Freed:
 
 @dataclass(frozen=True)
 class Collection:
-    """What is deleted, and how many runs are left alone because a cell that reads them is not done."""
+    """What is deleted; how many runs are left alone because a cell that reads them is not done.
+
+    held   folder of another study → its policy, for those that keep more of a run than is asked for; ``held_runs``
+           is of how many runs
+    """
 
     freed: tuple[Freed, ...]
     needed: int
+    held: Mapping[Path, str]
+    held_runs: int
 
     @property
     def size(self) -> int:
@@ -65,20 +71,22 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     named = {folder.resolve(): read_record(folder) for folder in folders}
     roots = dict.fromkeys((folder / record["store"]).resolve() for folder, record in named.items())
     freed: list[Freed] = []
-    needed = 0
+    needed, held_runs, holders = 0, 0, dict[Path, str]()
     for root in roots:
         store = Store(root)
         # a study that starts now waits until it can see what is left
         with nullcontext() if dry_run else store.lock("studies", "list"):
             mine = {folder: held for folder, held in named.items() if (folder / held["store"]).resolve() == root}
-            policies, held_back = _policies(store, mine, keep)
-            needed += held_back
-            found = [_freed(run, policy) for run, policy in policies.items()]
-            freed += [one for one in found if one.paths]
+            found = _policies(store, mine, keep)
+            needed += found.needed
+            held_runs += len(found.held)
+            holders |= {folder: policy for of_run in found.held.values() for folder, policy in of_run.items()}
+            here = [one for one in (_freed(run, policy) for run, policy in found.policies.items()) if one.paths]
             if not dry_run:
-                for one in freed:
+                for one in here:
                     _delete(one)
-    return Collection(tuple(freed), needed)
+            freed += here
+    return Collection(tuple(freed), needed, holders, held_runs)
 
 
 def check_weights(tasks: Sequence[Task], done: Mapping[str, str], store: Store) -> None:
@@ -118,21 +126,37 @@ def _reads_lost(task: Task, kept: str | None) -> bool:
     return kept == "results"
 
 
-def _policies(store: Store, mine: Mapping[Path, dict[str, Any]], keep: str | None) -> tuple[dict[Path, str], int]:
-    """The policy of each run of the studies ``mine``; and how many runs a cell still needs."""
+@dataclass(frozen=True)
+class _Found:
+    """The policy of each run that no cell needs; how many some cell needs; run → other studies that keep more of it."""
+
+    policies: dict[Path, str]
+    needed: int
+    held: dict[Path, dict[Path, str]]
+
+
+def _policies(store: Store, mine: Mapping[Path, dict[str, Any]], keep: str | None) -> _Found:
+    """What to do with the runs of the studies ``mine``."""
     others = {folder.resolve(): read_record(folder) for folder in studies_of(store.root)}
     ours: set[Path] = set()
     needed: set[Path] = set()
-    policies: dict[Path, str] = {}
+    wanted: dict[Path, dict[Path, str]] = {}  # run → study → policy
     for folder, record in {**others, **mine}.items():
         policy = keep if keep is not None and folder in mine else record["config"].get("keep", POLICIES[0])
         for cell in record["cells"]:
             for run in _runs(store, cell):
                 ours |= {run} if folder in mine else set()
                 needed |= {run} if cell["status"] != "done" else set()
-                policies[run] = min(policy, policies.get(run, policy), key=POLICIES.index)
-    free = {run: policy for run, policy in policies.items() if run in ours - needed}
-    return free, len(ours & needed)
+                wanted.setdefault(run, {})[folder] = policy
+    policies: dict[Path, str] = {}
+    held: dict[Path, dict[Path, str]] = {}
+    for run in ours - needed:
+        own = min((POLICIES.index(policy) for folder, policy in wanted[run].items() if folder in mine))
+        more = {folder: policy for folder, policy in wanted[run].items() if POLICIES.index(policy) < own}
+        policies[run] = min(wanted[run].values(), key=POLICIES.index)
+        if more:
+            held[run] = more
+    return _Found(policies, len(ours & needed), held)
 
 
 def _runs(store: Store, cell: Mapping[str, Any]) -> list[Path]:

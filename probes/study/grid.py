@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from probes.study.axes import (
     AXIS_ROOTS,
@@ -73,6 +73,11 @@ class GridConfig(StrictModel):
     zip: dict[str, Any] = Field(default_factory=dict)
     include: list[dict[str, Any]] = Field(default_factory=list)
     exclude: list[dict[str, Any]] = Field(default_factory=list)
+
+    @field_validator("product", "zip", mode="before")
+    @classmethod
+    def _left_empty(cls, value: Any) -> Any:
+        return {} if value is None else value
 
     @model_validator(mode="after")
     def _sound(self) -> GridConfig:

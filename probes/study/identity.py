@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pydantic
@@ -15,6 +15,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import digest_files, sha256_file
 from synthlang.language import Language, parse_language
+from synthlang.parsing import open_engine
 from synthlang.sources import open_source
 
 
@@ -42,9 +43,12 @@ def _content(named: Named, models: Mapping[str, str]) -> str:
             return parse_language(name).fingerprint
         except InputError:  # the name of a language of the model
             return name
-    if named.kind == "model":
-        return content_of(name)
-    return open_source(name).fingerprint if named.kind == "source" else _file(name)
+    contents: dict[str, Callable[[str], str]] = {
+        "model": content_of,
+        "source": lambda spec: open_source(spec).fingerprint,
+        "parser": lambda spec: open_engine(spec).fingerprint,
+    }
+    return contents.get(named.kind, _file)(name)
 
 
 def _file(name: str) -> str:

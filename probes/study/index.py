@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ FORMAT = 1
 FOLDER = "index"
 KEYS = {"format", "kind", "fingerprint", "label", "seconds", "work", "inputs", "parents"}
 CHANGED = -1  # in the place of a time: a file that was changed while it was read
+END = b"\n}\n"  # of a JSON object that is whole and holds something, as write_json writes it
 
 
 def entry_path(store: Store, key: str) -> Path:
@@ -39,29 +39,45 @@ def entry_of(store: Store, key: str) -> dict[str, Any] | None:
 
 
 def entries(store: Store) -> Iterator[dict[str, Any]]:
-    """Every entry of a store."""
+    """An entry for each stage of a store: that of the task that made it, of which others took no time for theirs."""
+    made: dict[tuple[str, str], dict[str, Any]] = {}
     for path in sorted((store.root / FOLDER).glob("*.json")):
         entry = entry_of(store, path.stem)
         assert entry is not None, "the file is there"
-        yield entry
+        stage = entry["kind"], entry["fingerprint"]
+        if stage not in made or made[stage]["seconds"] < entry["seconds"]:
+            made[stage] = entry
+    yield from made.values()
 
 
-def finish(store: Store, task: Task, fingerprint: str, seconds: float) -> None:
+def files_now(task: Task) -> dict[str, list[int]]:
+    """The user's files that a task depends on, by absolute path: [size, time of change in ns], CHANGED if not there."""
+    return {path: _stat(Path(path)) or [0, CHANGED] for path in _places(task)}
+
+
+def finish(
+    store: Store, task: Task, fingerprint: str, seconds: float, before: Mapping[str, list[int]] | None = None
+) -> None:
     """Note that ``task`` has made the stage ``fingerprint`` in so many seconds; its parents are finished.
 
-    A stage that was found done keeps the time that it took when it ran. The files are those of the parents, too.
+    ``before`` is what ``files_now`` said when the work began (default: says now): a file that is another one since then
+    may have been read as either, so it is noted as one to look at again. A stage that was found done keeps the time
+    that it took when it ran. The files are those of the parents, too.
     """
     from probes.study.costs import operations  # which knows all kinds of tasks
 
-    inputs, parents = _stats(task.files(), since=time.time() - seconds), {}
+    now, parents = files_now(task), {}
+    inputs = {
+        path: held if before is None or before.get(path) == held else [held[0], CHANGED] for path, held in now.items()
+    }
     for key in task.parents:
         entry = entry_of(store, key)
         assert entry is not None, "parents are finished first"
         parents[key] = entry["fingerprint"]
         inputs = entry["inputs"] | inputs
-    before = entry_of(store, task.key)
-    if before is not None and before["fingerprint"] == fingerprint:
-        seconds = max(seconds, before["seconds"])
+    held = entry_of(store, task.key)
+    if held is not None and held["fingerprint"] == fingerprint:
+        seconds = max(seconds, held["seconds"])
     entry = {
         "format": FORMAT,
         "kind": task.kind,
@@ -78,15 +94,20 @@ def finish(store: Store, task: Task, fingerprint: str, seconds: float) -> None:
 def finished(store: Store, task: Task) -> str | None:
     """The fingerprint of the stage that ``task`` made; None if it has not, or if a file it read has changed since.
 
-    Files are not read: their sizes and times decide. A task whose parents have made other stages since is not finished.
+    Files are not read: which they are, their sizes and times decide. The same relative path is another file in another
+    working folder. A task whose parents have made other stages since is not finished.
     """
     entry = entry_of(store, task.key)
     if entry is None or not _is_there(store, task, entry):
         return None
+    places = _places(task)
     for key, made in entry["parents"].items():
         parent = entry_of(store, key)
         if parent is None or parent["fingerprint"] != made:
             return None
+        places |= parent["inputs"].keys()
+    if places != entry["inputs"].keys():
+        return None
     if any(_stat(Path(path)) != held for path, held in entry["inputs"].items()):
         return None
     name: str = entry["fingerprint"]
@@ -94,23 +115,33 @@ def finished(store: Store, task: Task) -> str | None:
 
 
 def made(store: Store, task: Task) -> str | None:
-    """The fingerprint of the stage that ``task`` made last and that is there, whether it is up to date or not."""
+    """The fingerprint of the stage that ``task`` made last of the files that it names here, up to date or not.
+
+    None if it made none, or if the stage is not there.
+    """
     entry = entry_of(store, task.key)
-    return entry["fingerprint"] if entry is not None and _is_there(store, task, entry) else None
+    if entry is None or not _is_there(store, task, entry) or not _places(task) <= entry["inputs"].keys():
+        return None
+    return str(entry["fingerprint"])
+
+
+def is_whole(task: Task, folder: Path) -> bool:
+    """Whether a stage is there with its files, of which the one that is written last is not truncated (by its end)."""
+    paths = [folder / name for name in task.content]
+    if not all(path.is_file() for path in paths):
+        return False
+    with paths[0].open("rb") as handle:
+        handle.seek(max(0, paths[0].stat().st_size - len(END)))
+        return handle.read() == END
 
 
 def _is_there(store: Store, task: Task, entry: dict[str, Any]) -> bool:
-    return entry["kind"] == task.kind and store.path(task.kind, entry["fingerprint"]).exists()
+    return entry["kind"] == task.kind and is_whole(task, store.path(task.kind, entry["fingerprint"]))
 
 
-def _stats(files: Iterable[Path], since: float) -> dict[str, list[int]]:
-    """File → [size, time of change in ns]; a file changed after ``since`` is noted so that it is looked at again."""
-    found = {}
-    for path in files:
-        size, changed = _stat(path) or [0, CHANGED]
-        recent = changed > since * 1e9 and path.is_file()
-        found[str(path.absolute())] = [size, CHANGED if recent else changed]
-    return found
+def _places(task: Task) -> set[str]:
+    """The user's files that a task names, as absolute paths."""
+    return {str(path.absolute()) for path in task.files()}
 
 
 def _stat(path: Path) -> list[int] | None:

@@ -17,14 +17,17 @@ from probes.measure.config import ProbeConfig
 from probes.measure.maps_config import LoadedVectors, MapsConfig
 from probes.study.cells import MODEL, SECOND
 from probes.transfer.config import TaskName, TransferConfig
+from synthlang.config import BASE, load
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import Language, parse_language
 from synthlang.sources import open_source
+from synthlang.strict_yaml import read_yaml
 from synthlang.tasks.choice import choose
 
-Kind = Literal["source", "task", "file", "model", "language"]
+Kind = Literal["source", "task", "file", "model", "language", "parser"]
 HUB = "hf:"
+YAML = (".yaml", ".yml")
 RECORDS = ("config.yaml", "run.json", "done.json")  # what tells one run from another
 
 
@@ -60,39 +63,82 @@ def files_of(config: pydantic.BaseModel) -> list[Path]:
             found += _of_language(named.name)
         else:
             assert isinstance(named.name, str), "a name is a text"
-            found += files_of_model(named.name) if named.kind == "model" else _files(named.kind, named.name)
+            # what a run starts from gives its weights and its tokenizer only
+            texts = not isinstance(config, PretrainConfig)
+            found += files_of_model(named.name, texts) if named.kind == "model" else _files(named.kind, named.name)
     return list(dict.fromkeys(found))
 
 
-def files_of_model(name: str) -> list[Path]:
-    """The files of a model that is a local folder; of a run those that say what it is."""
+def files_of_model(name: str, texts: bool = True) -> list[Path]:
+    """The files of a model that is a local folder; of a run those that say what it is.
+
+    ``texts``: also those that a pretraining run was trained on, which are read again where its languages are.
+    """
     folder = user_path(name)
     if name in (MODEL, SECOND) or not folder.is_dir():
         return []
     held = [folder / record for record in RECORDS if (folder / record).is_file()]
     if held:
-        return held
+        config = folder / RECORDS[0]
+        return held + (_of_run(folder, config.stat().st_mtime_ns, Path.cwd()) if texts and config in held else [])
     return [folder, *(path for path in sorted(folder.iterdir()) if path.is_file())]
+
+
+@lru_cache(maxsize=1024)
+def _of_run(folder: Path, changed: int, here: Path) -> list[Path]:
+    """The texts of a pretraining run whose config.yaml was ``changed`` then, as paths from ``here`` name them."""
+    del changed, here
+    from probes.transfer.model import is_run  # with torch
+
+    if not is_run(folder):
+        return []
+    try:
+        return files_of(load(PretrainConfig, folder / RECORDS[0]))
+    except InputError:  # a text is gone: opening the run says which
+        return []
 
 
 def _files(kind: Kind, name: str) -> list[Path]:
     if kind == "source":
         return _of_spec(name, None)
-    return _with_content([user_path(name)])
+    if kind == "parser":  # a folder; the environment is not the user's file
+        return _tree(user_path(name.partition(":")[2]))
+    path = user_path(name)
+    return _tree(path) if path.is_dir() else [path]
+
+
+def _of_spec(spec: str, task: TaskName | None) -> list[Path]:
+    """The files of a source, or of the items of a task."""
+    return _of_spec_from(Path.cwd(), spec, task)
 
 
 @lru_cache(maxsize=1024)
-def _of_spec(spec: str, task: TaskName | None) -> list[Path]:
-    """The files of a source, or of the items of a task."""
+def _of_spec_from(here: Path, spec: str, task: TaskName | None) -> list[Path]:
+    """The same; what a relative path names depends on the folder ``here``."""
+    del here
     spec = choose(spec)[0] if task else spec
     hub = spec.removeprefix(f"{task}:") if task else spec
     if hub.startswith(HUB):  # not opened: that takes seconds
-        folder = user_path(hub.removeprefix(HUB))
-        return [folder, *sorted(path for path in folder.rglob("*") if path.is_file())] if folder.is_dir() else []
+        return _tree(_hub_folder(hub.removeprefix(HUB)))
     opened: Any = _task(task).open(spec) if task else open_source(spec)
     opened = getattr(opened, "source", opened)
     places = [getattr(opened, "path", None), *getattr(opened, "files", {}).values()]
     return _with_content([place for place in places if place is not None])
+
+
+def _hub_folder(name: str) -> Path:
+    """The folder of ``FOLDER[:CONFIG][?language=xx]``; for a data set of the hub one that is not there."""
+    mark = name.rfind("?")
+    if mark > 0 and not user_path(name).exists():
+        name = name[:mark]
+    if ":" in name and not user_path(name).exists():
+        name = name.rpartition(":")[0]
+    return user_path(name)
+
+
+def _tree(folder: Path) -> list[Path]:
+    """A folder with all that is in it; nothing if it is none."""
+    return [folder, *sorted(folder.rglob("*"))] if folder.is_dir() else []
 
 
 def _task(name: TaskName) -> Any:
@@ -114,15 +160,24 @@ def _with_content(places: Iterable[Path]) -> list[Path]:
 def _of_language(language: str | Language) -> list[Path]:
     found: list[Path] = []
     if isinstance(language, str):
-        if language.endswith((".yaml", ".yml")):
-            found.append(Path(language))
+        name = language
         try:
-            language = parse_language(language)
+            language = parse_language(name)
         except InputError:  # the name of a language of the model
-            return found
+            return [Path(name)] if name.endswith(YAML) else []
+        if name.endswith(YAML):
+            found += _with_bases(Path(name))
     for transform in language.transforms:
         found += transform.files().values()
     return found
+
+
+def _with_bases(path: Path) -> list[Path]:
+    """A YAML file, which could be read, and those that it is based on."""
+    data = read_yaml(path)
+    names = data.get(BASE, []) if isinstance(data, dict) else []
+    bases = [path.parent / user_path(name) for name in (names if isinstance(names, list) else [names])]
+    return [path, *(file for base in bases for file in _with_bases(base))]
 
 
 def _of_pretraining(config: PretrainConfig) -> Iterator[Named]:
@@ -172,6 +227,8 @@ def _of_transfer(config: TransferConfig) -> Iterator[Named]:
                 yield Named((*place, split), "task", getattr(held, split))
     if config.language is not None:
         yield Named(("language",), "language", config.language)
+    if config.parser is not None:
+        yield Named(("parser",), "parser", config.parser)
     if config.target_model is not None:
         yield Named(("target_model",), "model", config.target_model)
     if config.continual is not None:
@@ -191,6 +248,8 @@ def _of_probes(config: ProbeConfig) -> Iterator[Named]:
     yield from (Named(place, "model", model) for place, model in models.items() if model is not None)
     yield from _of_pairs(config.pairs, ("pairs",))
     yield from _fields(config.words, ("dictionary",), ("words",))
+    if config.retrieval.parser is not None:
+        yield Named(("retrieval", "parser"), "parser", config.retrieval.parser)
     yield from _of_maps(config.maps)
 
 

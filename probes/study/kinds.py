@@ -27,7 +27,7 @@ from probes.transfer.config import TransferConfig
 from synthlang.progress import Report
 from synthlang.store import Store
 
-RESULT, PREDICTIONS, PROBES = "result.json", "predictions.parquet", "probes.json"  # files of stages
+DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.parquet", "probes.json"  # files of stages
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,7 @@ class PretrainTask(Task):
 
     kind = "pretrain"
     format = PRETRAIN_FORMAT
+    content = (DONE,)
     config: PretrainConfig
 
     @property
@@ -56,6 +57,7 @@ class AlignmentTask(Task):
 
     kind = "alignment"
     format = 1
+    content = (RESULT,)
     pretrained: PretrainTask
 
     @property
@@ -86,6 +88,7 @@ class AdjustTask(Task):
 
     kind = "adjust"
     format = ADJUST_FORMAT
+    content = (DONE,)
     config: AdjustConfig
     model: PretrainTask | str
 
@@ -144,6 +147,7 @@ class ProbeTask(_Reader):
 
     kind = "probe"
     format = PROBE_FORMAT
+    content = (PROBES,)
     config: ProbeConfig
     name: str
     model: Model
@@ -173,6 +177,7 @@ class TransferTask(_Reader):
 
     kind = "transfer"
     format = TRANSFER_FORMAT
+    content = (RESULT, PREDICTIONS)
     config: TransferConfig
     name: str
     seed: int

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -20,15 +22,21 @@ from synthlang.fingerprint import fingerprint
 
 
 def open_model(
-    model: str, language: str | None, natural: bool, second: str | None = None, before: str | None = None
+    model: str,
+    language: str | None,
+    natural: bool,
+    second: str | None = None,
+    before: str | None = None,
+    configs: Mapping[str, PretrainConfig] = MappingProxyType({}),
 ) -> Pretrained:
     """A model and the language to transfer to, as ``open_pretrained`` has them.
 
-    before   what ``model`` is an adjustment of: of a run of ours it has the languages and the text
+    before    what ``model`` is an adjustment of: of a run of ours it has the languages and the text
+    configs   the settings of runs of the study, by their folders
     """
     if before is None or not is_run(model_path(before)):
-        return open_pretrained(model, language, natural, second)
-    config, artifacts = open_run(Path(before))
+        return open_pretrained(model, language, natural, second, configs)
+    config, artifacts = open_run(Path(before), configs.get(before))
     base = open_base(model)
     held = list(base.checkpoints.values())
     ids = np.unique([n for checkpoint in held for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()])

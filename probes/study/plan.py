@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from probes.report.numbers import plural
 from probes.study.config import StudyConfig
 from probes.study.costs import disk, operations
 from probes.study.index import entries, finished
@@ -18,7 +19,6 @@ from probes.study.tasks import KINDS, CellTasks, Graph
 from synthlang.speed import duration
 from synthlang.store import Store
 
-SHOWN = 40  # cells
 SHARE = 0.4  # of the speed of a matrix product that training comes to, about
 START = 3.0  # seconds that a task takes besides, to load libraries and data
 SIDE = {"cpu": 512, "cuda": 8192}  # of the matrices
@@ -68,7 +68,7 @@ class Plan:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         del console, options
-        title = f"{escape(self.name)}: {len(self.cells):,} cells × {self.seeds} transfer seeds"
+        title = f"{escape(self.name)}: {plural(len(self.cells), 'cell')} × {plural(self.seeds, 'fine-tuning seed')}"
         table = Table(title=title, caption="time: one task after another on this machine; both are rough")
         for column in ("stages", "all", "shared", "done", "to do", "time", "disk"):
             table.add_column(column, justify="left" if column == "stages" else "right")
@@ -84,10 +84,8 @@ class Plan:
         cells = Table(title="cells", show_header=False)
         cells.add_column(overflow="fold")
         cells.add_column(justify="right")
-        for name, left in list(self.cells.items())[:SHOWN]:
+        for name, left in self.cells.items():
             cells.add_row(escape(name), f"{left} to do" if left else "done")
-        if len(self.cells) > SHOWN:
-            cells.add_row(f"… and {len(self.cells) - SHOWN:,} more", "")
         yield cells
 
 

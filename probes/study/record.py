@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,11 +52,8 @@ class CellRecord:
 
     @property
     def log_name(self) -> str:
-        """The name of its log file: that of the cell where a file may have it."""
-        if SAFE_NAME.fullmatch(self.name):
-            return f"{self.name}.log"
-        readable = re.sub("[^A-Za-z0-9_.+=,-]+", "-", self.name)[:80].strip("-")
-        return f"{readable}-{fingerprint('cell', name=self.name)[:8]}.log"
+        """The name of its log file."""
+        return log_name(self.name)
 
     def to_json(self, store: str) -> dict[str, Any]:
         """As study.json has it; ``store`` is the store's folder, and ``run`` the model's, from that of the study."""
@@ -74,6 +70,14 @@ class CellRecord:
             "keys": dict(self.keys),
             "run": run,
         }
+
+
+def log_name(cell: str) -> str:
+    """The name of the log file of a cell: that of the cell where a file may have it."""
+    if SAFE_NAME.fullmatch(cell):
+        return f"{cell}.log"
+    readable = re.sub("[^A-Za-z0-9_.+=,-]+", "-", cell)[:80].strip("-")
+    return f"{readable}-{fingerprint('cell', name=cell)[:8]}.log"
 
 
 def relative(path: Path, start: Path) -> str:
@@ -97,11 +101,11 @@ def read_record(folder: Path) -> dict[str, Any]:
 def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
     """The record of this study in its folder, None if there is none yet; writes nothing.
 
-    Raises InputError if the folder holds anything else.
+    A study is known by its name: with other settings it goes on. InputError if the folder holds anything else.
     """
     if (folder / STUDY).exists():
         held = read_record(folder)
-        if held["fingerprint"] != study.fingerprint:
+        if held["name"] != study.name:
             raise InputError(
                 f"holds another study ({held['name']}, {held['fingerprint']}); choose another folder", folder
             )
@@ -182,16 +186,19 @@ def only_runner(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def write_logs(folder: Path, cells: list[CellRecord]) -> None:
-    """Write ``logs/`` anew: one file for each cell that failed; none, no folder."""
+def write_logs(folder: Path, cells: list[CellRecord], gone: Iterable[str] = ()) -> None:
+    """Write ``logs/`` anew: one file for each cell that failed; ``gone`` are cells that the study had before.
+
+    Files of other names are the user's.
+    """
     logs = folder / LOGS
     wanted = {cell.log_name: f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"}
-    if not wanted:
-        shutil.rmtree(logs, ignore_errors=True)
-        return
+    ours = {log_name(name) for name in gone} | {cell.log_name for cell in cells}
     for path in logs.glob("*.log"):
-        if path.name not in wanted:
+        if path.name in ours - wanted.keys():
             path.unlink()
+    if not wanted and logs.is_dir() and not any(logs.iterdir()):
+        logs.rmdir()
     for name, text in wanted.items():
         if not (logs / name).exists() or (logs / name).read_text(encoding="utf-8") != text:
             with atomic_file(logs / name, "w") as handle:

@@ -70,9 +70,11 @@ def run_columns(config: PretrainConfig | None) -> dict[str, Any]:
     return {"source": config.members[0].source, "objective": config.objective.kind, "pretrain_seed": config.seed}
 
 
-def write_results(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write results.csv and results.parquet."""
-    write_table(folder, "results", COLUMNS, rows)
+def write_results(
+    folder: Path, rows: Iterable[Mapping[str, Any]], axes: Mapping[str, pa.DataType] | None = None
+) -> None:
+    """Write results.csv and results.parquet; ``axes`` are the columns of axes (axis_columns.py)."""
+    write_table(folder, "results", {**COLUMNS, **(axes or {})}, rows)
 
 
 def write_table(folder: Path, name: str, columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> None:

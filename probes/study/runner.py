@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from pretrain.stopping import Stopped, watched
+from probes.report.numbers import plural
 from probes.study import measures
+from probes.study.axis_columns import AxisColumns
 from probes.study.cells import Cell
+from probes.study.changes import told_changes
 from probes.study.checks import check_cells
 from probes.study.config import StudyConfig
 from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
@@ -72,6 +75,7 @@ class StudyRun:
     """A study in a folder: started, continued or already done.
 
     Making one checks the folder, the store, and every chosen cell that is not done (InputError); it writes nothing.
+    ``changed`` says what of the study is other than in its folder, "" if nothing is.
     """
 
     def __init__(
@@ -89,12 +93,15 @@ class StudyRun:
             for cell in cells
         ]
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
+        self._axes = AxisColumns(cells)
         self.machine = _machine(options, len(cells))
+        self._gone = {cell["name"] for cell in held.get("cells", [])} - {cell.name for cell in cells}
         self.environment = environment(self.machine, options.executor)
         self.seconds: dict[str, float] = held.get("seconds", {})
         self._recall_errors(held)
         self.done: dict[str, str] = {}
         self.look()
+        self.changed = self._told_changes(held)
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
         check_cells([cell for cell in cells if cell.name in left])
         check_weights(self.to_do(), self.done, self.store)
@@ -108,6 +115,14 @@ class StudyRun:
             if name is not None and all(parent in self.done for parent in task.parents):
                 self.done[key] = name
         self._fill_cells()
+
+    def _told_changes(self, held: dict[str, Any]) -> str:
+        if not held or held["fingerprint"] == self.study.fingerprint:
+            return ""
+        finished = sum(cell.status == "done" for cell in self.cells)
+        gone = f"; {plural(len(self._gone), 'cell')} of before are left out of the results" if self._gone else ""
+        what = told_changes(held["config"], self.study.model_dump(mode="json"))
+        return f"{what}; {finished} of {plural(len(self.cells), 'cell')} are finished{gone}"
 
     def chosen_graph(self) -> Graph:
         """The tasks of the chosen cells."""
@@ -126,6 +141,8 @@ class StudyRun:
         after a SIGTERM inside ``pretrain.stopping.watching``.
         """
         with only_runner(self.folder):
+            if self.changed:
+                say(self.changed)
             remove_leftovers(self.folder)
             with registered(self.store, self.folder):
                 self._write_record()
@@ -143,9 +160,11 @@ class StudyRun:
         """Write study.json, the logs and the tables as things stand."""
         self._fill_cells()
         self._write_record()
-        write_logs(self.folder, self.cells)
-        write_results(self.folder, self.tables.rows(self.done))
-        write_table(self.folder, "measures", measures.COLUMNS, self.tables.measures(self.done))
+        write_logs(self.folder, self.cells, self._gone)
+        axes = self._axes
+        write_results(self.folder, axes.of(self.tables.rows(self.done)), axes.types)
+        columns = {**measures.COLUMNS, **axes.types}
+        write_table(self.folder, "measures", columns, axes.of(self.tables.measures(self.done)))
 
     def _drive(self, report: Report, say: Say) -> None:
         tasks = self.to_do()
@@ -169,9 +188,12 @@ class StudyRun:
     def _follow(self, schedule: Schedule, executor: Executor, total: int, report: Report, say: Say) -> None:
         """Submit and wait until nothing is left; what is known is written now and then."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
+        names = {
+            key: cell.name for cell in reversed(self.cells) if cell.name in self.chosen for key in cell.keys.values()
+        }
         while not schedule.is_over:
             while executor.capacity() > 0 and (task := schedule.next()) is not None:
-                executor.submit(task)
+                executor.submit(task, names.get(task.key, ""))
             for outcome in executor.wait(report, PATIENCE):
                 if stop.is_set and outcome.error is not None:
                     continue  # nothing is wrong with it: it was told to end
@@ -239,9 +261,8 @@ class StudyRun:
 def _machine(options: RunOptions, cells: int) -> Machine:
     """What the tasks of a study may use. It depends on the whole study, not on what is left of it."""
     devices = cuda_devices()
-    workers = worker_count(options.workers, cells, devices)
-    threads = thread_count(workers if options.executor == "local" else options.workers or 1)
-    return Machine(workers if options.executor == "local" else 1, threads, tuple(devices))
+    workers = options.workers or worker_count(cells, devices)
+    return Machine(workers if options.executor == "local" else 1, thread_count(workers), tuple(devices))
 
 
 def environment(machine: Machine, executor: str) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from probes.study.cells import Cell
+from probes.study.labels import axis_titles, numbers_of
 from synthlang.errors import InputError
 
 SHOWN = 20
@@ -13,7 +14,8 @@ SHOWN = 20
 def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
     """The names of the cells that agree with one of the texts at least; of all cells without any.
 
-    ``AXIS=LABEL`` stands for the cells with that label, any other text for those that have it in their name.
+    ``AXIS=LABEL`` stands for the cells with that label, a number however it is written; the axis by its key, the last
+    part of it, or what reports call it. Any other text stands for the cells that have it in their name.
     Raises InputError for a text that chooses no cell.
     """
     if not only:
@@ -22,14 +24,29 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
 
 
 def _matching(cells: Sequence[Cell], text: str) -> set[str]:
-    axis, equals, label = text.partition("=")
-    found = {cell.name for cell in cells if text and text in cell.name}
-    if equals:
-        found |= {cell.name for cell in cells if cell.labels.get(axis) == label}
+    name, equals, label = text.partition("=")
+    axes = _called(dict.fromkeys(axis for cell in cells for axis in cell.labels), name) if equals else []
+    if axes:
+        found = {cell.name for cell in cells if any(_same(cell.labels.get(axis), label) for axis in axes)}
+    else:
+        found = {cell.name for cell in cells if text and text in cell.name}
     if not found:
-        labels = list(dict.fromkeys(cell.labels[axis] for cell in cells if axis in cell.labels)) if equals else []
+        labels = list(dict.fromkeys(cell.labels[axis] for axis in axes for cell in cells if axis in cell.labels))
         known = labels or [cell.name for cell in cells]
         more = f" … and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-        what = f"the labels of {axis} are" if labels else "the cells are"
+        what = f"the labels of {name} are" if labels else "the cells are"
         raise InputError(f"--only {text}: no cell has it; {what}: {'; '.join(known[:SHOWN])}{more}")
     return found
+
+
+def _called(axes: Iterable[str], name: str) -> list[str]:
+    """The axes of a name; several may have the same last part."""
+    titles = axis_titles(axes)
+    return [axis for axis in titles if name in (axis, axis.rsplit(".", 1)[-1], titles[axis].replace(" ", "_"))]
+
+
+def _same(held: str | None, label: str) -> bool:
+    if held is None or held == label:
+        return held == label
+    numbers = numbers_of([held, label])
+    return numbers is not None and "%" not in held + label and numbers[held] == numbers[label]

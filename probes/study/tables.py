@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from synthlang.files import read_json
 from synthlang.store import Store
 
 RESULT, PROBES, DONE = "result.json", "probes.json", "done.json"
+Drops = Mapping[str, Mapping[str, int]]
+"""Data → reason → how many were left out or changed."""
 
 
 def stage_keys(tasks: CellTasks, seeds: Sequence[int]) -> dict[str, str]:
@@ -29,7 +32,7 @@ def stage_keys(tasks: CellTasks, seeds: Sequence[int]) -> dict[str, str]:
 class Tables:
     """The tables of the cells of a study; ``of_cell`` are their tasks, ``seeds`` those of the transfer.
 
-    Results of transfers and alignments are read once; what probes found is read each time, since it may be large.
+    Results of trainings, transfers and alignments are read once, what probes found each time, since it may be large.
     """
 
     def __init__(
@@ -37,7 +40,7 @@ class Tables:
     ) -> None:
         self._cells, self._of_cell, self._seeds, self._store = cells, of_cell, seeds, store
         self._read: dict[str, dict[str, Any]] = {}
-        self._drops: dict[str, dict[str, Any]] = {}
+        self._drops: dict[str, Drops] = {}
 
     def rows(self, done: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         """A row for each transfer that is in ``done`` (key → fingerprint) with all that its row tells of the model."""
@@ -67,16 +70,21 @@ class Tables:
                     record = read_json(self._store.path("probe", done[key]) / PROBES)
                     yield from _measure_rows(common, name, probe_measures(record))
 
-    def dropped(self, done: Mapping[str, str]) -> dict[str, dict[str, dict[str, int]]]:
-        """Task → data set → reason → how many items were left out or changed, of the cell where it was most."""
-        found: dict[str, dict[str, dict[str, int]]] = {}
+    def dropped(self, done: Mapping[str, str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+        """Stage → data → reason → how many sentences, pairs, words … were left out or changed.
+
+        ``least`` and ``most`` in one stage, in how many ``stages`` any, ``of`` how many that read such data. A stage
+        that cells share counts once.
+        """
+        found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
-            for (name, _), key in self._of_cell[cell.name].transfers.items():
-                for part, reasons in (self._drops_of(done[key]) if key in done else {}).items():
-                    held = found.setdefault(f"transfer {name}", {}).setdefault(part, {})
-                    for reason, count in reasons.items():
-                        held[reason] = max(count, held.get(reason, 0))
-        return found
+            tasks = self._of_cell[cell.name]
+            stages = [("pretrain", tasks.pretrain), ("second", tasks.second), ("adjust", tasks.adjust)]
+            stages += [(f"transfer {name}", key) for (name, _), key in tasks.transfers.items()]
+            for stage, key in stages:
+                if key is not None and key in done:
+                    found.setdefault(stage, {})[done[key]] = self._drops_of(stage, done[key])
+        return {stage: _extents(list(drops.values())) for stage, drops in found.items()}
 
     def _common(self, cell: Cell, tasks: CellTasks, done: Mapping[str, str]) -> dict[str, Any]:
         names = {"pretrain": tasks.pretrain, "adjust": tasks.adjust, "probe": tasks.alignment}
@@ -88,17 +96,41 @@ class Tables:
         if name not in self._read:
             result = read_json(self._store.path("transfer", name) / RESULT)
             self._read[name] = transfer_columns(result)
-            self._drops[name] = result.get("drops", {})
+            texts = {f"aligned text {text}": held["counts"] for text, held in result.get("aligned", {}).items()}
+            self._drops[name] = {**result.get("drops", {}), **texts}
         return self._read[name]
 
-    def _drops_of(self, name: str) -> Mapping[str, Mapping[str, int]]:
-        self._transfer(name)
+    def _drops_of(self, stage: str, name: str) -> Drops:
+        if stage.startswith("transfer "):
+            self._transfer(name)
+        elif name not in self._drops:
+            kind = "adjust" if stage == "adjust" else "pretrain"
+            self._drops[name] = read_json(self._store.path(kind, name) / DONE).get("counts", {})
         return self._drops[name]
 
     def _alignment(self, name: str) -> dict[str, Any]:
         if name not in self._read:
             self._read[name] = alignment_columns(read_json(self._store.path("alignment", name) / RESULT))
         return self._read[name]
+
+
+def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]:
+    """Data → reason → the extent of the counts of several stages; counts of 0 are no reason."""
+    reading = Counter(data for drops in of_stages for data in drops)
+    counts: dict[str, dict[str, list[int]]] = {}
+    for drops in of_stages:
+        for data, reasons in drops.items():
+            for reason, count in reasons.items():
+                if count:
+                    counts.setdefault(data, {}).setdefault(reason, []).append(count)
+    return {
+        data: {
+            reason: {"least": min(held) if len(held) == reading[data] else 0, "most": max(held)}
+            | {"stages": len(held), "of": reading[data]}
+            for reason, held in reasons.items()
+        }
+        for data, reasons in counts.items()
+    }
 
 
 def _named(cell: Cell) -> dict[str, str]:

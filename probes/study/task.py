@@ -28,6 +28,7 @@ class Task(ABC):
 
     kind: ClassVar[str]
     format: ClassVar[int]  # of the code that makes the stage
+    content: ClassVar[tuple[str, ...]]  # the files without which the stage is none; the first is written last
     config: pydantic.BaseModel
 
     @property

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
-from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.config import OF_WEIGHTS
 from pretrain.adjust.run import adjust
+from pretrain.checkpoint import kept_steps, own_steps
 from pretrain.model import trained_model
 from pretrain.prepare import prepare
-from pretrain.run import DONE, pretrain
+from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
 from probes.measure.command import measure
 from probes.measure.config import FORMAT as PROBE_FORMAT
@@ -19,8 +22,9 @@ from probes.measure.config import ProbeConfig
 from probes.measure.subject import Subject
 from probes.study.cells import MODEL, SECOND
 from probes.study.identity import identity
-from probes.study.index import made
+from probes.study.index import is_whole, made
 from probes.study.kinds import (
+    DONE,
     PREDICTIONS,
     RESULT,
     AdjustTask,
@@ -33,42 +37,50 @@ from probes.study.kinds import (
 )
 from probes.study.models import content_of, open_model
 from probes.study.task import Task
+from probes.study.tasks import task_from_json
 from probes.transfer.data import load_data
 from probes.transfer.model import Pretrained, is_run, model_path
 from probes.transfer.predictions import write_predictions
 from probes.transfer.result import drops, facts, seed_record
 from probes.transfer.run import Transfer
-from probes.words import probe_alignment, probe_fingerprint
-from synthlang.config import dump_yaml, load
+from probes.words import dictionary_of, probe_alignment, probe_fingerprint
+from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report
 from synthlang.store import Store
 
+T = TypeVar("T", bound=Task)
+CHECKPOINTS = "checkpoints"  # in the folder of a run
+
 
 def run_pretraining(task: PretrainTask, store: Store, report: Report) -> str:
     """Train in ``pretrain-<fingerprint>``, or go on; SIGTERM saves and raises Stopped."""
+    task = _reread(task)
     artifacts = prepare(task.config, store, report)
     name = task.config.fingerprint(artifacts.parents)
+    folder = store.path(task.kind, name)
     with store.lock(task.kind, name), on_sigterm() as stop:
-        pretrain(task.config, store.path(task.kind, name), store, report, stop=stop)
+        if not is_whole(task, folder):
+            (folder / DONE).unlink(missing_ok=True)
+        pretrain(task.config, folder, store, report, stop=stop)
     return name
 
 
 def run_alignment(task: AlignmentTask, store: Store, report: Report) -> str:
     """Measure the alignment of a run's word embeddings."""
+    task = _reread(task)
     run = _stage(store, task.pretrained)
-    name = probe_fingerprint(content_of(str(run)), task.config.dictionary)
+    name = probe_fingerprint(content_of(str(run)), task.config)
 
     def build(path: Path) -> None:
-        artifacts = prepare(task.config, store, report)
+        _, artifacts = open_run(run, task.config, report)
         model = trained_model(run, task.config, artifacts)
         with atomic_folder(path) as folder:
             write_json(folder / RESULT, probe_alignment(model, task.config, artifacts, store))
 
-    store.obtain(task.kind, name, build)
-    return name
+    return _obtained(task, store, name, build)
 
 
 def run_adjustment(task: AdjustTask, store: Store, report: Report) -> str:
@@ -76,41 +88,71 @@ def run_adjustment(task: AdjustTask, store: Store, report: Report) -> str:
 
     What an aligner finds differs from run to run, so the stage is named by the text that it reads.
     """
+    task = _reread(task)
     model = _place(store, task.model)
     parts = identity(task.config, {MODEL: content_of(model)})
-    name = fingerprint("adjust-stage", format=ADJUST_FORMAT, settings=parts)
+    settings = {key: parts[key] for key in sorted({"model", "pairs"} | OF_WEIGHTS)}
+    name = fingerprint("adjust-stage", format=ADJUST_FORMAT, settings=settings)
     folder = store.path(task.kind, name)
     config = task.config.model_copy(update={"model": model})
     with store.lock(task.kind, name), on_sigterm() as stop:
-        if not (folder / DONE).exists():
-            _move(folder, config)
+        if not is_whole(task, folder):
+            if (folder / "config.yaml").is_file():  # begun by a config that spells its files otherwise
+                with atomic_file(folder / "config.yaml", "w") as handle:
+                    handle.write(dump_yaml(config))
+            (folder / DONE).unlink(missing_ok=True)
             adjust(config, folder, report, stop=stop)
     return name
 
 
-def _move(folder: Path, config: AdjustConfig) -> None:
-    """Let an adjustment go on in a store that was moved: only the path of its model has changed."""
-    path = folder / "config.yaml"
-    if path.is_file() and load(AdjustConfig, path).model != config.model:
-        with atomic_file(path, "w") as handle:
-            handle.write(dump_yaml(config))
-
-
 def run_probes(task: ProbeTask, store: Store, report: Report) -> str:
     """Measure the probes of a config."""
+    task = _reread(task)
     opened, models = _opened(task, store)
     own = _place(store, task.model)
     contents = {name: content_of(place) for name, place in models.items()}
-    languages = [reader.language.fingerprint for reader in (opened.source, opened.target)]
-    parts = {"settings": identity(task.config, contents), "model": opened.fingerprint, "languages": languages}
+    parts: dict[str, Any] = {"settings": identity(task.config, contents), "model": opened.fingerprint}
+    parts["languages"] = [reader.language.fingerprint for reader in (opened.source, opened.target)]
+    run = model_path(own) if is_run(model_path(own)) else None
+    if _reads_words_of_run(task.config) and run is not None and opened.run is not None:
+        config = opened.run[0]
+        # what runs with one name need not have in common
+        parts["dictionary"] = dictionary_of(config)
+        if task.config.words.checkpoints:
+            steps = own_steps(run / CHECKPOINTS, config.checkpoints, config.steps)
+            ours = isinstance(task.model, PretrainTask)  # it gets those that it has not
+            parts["steps"] = [step for step in steps if ours or (run / CHECKPOINTS / f"step-{step}").exists()]
     name = fingerprint("probe-stage", format=PROBE_FORMAT, **parts)
 
     def build(path: Path) -> None:
-        run = model_path(own) if is_run(model_path(own)) else None
+        if "steps" in parts and isinstance(task.model, PretrainTask):
+            _with_checkpoints(task.model, store, report)
         measure(Subject(opened, _filled(task.config, models), run, store, report), path, told=task.config)
 
-    store.obtain(task.kind, name, build)
-    return name
+    return _obtained(task, store, name, build)
+
+
+def _reads_words_of_run(config: ProbeConfig) -> bool:
+    """Whether a probe takes from a run which words are translations."""
+    return "words" in config.probes and config.words.dictionary is None and config.model2 is None
+
+
+def _with_checkpoints(task: PretrainTask, store: Store, report: Report) -> None:
+    """Give a run those checkpoints that its config keeps and that the config it was trained by, with others, did not.
+
+    It is trained once more beside its place: the same steps, with other checkpoints on the way.
+    """
+    run, config = _stage(store, task), task.config
+    again = run.with_name(f"{run.name}.again")
+    with store.lock(task.kind, run.name.removeprefix(f"{task.kind}-")), on_sigterm() as stop:
+        steps = kept_steps(config.checkpoints, config.steps)
+        missing = [f"step-{step}" for step in steps if not (run / CHECKPOINTS / f"step-{step}").exists()]
+        if missing:
+            pretrain(config, again, store, report, stop=stop)
+            for step in missing:
+                (again / CHECKPOINTS / step).rename(run / CHECKPOINTS / step)
+        if again.exists():
+            shutil.rmtree(again)
 
 
 def _filled(config: ProbeConfig, models: dict[str, str]) -> ProbeConfig:
@@ -126,6 +168,7 @@ def _filled(config: ProbeConfig, models: dict[str, str]) -> ProbeConfig:
 
 def run_transfer(task: TransferTask, store: Store, report: Report) -> str:
     """Fine-tune and test for one seed; ``<stage>.work`` has fits in progress."""
+    task = _reread(task)
     pretrained, _ = _opened(task, store)
     data = load_data(task.config, pretrained, report)
     transfer = Transfer(pretrained, data, task.config, report, store)
@@ -144,6 +187,22 @@ def run_transfer(task: TransferTask, store: Store, report: Report) -> str:
         if work.exists():
             shutil.rmtree(work)
 
+    return _obtained(task, store, name, build)
+
+
+def _reread(task: T) -> T:
+    """The same task with the files that languages name, which a config holds, read now and not when the study was."""
+    again = task_from_json(task.to_json())
+    assert isinstance(again, type(task)), "JSON keeps the kind"
+    return again
+
+
+def _obtained(task: Task, store: Store, name: str, build: Callable[[Path], None]) -> str:
+    """Let ``build`` make a stage that is not there, or that somebody damaged; returns its name."""
+    path = store.path(task.kind, name)
+    with store.lock(task.kind, name):
+        if path.exists() and not is_whole(task, path):
+            shutil.rmtree(path)
     store.obtain(task.kind, name, build)
     return name
 
@@ -151,16 +210,19 @@ def run_transfer(task: TransferTask, store: Store, report: Report) -> str:
 def _opened(task: TransferTask | ProbeTask, store: Store) -> tuple[Pretrained, dict[str, str]]:
     """The model, and the folders of what configs call ``cell:model`` and ``cell:second``."""
     model, config = _place(store, task.model), task.config
-    before = _place(store, task.model.model) if isinstance(task.model, AdjustTask) else None
+    first = task.model.model if isinstance(task.model, AdjustTask) else None
+    before = None if first is None else _place(store, first)
     models = {MODEL: before or model}
     if task.second is not None:
         models[SECOND] = _place(store, task.second)
+    runs = [held for held in (task.model, first, task.second) if isinstance(held, PretrainTask)]
+    configs = {_place(store, run): run.config for run in runs}
     if isinstance(config, ProbeConfig):
         named, natural = config.model2, config.natural
     else:
         named, natural = config.target_model, config.target is not None
     second = None if named is None else models.get(named, named)
-    opened = open_model(model, config.language, natural, second, before)
+    opened = open_model(model, config.language, natural, second, before, configs)
     both = [short(held) for held in (task.model, task.second) if held is not None]
     return replace(opened, name=" and ".join(both)), models
 

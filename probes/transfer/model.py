@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -33,6 +35,7 @@ class Pretrained:
     fingerprint    of the weights and the tokenizers
     text           the spec of the pretraining text that derived languages have sentence pairs in; None: not known
     natural        whether the target has sentences of its own and is not derived from the source
+    run            the settings and the data of the run of ours that the model is, or that has its languages
     """
 
     model: MaskedLM
@@ -43,6 +46,7 @@ class Pretrained:
     fingerprint: str
     text: str | None
     natural: bool = False
+    run: tuple[PretrainConfig, Artifacts] | None = None
 
     @property
     def length(self) -> int:
@@ -57,17 +61,22 @@ class Pretrained:
 
 
 def open_pretrained(
-    model: str, language: str | None, natural: bool = False, target_model: str | None = None
+    model: str,
+    language: str | None,
+    natural: bool = False,
+    target_model: str | None = None,
+    configs: Mapping[str, PretrainConfig] = MappingProxyType({}),
 ) -> Pretrained:
     """Open a run, a folder or a name of Hugging Face, and the language to transfer to.
 
     language   for a run the name or the spec of one of its languages (default: the first derived one); a spec of
                another one is a language that the model never saw, read as the parent is. For other models any spec;
                for natural ones any name
+    configs    model → the settings that a run is opened with, where they are not those of its config.yaml
     """
     path = model_path(model)
     if is_run(path):
-        config, artifacts = open_run(path)
+        config, artifacts = open_run(path, configs.get(model))
         record = read_json(path / "run.json")["fingerprint"]
         # with another model, the other language is for that one to know
         asked = language if target_model is None else artifacts.members[0].name
@@ -81,7 +90,7 @@ def open_pretrained(
         opened = _of_checkpoint(model, language, natural)
     if target_model is None:
         return opened
-    other = open_pretrained(target_model, language, natural)
+    other = open_pretrained(target_model, language, natural, configs=configs)
     target = replace(other.target, role="target")
     both = fingerprint("models", source=opened.fingerprint, target=other.fingerprint)
     name = f"{opened.name} and {other.name}"
@@ -121,7 +130,8 @@ def of_run(
     bert = model.architecture == "bert"
     source = Reader(parent.language, parent.tokenizer, 0, specials, "source", bert)
     target = Reader(spoken, held.tokenizer, number, specials, "target", bert)
-    return Pretrained(model, model, source, target, config.label, record, parent.spec, natural)
+    opened = config, artifacts
+    return Pretrained(model, model, source, target, config.label, record, parent.spec, natural, opened)
 
 
 def derived_members(config: PretrainConfig) -> dict[str, int]:

@@ -60,8 +60,11 @@ class Outcome:
 class Executor(Protocol):
     """Runs tasks; the runner submits no more of them than ``capacity`` and waits for them to end."""
 
-    def submit(self, task: Work) -> None:
-        """Start a task whose parents are finished; one that failed may be submitted again."""
+    def submit(self, task: Work, cell: str = "") -> None:
+        """Start a task whose parents are finished; one that failed may be submitted again.
+
+        ``cell`` is the first that wants it, in front of what its progress is called.
+        """
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
         """The tasks that ended: after the first of them, or after ``timeout`` seconds with none.
@@ -83,23 +86,36 @@ class Detached(Executor, Protocol):
         """Hand over all ``tasks`` (parents first, finished ones left out), each to start after those it needs."""
 
 
+class _Unheard(BaseException):
+    """Nobody listens to ``report`` any more. Not an Exception: a task must not take it for a problem of its own."""
+
+
 def run_task(task: Work, store: Store, report: Report) -> Outcome:
     """Run a task in this process and write its index entry; an error becomes an outcome.
 
-    BrokenPipeError goes on: the process that listens to ``report`` is gone.
+    BrokenPipeError of ``report`` goes on: the process that listens is gone. One of the task (a program that it started
+    has died) is an error like others.
     """
-    from probes.study.index import finish, finished
+    from probes.study.index import files_now, finish, finished
 
     work, started = cast("Task", task), time.monotonic()
+
+    def told(name: str, done: int, total: int, note: str) -> None:
+        try:
+            report(name, done, total, note)
+        except BrokenPipeError as error:
+            raise _Unheard from error
+
     try:
         # another study of the store may have done it since this one looked
         name = finished(store, work)
         if name is None:
-            name = task.run(store, report)
-            finish(store, work, name, time.monotonic() - started)
+            files = files_now(work)
+            name = task.run(store, told)
+            finish(store, work, name, time.monotonic() - started, files)
         return Outcome(task.key, name, None, "", time.monotonic() - started)
-    except BrokenPipeError:
-        raise
+    except _Unheard as gone:
+        raise BrokenPipeError("nobody listens to the progress") from gone
     except Exception as problem:  # one failed cell must not stop the others
         line = str(problem) if isinstance(problem, InputError) else f"{type(problem).__name__}: {problem}"
         seconds = time.monotonic() - started

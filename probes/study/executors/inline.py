@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from probes.study.executors import Outcome, Work, run_task
-from probes.study.executors.resources import use_threads
+from probes.study.executors.resources import in_cell, use_threads
 from synthlang.progress import Report
 from synthlang.store import Store
 
@@ -15,17 +15,20 @@ class InlineExecutor:
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
-        self._given: deque[Work] = deque()
+        self._given: deque[tuple[Work, str]] = deque()
         self._threads_before = use_threads(threads)
 
-    def submit(self, task: Work) -> None:
+    def submit(self, task: Work, cell: str = "") -> None:
         """Keep it for ``wait``."""
-        self._given.append(task)
+        self._given.append((task, cell))
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
         """Run the task that was submitted, however long it takes."""
         del timeout
-        return [run_task(self._given.popleft(), self._store, report)] if self._given else []
+        if not self._given:
+            return []
+        task, cell = self._given.popleft()
+        return [run_task(task, self._store, in_cell(report, cell))]
 
     def capacity(self) -> int:
         """One, or none while a task waits to be run."""

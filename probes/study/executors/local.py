@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from probes.study.executors import Outcome, Work, run_task
-from probes.study.executors.resources import VISIBLE, next_device, use_threads
+from probes.study.executors.resources import VISIBLE, in_cell, next_device, use_threads
 from synthlang.progress import Report
 from synthlang.store import Store
 from synthlang.workers import end_with_parent, warm_up
@@ -32,10 +32,11 @@ LAST_WORDS = 20_000
 
 @dataclass(frozen=True)
 class _Worker:
-    """A process at work; ``written`` is the file that its standard error goes to."""
+    """A process at work, for a ``cell``; ``written`` is the file that its standard error goes to."""
 
     process: BaseProcess
     task: Work
+    cell: str
     started: float
     device: str | None
     written: Path
@@ -54,7 +55,7 @@ class LocalExecutor:
             os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
         self._context = warm_up("probes.study.work")  # with all that tasks need
 
-    def submit(self, task: Work) -> None:
+    def submit(self, task: Work, cell: str = "") -> None:
         """Start a process for the task."""
         self._number += 1
         written = Path(self._files.name, str(self._number))
@@ -65,7 +66,7 @@ class LocalExecutor:
         process: BaseProcess = self._context.Process(target=_work, args=arguments, daemon=False)
         process.start()
         theirs.close()  # so that our end sees the end of the process
-        self._running[mine] = _Worker(process, task, time.monotonic(), device, written)
+        self._running[mine] = _Worker(process, task, cell, time.monotonic(), device, written)
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
         """Pass progress on until a task ends or the time is over."""
@@ -109,7 +110,7 @@ class LocalExecutor:
         except (EOFError, ConnectionError):
             message = _died(worker)
         if not isinstance(message, Outcome):
-            report(*message)
+            in_cell(report, worker.cell)(*message)
             return None
         del self._running[connection]
         connection.close()

@@ -1,10 +1,12 @@
-"""What of this machine a worker gets: processor cores as threads, and one of its CUDA devices."""
+"""What of this machine a worker gets: processor cores as threads, one of its CUDA devices, a name for its progress."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+
+from synthlang.progress import Report
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -27,9 +29,9 @@ def cuda_devices() -> list[str]:
     return named[:count] if named else [str(number) for number in range(count)]
 
 
-def worker_count(wanted: int | None, cells: int, devices: Sequence[str]) -> int:
-    """How many workers: as wanted, else one a device or, without devices, one a core; never more than cells."""
-    return max(1, min(wanted or len(devices) or cores(), cells))
+def worker_count(cells: int, devices: Sequence[str]) -> int:
+    """How many workers where nobody says: one a device or, without devices, one a core; never more than cells."""
+    return max(1, min(len(devices) or cores(), cells))
 
 
 def thread_count(workers: int) -> int:
@@ -60,3 +62,14 @@ def use_threads(threads: int) -> int:
     torch.set_num_threads(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     return before
+
+
+def in_cell(report: Report, cell: str) -> Report:
+    """The same with the name of a cell in front of each task."""
+    if not cell:
+        return report
+
+    def named(task: str, done: int, total: int, note: str) -> None:
+        report(f"{cell}: {task}", done, total, note)
+
+    return named

@@ -16,7 +16,8 @@ from probes.study.executors import Outcome, Work
 from probes.study.executors.slurm_ledger import Ledger
 from probes.study.executors.slurm_options import SlurmOptions, read_options
 from probes.study.executors.slurm_queue import UNKNOWN, cancel, check_programs, last_state, queue
-from probes.study.executors.slurm_send import Sender
+from probes.study.executors.slurm_send import BusyError, Sender, check_submitit
+from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import Report
 from synthlang.store import Store
@@ -31,12 +32,18 @@ LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # no fault of the tas
 LOG_BYTES = 8_000
 
 
+def check_slurm() -> None:
+    """InputError if no job can be sent from here."""
+    check_programs()
+    check_submitit()
+
+
 class SlurmExecutor:
     """An executor whose tasks are jobs; ``folder`` is the study's, and must be on a disk that the nodes share."""
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
         self.options: SlurmOptions = read_options(assignments)
-        check_programs()
+        check_slurm()
         self.store, self.folder = Store(store.root.absolute()), folder.absolute() / FOLDER
         self.sender = Sender(self.store, self.folder, self.options)
         self.ledger = Ledger(self.folder / "jobs.json")
@@ -46,26 +53,32 @@ class SlurmExecutor:
         self._missing: dict[str, float] = {}  # key → when its job was first seen gone without a record
         self._queue: dict[str, str] = {}
         self._asked = float("-inf")
+        self._busy = ""  # why nothing can be sent now,
+        self._again = float("-inf")  # and when that is tried again
         self._over: set[str] = set()  # jobs whose outcome is known, though they may be leaving the queue still
 
-    def submit(self, task: Work) -> None:
-        """Send the task with the next array; a job of it that is still in the queue is taken over."""
+    def submit(self, task: Work, cell: str = "") -> None:
+        """Send the task with the next array; a job of it that is still in the queue is taken over then."""
+        del cell
         self._since[task.key] = time.monotonic()
-        if self._has_job(task):
-            self._running[task.key] = task
-        else:
-            self._new.append(task)
+        self._new.append(task)
 
     def submit_graph(self, tasks: Sequence[Work]) -> None:
         """Send all ``tasks`` (parents first), each to start when those it needs have ended well.
 
-        A task whose parent fails leaves the queue; the next start of the study sends it again if it may.
+        A task whose parent fails leaves the queue; the next start of the study sends it again if it may. InputError if
+        the cluster does not take all of them now; those that were taken are known to the next start.
         """
-        with self.ledger.sending() as name:
+        try:
+            if not self._is_clear():
+                raise BusyError("squeue does not answer, or jobs of before are being cancelled")
             wanted = [task for task in tasks if not self._has_job(task)]
             for group in self.sender.groups(wanted, {task.key for task in tasks}):
                 needed = [self.ledger.jobs[key] for key in group.parents]
-                self.ledger.note(self.sender.send(group.tasks, name, needed))
+                with self.ledger.sending() as name:
+                    self.ledger.note(self.sender.send(group.tasks, name, needed))
+        except BusyError as busy:
+            raise InputError(f"{busy}; run the same command again for the rest") from busy
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
         """The tasks that ended; looks at the disk every second and at the queue every ``poll`` seconds."""
@@ -74,7 +87,7 @@ class SlurmExecutor:
             self._send()
             ended = self._ended(report)
             left = end - time.monotonic()
-            if ended or left <= 0 or not self._running:
+            if ended or left <= 0 or not (self._running or self._new):
                 return ended
             time.sleep(min(LOOK, left))
 
@@ -90,22 +103,34 @@ class SlurmExecutor:
         cancel([self.ledger.jobs[key] for key in self._running])
 
     def _has_job(self, task: Work) -> bool:
+        """Whether a job of the task is in the queue, as that was last seen."""
         job = self.ledger.jobs.get(task.key)
-        if job is None or job in self._over:
-            return False
-        self._look()
-        return job in self._queue
+        return job is not None and job not in self._over and job in self._queue
+
+    def _is_clear(self) -> bool:
+        """Whether it is known which tasks have jobs: else one might be sent twice."""
+        return self.ledger.settle() and self._look()
 
     def _send(self) -> None:
-        """The tasks submitted since the last time, one array for each kind."""
-        if not self._new:
+        """The tasks submitted since the last time, one array for each kind, or later if that cannot be now."""
+        if not self._new or time.monotonic() < self._again or not self._is_clear():
             return
-        with self.ledger.sending() as name:
+        self._take([task for task in self._new if self._has_job(task)])
+        try:
             for group in self.sender.groups(self._new, set()):
-                self.ledger.note(self.sender.send(group.tasks, name))
-                self._running.update({task.key: task for task in group.tasks})
-        self._new = []
-        self._asked = float("-inf")  # what the queue was before says nothing of these
+                with self.ledger.sending() as name:
+                    self.ledger.note(self.sender.send(group.tasks, name))
+                self._take(group.tasks)
+                self._asked = float("-inf")  # what the queue was before says nothing of these
+            self._busy = ""
+        except BusyError as busy:
+            self._busy, self._again = str(busy), time.monotonic() + self.options.poll
+
+    def _take(self, tasks: Sequence[Work]) -> None:
+        """Tasks that have jobs now."""
+        taken = {task.key: task for task in tasks}
+        self._running |= taken
+        self._new = [task for task in self._new if task.key not in taken]
 
     def _look(self) -> bool:
         """Ask for the queue unless that was a moment ago; whether it is known."""
@@ -168,4 +193,5 @@ class SlurmExecutor:
         runs, waits = states.count("RUNNING"), states.count("PENDING")
         total = len(self._since)
         done = total - len(self._running) - len(self._new)
-        report("jobs", done, total, f"{runs} running, {waits} waiting" if known else "squeue does not answer")
+        note = f"{runs} running, {waits} waiting" if known else "squeue does not answer"
+        report("jobs", done, total, " ".join(f"{note}; {self._busy}".split()) if self._busy else note)

@@ -25,12 +25,13 @@ def check_programs() -> None:
         raise InputError("squeue does not answer: see `scontrol ping`, and SLURM_CONF if the cluster needs it")
 
 
-def queue() -> dict[str, str] | None:
-    """{job id: state} of this user's jobs that wait, run or are ending; None if the controller does not answer.
+def queue(name: str | None = None) -> dict[str, str] | None:
+    """{job id: state} of this user's jobs, or those of a name, that wait, run or are ending; None without an answer.
 
     An id is ``12``, or ``12_3`` for the element of an array.
     """
-    found = _run(["squeue", "--noheader", "--array", f"--user={os.getuid()}", "--format=%i %T"])
+    named = [f"--name={name}"] if name else []
+    found = _run(["squeue", "--noheader", "--array", f"--user={os.getuid()}", *named, "--format=%i %T"])
     if found is None:
         return None
     pairs = (line.split() for line in found.splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,23 @@ from typing import TYPE_CHECKING, Any, cast
 from probes.study.executors import Work
 from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions
+from probes.study.executors.slurm_queue import queue
 from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.store import Store
 
 if TYPE_CHECKING:
     from probes.study.task import Task
+
+
+FULL = "SubmitJob|MaxJobCount"
+"""What sbatch says at a limit on the number of jobs,"""
+AWAY = "contact slurm controller|timed out|temporarily|standby|zero bytes|connection refused|not connected"
+"""and when the controller is away or starting."""
+
+
+class BusyError(Exception):
+    """Nothing was taken, as far as one knows, and the same may go well later."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +43,9 @@ class Sender:
     """Sends tasks to the queue; ``folder`` holds tasks/, records/ and submitit's own files in jobs/."""
 
     def __init__(self, store: Store, folder: Path, options: SlurmOptions) -> None:
-        _check_submitit()
+        os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the one slurm_job answers to
         self.store, self.folder, self.options = store, folder, options
+        self.size = options.array_size
         self.tasks, self.records, self.jobs = folder / "tasks", folder / "records", folder / "jobs"
         for path in (self.tasks, self.records, self.jobs):
             path.mkdir(parents=True, exist_ok=True)
@@ -55,20 +68,26 @@ class Sender:
             return handle.read().decode("utf-8", "replace")
 
     def groups(self, tasks: Sequence[Work], waited: set[str]) -> Iterator[Group]:
-        """Arrays in the order in which they can be sent; of the parents only those in ``waited`` count."""
+        """Arrays in the order in which they can be sent; of the parents only those in ``waited`` count.
+
+        None is larger than what a limit of the cluster let through last.
+        """
         depth: dict[str, int] = {}
         found: dict[tuple[int, tuple[str, ...], str], list[Work]] = {}
         for task in tasks:
             parents = tuple(sorted(key for key in task.parents if key in waited))
             depth[task.key] = 1 + max((depth.get(key, 0) for key in parents), default=0)
             found.setdefault((depth[task.key], parents, task.kind), []).append(task)
-        size = self.options.array_size
+        size = self.size  # of this time: sending changes it
         for (_, parents, _), held in sorted(found.items(), key=lambda item: item[0][0]):
             for start in range(0, len(held), size):
                 yield Group(tuple(held[start : start + size]), parents)
 
     def send(self, tasks: Sequence[Work], name: str, needed: Sequence[str] = ()) -> dict[str, str]:
-        """Send one array of tasks of one kind, to start when the jobs ``needed`` have ended well; {key: job id}."""
+        """Send one array of tasks of one kind, to start when the jobs ``needed`` have ended well; {key: job id}.
+
+        BusyError if that may go well later, InputError if it will not.
+        """
         import submitit
 
         kind = tasks[0].kind
@@ -78,7 +97,15 @@ class Sender:
         try:
             sent = executor.submit_array(work)
         except (RuntimeError, OSError) as error:
+            if re.search(FULL, str(error)):
+                self.size = max(1, min(self.size, len(tasks)) // 2)
+                raise BusyError(
+                    f"the cluster takes no more jobs of yours now (--slurm jobs=N sends fewer): {error}"
+                ) from error
+            if re.search(AWAY, str(error), re.IGNORECASE) or queue() is None:
+                raise BusyError(f"sbatch does not answer: {error}") from error
             raise InputError(f"sbatch refuses the jobs of kind {kind}: {error}") from error
+        self.size = min(2 * self.size, self.options.array_size)
         return {task.key: str(job.job_id) for task, job in zip(tasks, sent, strict=True)}
 
     def _job(self, task: Work) -> Job:
@@ -110,10 +137,9 @@ class Sender:
         return {key: value for key, value in parameters.items() if value is not None}
 
 
-def _check_submitit() -> None:
+def check_submitit() -> None:
     """InputError if the extra is missing."""
     try:
         import submitit  # noqa: F401
     except ImportError as error:
         raise InputError("--executor slurm needs submitit: pip install 'synthlang[slurm]'") from error
-    os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the one slurm_job answers to

@@ -11,19 +11,22 @@ in a column of the table and their **sign**. Ours are means and differences by t
     agrees in sign      no order is decided, and the sign is the same
     too small to tell   nothing is decided
 
-An order is decided where the interval of our difference does not have 0 inside; a sign, which Δ and gains have, where
-that of ours does not. Printed numbers that are no more than TIE apart (or from 0) have no order (or sign).
+An order is decided where it stands after Holm's correction over all orders of its column that were measured, at 5 %; a
+sign, which Δ and gains have, where the interval of ours does not have 0 inside. Printed numbers that are no more than
+TIE apart (or from 0) have no order (or sign).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
+from probes.statistics import corrected
 from probes.study.judged.claims import Relation
-from probes.study.judged.estimates import Estimate, Outcome, difference, estimate, outcome_of
-from probes.study.judged.observed import Condition, Replicates, Results
+from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common, outcome_of, over
+from probes.study.judged.observed import Condition, Results, Series
 from probes.study.judged.papers import Cell, Table
 from probes.study.judged.quantities import Quantity
 from probes.study.judged.verdicts import Word
@@ -59,8 +62,10 @@ class Beside:
 
 @dataclass(frozen=True)
 class _Ours:
+    """A cell, what was measured of it by the labels it is a mean over, ours and why there is none."""
+
     cell: Cell
-    replicates: Replicates
+    series: Series
     estimate: Estimate | None
     why: str
 
@@ -68,10 +73,12 @@ class _Ours:
 def beside(table: Table, results: Results) -> tuple[Beside, ...]:
     """Every cell of ``table``, in its order."""
     held = [_look_up(cell, results) for cell in table.cells]
-    columns: dict[tuple[object, ...], list[_Ours]] = defaultdict(list)
-    for one in held:
-        columns[_column(one.cell)].append(one)
-    return tuple(_row(one, columns[_column(one.cell)]) for one in held)
+    columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number, one in enumerate(held):
+        if one.estimate is not None:
+            columns[_column(one.cell)].append(number)
+    orders = {number: found for column in columns.values() for number, found in _orders(held, column).items()}
+    return tuple(_row(one, orders.get(number, Counter())) for number, one in enumerate(held))
 
 
 def _column(cell: Cell) -> tuple[object, ...]:
@@ -79,19 +86,29 @@ def _column(cell: Cell) -> tuple[object, ...]:
 
 
 def _look_up(cell: Cell, results: Results) -> _Ours:
-    replicates, why = _one(cell.quantity, results)
-    if cell.against is None or not replicates:
-        return _Ours(cell, replicates, estimate(replicates), why)
-    base, why = _one(cell.against, results)
-    return _Ours(cell, replicates, difference(replicates, base), why)
+    series, why = _one(cell.quantity, results)
+    if not series:
+        return _Ours(cell, {}, None, why)
+    sides = [series]
+    if cell.against is not None:
+        base, why = _one(cell.against, results)
+        if not base:
+            return _Ours(cell, {}, None, why)
+        sides.append(base)
+    found = over(sides, common(sides))
+    return _Ours(cell, series, found.ours, found.why)
 
 
-def _one(quantity: Quantity, results: Results) -> tuple[Replicates, str]:
-    """The replicates at the labels of a cell, or nothing and why; axes that it does not name may have one label only.
+def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
+    """What was measured at the labels of a cell, by the labels it is a mean over, or nothing and why.
 
-    Of several studies the one with the fewest of such axes is taken: it is the one that is of this table.
+    Axes that it does not name may have one label only. Of several studies the one with the fewest of such axes is
+    taken: it is the one that is of this table.
     """
-    found = results.series(quantity)
+    found: dict[Condition, Series] = defaultdict(dict)
+    for condition, parts in results.series(quantity).items():
+        rest = tuple(item for item in condition if item[0] not in quantity.average)
+        found[rest][tuple(item for item in condition if item[0] in quantity.average)] = parts
     if not found:
         return {}, "nothing was measured at these labels"
     fewest = min(map(len, found))
@@ -109,14 +126,15 @@ def _varying(conditions: Sequence[Condition]) -> str:
     return "; ".join(f"{axis}: {', '.join(held)}" for axis, held in labels.items() if len(held) > 1)
 
 
-def _row(one: _Ours, column: Sequence[_Ours]) -> Beside:
+def _row(one: _Ours, orders: Counter[Outcome]) -> Beside:
     if one.estimate is None:
         return Beside(one.cell, None, "not run", one.why)
-    outcomes = [_order(one, other) for other in column if other is not one and other.estimate is not None]
-    same, reversed_ = outcomes.count("holds"), outcomes.count("fails")
+    same, reversed_ = orders["holds"], orders["fails"]
     signed = one.cell.against is not None or one.cell.quantity.measure == "delta"
     sign = outcome_of(one.estimate.interval, _above(one.cell.value)) if signed and abs(one.cell.value) > TIE else "open"
-    text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {len(outcomes)} others run"
+    run = orders.total()
+    text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {run} others run"
+    text = "; ".join([text, *one.estimate.notes])
     if reversed_ or same:
         return Beside(one.cell, one.estimate, "differs" if reversed_ else "agrees in order", text)
     word: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}
@@ -127,8 +145,25 @@ def _above(value: float) -> Relation:
     return "greater" if value > 0 else "less"
 
 
-def _order(one: _Ours, other: _Ours) -> Outcome:
-    """Whether our order is the paper's (holds), the other one (fails), or not decided."""
-    printed = one.cell.value - other.cell.value
-    ours = difference(one.replicates, other.replicates) if abs(printed) > TIE else None
-    return "open" if ours is None else outcome_of(ours.interval, _above(printed))
+def _orders(held: Sequence[_Ours], column: Sequence[int]) -> dict[int, Counter[Outcome]]:
+    """Of each cell of a column (numbers of ``held``) how many of its orders are the paper's (holds), reversed, open."""
+    pairs = list(combinations(column, 2))
+    ours = [_difference(held[one], held[other]) for one, other in pairs]
+    stands = corrected([None if found is None else found.p for found in ours])
+    counts: dict[int, Counter[Outcome]] = {number: Counter() for number in column}
+    for (one, other), found, p in zip(pairs, ours, stands, strict=True):
+        outcome: Outcome = "open"
+        if found is not None and p is not None and p < 1 - LEVEL:
+            printed = held[one].cell.value - held[other].cell.value
+            outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"
+        counts[one][outcome] += 1
+        counts[other][outcome] += 1
+    return counts
+
+
+def _difference(one: _Ours, other: _Ours) -> Estimate | None:
+    """Of two cells that are told apart in print; over the labels that both have, if they are means."""
+    if abs(one.cell.value - other.cell.value) <= TIE:
+        return None
+    sides = [one.series, other.series]
+    return over(sides, common(sides)).ours

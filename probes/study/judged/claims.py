@@ -10,15 +10,16 @@
                    left: {where: {objective: ALIGN-MLM}}, right: {where: {objective: MLM}}, relation: less}]
 
 Instead of ``compare``: ``order`` (three or more things, each above the next) or ``correlate``. The rule of each is in
-judge.py.
+verdicts.py. With ``each: {task: [nli, pos]}`` an entry of ``compare`` or ``order`` stands for one a label (of several
+axes: one a combination), so that a sentence that says "in every task" is not judged by a mean over tasks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -29,6 +30,7 @@ from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
 Relation = Literal["greater", "less", "near"]
+_Entry = TypeVar("_Entry", bound="Entry")
 
 
 class Side(StrictModel):
@@ -50,7 +52,26 @@ class Side(StrictModel):
         return Quantity({**common.where, **self.where}, measure, average, layer)
 
 
-class Compare(Side):
+class Entry(Side):
+    """Of ``compare`` or ``order``. ``each``: axis → labels; the entry stands for one with each combination of them."""
+
+    each: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+
+    def one_a_label(self) -> Iterator[Self]:
+        """With each combination in ``where``."""
+        for labels in product(*self.each.values()):
+            where = {**self.where, **dict(zip(self.each, labels, strict=True))}
+            yield self.model_copy(update={"where": where, "each": {}})
+
+    @model_validator(mode="after")
+    def _said_once(self) -> Self:
+        for axis in self.each:
+            if axis in self.where:
+                raise ValueError(f"{axis!r} is in where and in each: say it in one of them")
+        return self
+
+
+class Compare(Entry):
     """``left`` against ``right`` (or against a number, ``value``).
 
     relation   greater: left − right > margin; less: left − right < −margin; near: |left − right| < margin. A negative
@@ -75,7 +96,7 @@ class Compare(Side):
         return self
 
 
-class Order(Side):
+class Order(Entry):
     """Three or more things ``along`` which the measure is ``rising`` or ``falling``."""
 
     along: list[Where] = Field(min_length=3)
@@ -117,21 +138,35 @@ class Correlate(Side):
 
 
 class Claim(StrictModel):
-    """One claim: a sentence, where it stands, the paper's numbers, and what would show it."""
+    """One claim: a sentence, where it stands, the paper's numbers, and what would show it.
+
+    ``note``: which studies have to be joined to judge it, or what of it no study here can run, and why.
+    """
 
     id: str = Field(min_length=1)
     claim: str = Field(min_length=1)
     source: str
     paper: str = ""
+    note: str = ""
     compare: list[Compare] | None = Field(default=None, min_length=1)
     order: list[Order] | None = Field(default=None, min_length=1)
     correlate: Correlate | None = None
+
+    @field_validator("compare", "order")
+    @classmethod
+    def _one_a_label(cls, entries: list[_Entry] | None) -> list[_Entry] | None:
+        return None if entries is None else [one for entry in entries for one in entry.one_a_label()]
 
     @model_validator(mode="after")
     def _one(self) -> Claim:
         if sum(held is not None for held in (self.compare, self.order, self.correlate)) != 1:
             raise ValueError("needs one of compare, order and correlate")
         return self
+
+    @property
+    def paper_and_note(self) -> str:
+        """To be read beside a verdict."""
+        return ". ".join(part for part in (self.paper, self.note) if part)
 
     def quantities(self) -> Iterator[Quantity]:
         """All that is looked up."""

@@ -1,10 +1,10 @@
 """Means and differences over seeds, with 95 % intervals of Student's t, and what an interval says of a comparison.
 
-The **difference** of two quantities is averaged over the conditions that both have (the same labels on all axes that
-neither names) and then taken over seeds:
+A mean and the **difference** of two quantities are over the conditions (labels on the axes that no side names) that all
+sides have, each weighing the same, then over the seeds that all of these conditions have. What is left out is told.
 
-    paired by models    both have two or more models with the same seeds: one difference a model, the mean over its
-                        seeds of fine-tuning that both have; n is the number of models
+    paired by models    both sides have two or more models with the same seeds: one difference a pretraining (or, of one
+                        pretraining, an adjustment), the mean over what else both have; n is the number of these
     paired by seeds     both have one model of the same seeds: one difference a seed of fine-tuning; n is their number,
                         and nothing is said of another pretraining
     not paired          anything else, as a given model against several adjustments of it: Welch's interval between the
@@ -18,70 +18,133 @@ number of comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from probes.statistics import Interval, mean_interval
 from probes.study.judged.claims import Relation
-from probes.study.judged.observed import Condition, Replicates, mean_over
+from probes.study.judged.observed import Condition, Model, Replicate, Replicates, Series
 
 Outcome = Literal["holds", "fails", "open", "not run"]
+Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
 LEVEL = 0.95
 SAME = 1e-9  # in points: an interval no wider is of equal values, but for rounding
+NAMED = 6
+"""Most conditions or seeds that are named."""
+NOTHING = "nothing was measured of this"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean or a difference with its interval (n in it); ``unit``: what was counted."""
+    """A mean or a difference with its interval, n in it.
+
+    unit        what was counted
+    one_model   every replicate of a side comes from one pretraining: another one may say something else
+    p           two-sided, of 0; None where the interval says nothing
+    notes       what it is over and what was left out, in words
+    """
 
     interval: Interval
-    unit: Literal["models", "seeds of fine-tuning"]
+    unit: Unit
+    one_model: bool
+    p: float | None = None
+    notes: tuple[str, ...] = ()
 
     def text(self, digits: int = 1) -> str:
-        """As 3.1 (1.0 … 5.2), n = 3 models."""
+        """As 3.1 (1.0 … 5.2), n = 3 models; over ner, pos."""
         held = self.interval
         bounds = "" if held.low is None or held.high is None else f" ({held.low:.{digits}f} … {held.high:.{digits}f})"
-        unit = self.unit if held.n > 1 else self.unit.replace("models", "model").replace("seeds", "seed")
-        return f"{held.mean:.{digits}f}{bounds}, n = {held.n} {unit}"
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"{held.mean:.{digits}f}{bounds}, n = {counted(held.n, self.unit)}{notes}"
+
+
+class Found(NamedTuple):
+    """An estimate, or none and why."""
+
+    ours: Estimate | None
+    why: str = ""
+
+
+def counted(n: int, unit: str) -> str:
+    """
+    >>> counted(3, "models"), counted(1, "fine-tuning seeds")
+    ('3 models', '1 fine-tuning seed')
+    """
+    return f"{n} {unit if n != 1 else unit.removesuffix('s')}"
 
 
 def estimate(replicates: Replicates) -> Estimate | None:
     """The mean of one quantity, over models or, of one model, over its seeds of fine-tuning; None of nothing."""
     if not replicates:
         return None
-    values, several = _units(replicates)
-    return Estimate(mean_interval(values, LEVEL), "models" if several else "seeds of fine-tuning")
+    values, unit = _units(replicates)
+    interval = mean_interval(values, LEVEL)
+    p = None
+    if interval.high is not None and interval.high - interval.mean > SAME:
+        error = float(np.std(values, ddof=1)) / len(values) ** 0.5
+        p = 2 * float(stats.t.sf(abs(interval.mean) / error, len(values) - 1))
+    return Estimate(interval, unit, _pretrainings(replicates) == 1, p)
 
 
 def difference(left: Replicates, right: Replicates) -> Estimate | None:
     """left − right by the rule of this module; None where a side is empty."""
     if not left or not right:
         return None
-    shared = {one: left[one] - right[one] for one in left if one in right}
-    models = [{model for model, _ in side} for side in (left, right, shared)]
-    if len(models[2]) > 1 or models[0] == models[1] == models[2]:
-        return estimate(shared)
-    (a, several), (b, also) = _units(left), _units(right)
-    unit: Literal["models", "seeds of fine-tuning"] = "models" if several or also else "seeds of fine-tuning"
-    mean, n = float(np.mean(a) - np.mean(b)), min(len(a), len(b))
+    if pairs := _pairs(left, right):
+        return estimate(pairs)
+    (a, of_a), (b, of_b) = _units(left), _units(right)
+    firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
+    n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
+    one_model = min(_pretrainings(left), _pretrainings(right)) == 1
+    mean = float(np.mean(a) - np.mean(b))
     if n < 2:
-        return Estimate(Interval(mean, None, None, n, LEVEL), unit)
+        return Estimate(Interval(mean, None, None, n, LEVEL), unit, one_model)
     if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return Estimate(Interval(mean, mean, mean, n, LEVEL), unit)
-    bounds = stats.ttest_ind(a, b, equal_var=False).confidence_interval(LEVEL)
-    return Estimate(Interval(mean, float(bounds.low), float(bounds.high), n, LEVEL), unit)
+        return Estimate(Interval(mean, mean, mean, n, LEVEL), unit, one_model)
+    test = stats.ttest_ind(a, b, equal_var=False)
+    bounds = test.confidence_interval(LEVEL)
+    return Estimate(
+        Interval(mean, float(bounds.low), float(bounds.high), n, LEVEL), unit, one_model, float(test.pvalue)
+    )
 
 
-def between(left: Mapping[Condition, Replicates], right: Mapping[Condition, Replicates]) -> Estimate | None:
-    """The difference over the conditions that both have, or None."""
-    shared = [condition for condition in left if condition in right]
-    if not shared:
-        return None
-    return difference(mean_over([left[one] for one in shared]), mean_over([right[one] for one in shared]))
+def common(sides: Iterable[Series]) -> list[Condition]:
+    """The conditions that all sides have, in the order of the first."""
+    first, *others = sides
+    return [condition for condition in first if all(condition in side for side in others)]
+
+
+def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
+    """The mean of one side or the difference of two, over ``conditions``, which all sides have."""
+    if not all(sides):
+        return Found(None, NOTHING)
+    every = list(dict.fromkeys(condition for side in sides for condition in side))
+    dropped = [condition for condition in every if condition not in conditions]
+    if not conditions:
+        held = " against ".join(_named(list(side), every) for side in sides)
+        return Found(None, f"no condition is common to all that is compared: {held}")
+    means, missing, infinite = list[Replicates](), set[Replicate](), set[Replicate]()
+    for side in sides:
+        mean, absent, wrong = _averaged([side[condition] for condition in conditions])
+        if not mean:
+            seed = "no seed with numbers" if wrong else "no seed"
+            return Found(None, f"{seed} is in all conditions of one side: {_named(conditions, every)}")
+        means.append(mean)
+        missing, infinite = missing | absent, infinite | wrong
+    if len(means) == 2 and _pairs(*means):
+        missing |= means[0].keys() ^ means[1].keys()
+    ours = difference(*means) if len(means) == 2 else estimate(means[0])
+    assert ours is not None, "no side is empty"
+    notes = [f"over {_named(conditions, every)}"] if len(every) > 1 else []
+    notes += [f"left out, not in all that is compared: {_named(dropped, every)}"] if dropped else []
+    notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing - infinite else []
+    notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
+    return Found(replace(ours, notes=tuple(notes)))
 
 
 def outcome_of(interval: Interval, relation: Relation, margin: float = 0.0) -> Outcome:
@@ -96,12 +159,68 @@ def outcome_of(interval: Interval, relation: Relation, margin: float = 0.0) -> O
     return "holds" if low > margin else "fails" if high < margin else "open"
 
 
-def _units(replicates: Replicates) -> tuple[list[float], bool]:
-    """The mean of each model, or the values of the one model there is; and whether there are several models."""
-    of_model: dict[str, list[float]] = {}
-    for (model, _), value in replicates.items():
-        of_model.setdefault(model, []).append(value)
-    if len(of_model) == 1:
-        values = list(replicates.values())
-        return values, all(seed is None for _, seed in replicates)
-    return [sum(values) / len(values) for values in of_model.values()], True
+def _pairs(left: Replicates, right: Replicates) -> Replicates:
+    """The differences of what both sides have, where these are what is counted; nothing of sides not paired."""
+    shared = {one: left[one] - right[one] for one in left if one in right}
+    models = [{model for model, _ in side} for side in (left, right, shared)]
+    return shared if len(models[2]) > 1 or models[0] == models[1] == models[2] else {}
+
+
+def _averaged(
+    conditions: Sequence[Mapping[Condition, Replicates]],
+) -> tuple[Replicates, set[Replicate], set[Replicate]]:
+    """The mean over conditions of the means within them; replicates that not all have, and those without a number."""
+    held = [one for parts in conditions for one in parts.values()]
+    every = dict.fromkeys(replicate for one in held for replicate in one)
+    infinite = {replicate for one in held for replicate, value in one.items() if not math.isfinite(value)}
+    shared = [one for one in every if one not in infinite and all(one in part for part in held)]
+    means = {
+        one: sum(sum(part[one] for part in parts.values()) / len(parts) for parts in conditions) / len(conditions)
+        for one in shared
+    }
+    return means, every.keys() - set(shared) - infinite, infinite
+
+
+def _units(replicates: Replicates) -> tuple[list[float], Unit]:
+    """The mean of each pretraining, of each adjustment of the one there is, or the values of the one model."""
+    values = list(replicates.values())
+    if _pretrainings(replicates) > 1:
+        return _means([model.pretraining for model, _ in replicates], values), "models"
+    if len({model for model, _ in replicates}) > 1:
+        return _means([model.adjustment for model, _ in replicates], values), "adjustments"
+    return values, "models" if all(seed is None for _, seed in replicates) else "fine-tuning seeds"
+
+
+def _means(names: Sequence[str], values: Sequence[float]) -> list[float]:
+    held: dict[str, list[float]] = {}
+    for name, value in zip(names, values, strict=True):
+        held.setdefault(name, []).append(value)
+    return [sum(one) / len(one) for one in held.values()]
+
+
+def _pretrainings(replicates: Replicates) -> int:
+    return len({model.pretraining for model, _ in replicates})
+
+
+def _named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
+    """Conditions by the labels that differ among ``every`` one."""
+    same = set.intersection(*(set(condition) for condition in every))
+    names = [" ".join(label for axis, label in one if (axis, label) not in same) or "–" for one in conditions]
+    return _some(names)
+
+
+def _seeds(replicates: Iterable[Replicate]) -> str:
+    """Replicates by model, as: seeds 1, 2 of pretraining 0."""
+    models: dict[Model, list[str]] = {}
+    for model, seed in sorted(replicates, key=lambda one: (one[0], -1 if one[1] is None else one[1])):
+        models.setdefault(model, []).extend([] if seed is None else [str(seed)])
+    names = []
+    for model, seeds in models.items():
+        held = [f"pretraining {model.pretraining}" if model.pretraining else "", model.adjustment]
+        of = " ".join(part for part in held if part) or "the model"
+        names.append(f"{'seeds' if len(seeds) > 1 else 'seed'} {_some(seeds)} of {of}" if seeds else of)
+    return "; ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

@@ -1,8 +1,9 @@
-"""The results of studies, looked up by the labels of their cells: results.parquet and measures.parquet as numbers.
+"""The results of studies, looked up by the labels of their cells: rows of results and of measures as numbers.
 
 A **condition** is what the labels that a quantity does not name are; the **replicates** of a condition differ in seeds
-only: a model (a pretraining run, or an adjustment) and a seed of fine-tuning on it. What is measured of a model without
-fine-tuning, as alignment, has no second one.
+only: a model (a pretraining, and what was done to it since) and a seed of fine-tuning on it. What is measured of a
+model without fine-tuning, as alignment, has no second one. Nothing is averaged here but values of one replicate at one
+set of labels, as two studies have them: what means are over must be the same for all that is compared (estimates.py).
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from probes.study.judged.quantities import Layer, Quantity
 from probes.study.labels import is_seed
@@ -31,16 +30,25 @@ ALIGNMENT = {
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
 """Key of a plain axis → the name that papers and claims have for it, so that it does as well as a named one."""
-RESULT_COLUMNS = ("task", "seed", "pretrain_seed", *SCORES)
-LATER_COLUMNS = ("task_name", "labels", "mixed", *ALIGNMENT)
-"""Columns that may be missing; ``mixed`` is JSON, field → score of pairs of texts in two languages."""
-MEASURE_COLUMNS = ("labels", "pretrain_seed", "measure", "layer", "step", "value")
+AFTER = ("adjust", "transfer", "tasks", "probes")
+"""First parts of the keys of seeds that the pretraining does not depend on."""
+
+
+class Model(NamedTuple):
+    """The seeds of a pretraining, "" of a given model, and those of what was done to it since."""
+
+    pretraining: str
+    adjustment: str
+
 
 Condition = tuple[tuple[str, str], ...]
 """(axis, label), sorted."""
-Replicate = tuple[str, int | None]
+Replicate = tuple[Model, int | None]
 """Model and seed of fine-tuning."""
 Replicates = dict[Replicate, float]
+"""NaN is a value, too: what is left out is told."""
+Series = dict[Condition, dict[Condition, Replicates]]
+"""Condition → labels of the axes that are averaged within it → replicates."""
 
 
 class _Point(NamedTuple):
@@ -57,7 +65,7 @@ class Results:
         """From rows with the columns of results.parquet and of measures.parquet."""
         self._labels: list[dict[str, str]] = []
         self._index: dict[tuple[str, str], set[int]] = defaultdict(set)
-        self._numbers: dict[tuple[str, str | None], tuple[int, str]] = {}
+        self._numbers: dict[tuple[str, str | None], tuple[int, tuple[list[str], list[str]]]] = {}
         self._points: dict[str, dict[int, list[_Point]]] = {}
         self._waiting: dict[str, list[pa.Table]] = {}
         for row in rows:
@@ -65,46 +73,53 @@ class Results:
         for row in measures:
             self._add_measure(row)
 
-    def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> dict[Condition, Replicates]:
-        """Condition → its replicates; several values of one replicate, as of two studies, are averaged.
+    def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> Series:
+        """What was measured, by condition.
 
-        A replicate that lacks a label of ``quantity.average`` is left out. The axes ``apart`` tell no conditions apart.
+        Within a condition are the labels of ``quantity.average``, where it names some (a condition that lacks one is
+        left out), and of the axes ``apart``, which tell no conditions apart.
         """
-        left_out = {*quantity.where, *apart} - set(quantity.average)
-        found = self._found(quantity, quantity.measure.removeprefix("probe:"), left_out)
+        wanted = {axis: set(labels) for axis, labels in quantity.average.items() if labels}
+        inside = (set(apart) - set(quantity.average)) | set(wanted)
+        found = self._found(quantity, quantity.measure.removeprefix("probe:"), inside)
         if not found and quantity.measure in ALIGNMENT:
-            found = self._found(quantity, ALIGNMENT[quantity.measure], left_out)
-        for axis, wanted in quantity.average.items():
-            found = _averaged(found, axis, wanted)
-        return {condition: replicates for condition, replicates in found.items() if replicates}
+            found = self._found(quantity, ALIGNMENT[quantity.measure], inside)
+        kept: Series = {}
+        for condition, parts in found.items():
+            held = {part: one for part, one in parts.items() if one and _are_wanted(part, wanted)}
+            if held and all(labels <= {dict(part).get(axis) for part in held} for axis, labels in wanted.items()):
+                kept[condition] = held
+        return kept
 
     def wait_with(self, table: pa.Table) -> None:
         """Add the rows of a measures.parquet, to be read measure by measure."""
-        codes = table["measure"].combine_chunks().dictionary_encode()
-        order = np.argsort(codes.indices.to_numpy(), kind="stable")
-        ends = np.cumsum(np.bincount(codes.indices.to_numpy(), minlength=len(codes.dictionary)))
-        rows, start = table.take(order), 0
-        for name, end in zip(codes.dictionary.to_pylist(), ends.tolist(), strict=True):
+        rows = table.take(pc.sort_indices(table["measure"]))  # stable; NumPy's arrays would make pyarrow load pandas
+        runs, start = pc.run_end_encode(rows["measure"].combine_chunks()), 0
+        for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
             self._waiting.setdefault(name, []).append(rows.slice(start, end - start))
             start = end
 
-    def _found(self, quantity: Quantity, measure: str, left_out: set[str]) -> dict[Condition, Replicates]:
+    def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
         for table in self._waiting.pop(measure, ()):
             for row in table.to_pylist():
                 self._add_measure(row)
-        held: dict[Condition, dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
+        left_out = set(quantity.where) - set(quantity.average)
         if measure in ALIGNMENT:
             left_out = left_out | {"task"}  # each task's rows repeat it
+        held: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
         points = self._points.get(measure, {})
         for number in self._matching(quantity.where):
-            condition = tuple(sorted(item for item in self._labels[number].items() if item[0] not in left_out))
+            items = [item for item in self._labels[number].items() if item[0] not in left_out]
+            part = tuple(item for item in items if item[0] in inside)
+            rest = tuple(item for item in items if item[0] not in inside)
             for point in points.get(number, ()):
                 layer = (("layer", str(point.layer)),) if quantity.layer == "each" else ()
-                held[condition + layer][point.replicate].append(point)
-        found: dict[Condition, Replicates] = {}
-        for condition, replicates in held.items():
+                held[rest + layer, part][point.replicate].append(point)
+        found: Series = {}
+        for (condition, part), replicates in held.items():
             values = {replicate: _at(points, quantity.layer) for replicate, points in replicates.items()}
-            found[condition] = {replicate: value for replicate, value in values.items() if value is not None}
+            known = {replicate: value for replicate, value in values.items() if value is not None}
+            found.setdefault(condition, {})[part] = known
         return found
 
     def _matching(self, where: Mapping[str, str]) -> Iterator[int]:
@@ -131,8 +146,8 @@ class Results:
     def _add(self, measure: str, number: int, point: _Point) -> None:
         self._points.setdefault(measure, {}).setdefault(number, []).append(point)
 
-    def _row(self, row: Mapping[str, Any], task: str | None) -> tuple[int, str]:
-        """The number of the row's labels, and its model: the seeds that it has."""
+    def _row(self, row: Mapping[str, Any], task: str | None) -> tuple[int, Model]:
+        """The number of the row's labels, and its model."""
         key = (row.get("labels") or "{}", task)
         if key not in self._numbers:
             labels, seeds = _labels_and_seeds(key[0])
@@ -141,59 +156,24 @@ class Results:
             self._numbers[key] = len(self._labels), seeds
             for item in labels.items():
                 self._index[item].add(len(self._labels))
-            self._labels.append(labels)
-        number, seeds = self._numbers[key]
+            self._labels.append(dict(sorted(labels.items())))
+        number, (first, later) = self._numbers[key]
         seed = row["pretrain_seed"]
-        return number, seeds if seed is None else f"{seed} {seeds}"
+        if seed is None:  # a given model: what varies was done to it
+            return number, Model("", ", ".join((*first, *later)))
+        return number, Model(", ".join((str(seed), *first)), ", ".join(later))
 
 
-def load_results(*folders: Path) -> Results:
-    """Of finished or unfinished studies, several together; a study that has measured nothing yet has no number.
-
-    Raises InputError for a folder that is not there and for files that are no tables of a study.
-    """
-    results = Results()
-    for folder in folders:
-        if not folder.is_dir():
-            raise InputError("no such folder", folder)
-        table = _read(folder / "results.parquet", RESULT_COLUMNS, LATER_COLUMNS)
-        for row in () if table is None else table.to_pylist():
-            results._add_scores(row)
-        table = _read(folder / "measures.parquet", MEASURE_COLUMNS, ())
-        if table is not None:
-            results.wait_with(table)
-    return results
-
-
-def mean_over(parts: Sequence[Replicates]) -> Replicates:
-    """The mean of all ``parts`` for each replicate that all of them have."""
-    shared = set(parts[0]).intersection(*parts[1:])
-    return {one: sum(part[one] for part in parts) / len(parts) for one in parts[0] if one in shared}
-
-
-def _read(path: Path, needed: Sequence[str], welcome: Sequence[str]) -> pa.Table | None:
-    if not path.exists():
-        return None
-    try:
-        with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if missing := [name for name in needed if name not in names]:
-                raise InputError(f"columns missing: {', '.join(missing)}; run the study again", path)
-            return file.read(columns=[*needed, *(name for name in welcome if name in names)])
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not parquet: {str(error).splitlines()[0]}", path) from error
-
-
-def _labels_and_seeds(text: str) -> tuple[dict[str, str], str]:
-    """Axis → label without seeds; and the seeds, but that of the pretraining, which has a column."""
-    labels, seeds = dict[str, str](), []
+def _labels_and_seeds(text: str) -> tuple[dict[str, str], tuple[list[str], list[str]]]:
+    """Axis → label without seeds; and the seeds of the pretraining, but the one that has a column, and later ones."""
+    labels, first, later = dict[str, str](), list[str](), list[str]()
     for axis, label in sorted(_mapping(text).items()):
         if not is_seed(axis):
             name = PLAIN.get(axis, axis)
             labels[name] = str(label) if name == axis else OBJECTIVES.get(str(label), str(label))
         elif axis != "pretrain.seed":
-            seeds.append(f"{axis} {label}")
-    return labels, ", ".join(seeds)
+            (later if axis.partition(".")[0] in AFTER else first).append(f"{axis} {label}")
+    return labels, (first, later)
 
 
 def _mapping(text: str | None) -> dict[str, Any]:
@@ -206,18 +186,15 @@ def _mapping(text: str | None) -> dict[str, Any]:
     return held
 
 
-def _averaged(found: Mapping[Condition, Replicates], axis: str, wanted: Sequence[str]) -> dict[Condition, Replicates]:
-    """The mean over the labels of an axis: all the ``wanted`` ones, or those that are there."""
-    held: dict[Condition, list[Replicates]] = defaultdict(list)
-    for condition, replicates in found.items():
-        label = dict(condition).get(axis)
-        if label in wanted or not wanted:
-            held[tuple(item for item in condition if item[0] != axis)].append(replicates)
-    return {rest: mean_over(parts) for rest, parts in held.items() if len(parts) >= len(wanted)}
+def _are_wanted(part: Condition, wanted: Mapping[str, set[str]]) -> bool:
+    labels = dict(part)
+    return all(labels.get(axis) in known for axis, known in wanted.items())
 
 
 def _at(points: Sequence[_Point], layer: Layer | None) -> float | None:
     """The value at ``layer`` after the last step, values of one place averaged; None if there is no such layer."""
+    if len(points) == 1 and not isinstance(layer, int):
+        return points[0].value
     last = max(-1 if point.step is None else point.step for point in points)
     final = [point for point in points if point.step is None] or [point for point in points if point.step == last]
     layers: dict[int, list[float]] = defaultdict(list)

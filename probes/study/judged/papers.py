@@ -3,7 +3,7 @@
 A file holds facts and no settings: what a table says of which labels. A study is set beside a table where its axes have
 the names and labels of the paper's cells. A table is written in blocks, so that a row of the file is a row in print:
 
-    tables: {table3: {title, printed: where it stands, note, blocks: [
+    tables: {table3: {title, printed: where it stands, note, digits: 1 after the point, blocks: [
         {where: {transform: trans}, measure: delta,                      # what all of the block have in common
          columns: [{where: {task: pos}}, {where: {task: ner}}],
          rows: [{where: {objective: MLM}, values: [0.4, 2.6]}]}]}}       # null: not printed, or not to be read
@@ -23,7 +23,7 @@ from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 from synthlang.files import user_path
 
-CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table or figure; without ``cells`` where nothing is printed. ``printed``: the place in the paper."""
+    """A table or figure; without ``cells`` where nothing is printed.
+
+    ``printed``: the place in the paper; ``digits``: those after the point, of the values as they are held.
+    """
 
     paper: str
     name: str
     title: str
     printed: str
     note: str
+    digits: int
     cells: tuple[Cell, ...]
 
 
@@ -115,6 +119,7 @@ class _Table(StrictModel):
     title: str
     printed: str
     note: str = ""
+    digits: int = Field(default=1, ge=0, le=6)
     blocks: list[_Block] = Field(default_factory=list)
 
     def cells(self) -> Iterator[Cell]:
@@ -171,7 +176,7 @@ def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     path = find_file("papers", str(name), folder)
     held = load(_PaperFile, path)
     tables = {
-        key: Table(held.paper, key, table.title, table.printed, table.note, tuple(table.cells()))
+        key: Table(held.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
         for key, table in held.tables.items()
     }
     return Paper(held.paper, held.title, held.citation, held.labels, tables)

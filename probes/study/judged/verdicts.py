@@ -10,23 +10,38 @@ Differences, their intervals and when a comparison holds, fails or is open: esti
     agrees in sign      all that could be made hold
     agrees in order     the same for an ``order``: every thing that was run is above (or below) the one before it
 
+Means and differences are over the same conditions in all comparisons of a claim whose conditions have the same axes.
+
 A correlation agrees or differs where its interval (bootstrap over conditions, their models together) does not have 0
-inside, and is too small to tell else, as it is with fewer than five conditions.
+inside, and is too small to tell else, as it is with fewer than five conditions. Of a perfect one, whose draws are all
+perfect, the permutation p decides: .05 or less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, get_args
 
-from probes.statistics import Interval, correlation
+from probes.statistics import Interval
 from probes.study.judged.claims import Claim, Compare, Correlate, Order, Relation
-from probes.study.judged.estimates import LEVEL, Estimate, Outcome, between, estimate, outcome_of
-from probes.study.judged.observed import Condition, Replicates, Results, mean_over
+from probes.study.judged.correlated import by_axes, clustered, outcome_of_correlation
+from probes.study.judged.estimates import (
+    LEVEL,
+    NOTHING,
+    Estimate,
+    Found,
+    Outcome,
+    Unit,
+    common,
+    counted,
+    outcome_of,
+    over,
+)
+from probes.study.judged.observed import Condition, Results, Series
 from probes.study.judged.quantities import Quantity
-from synthlang.rng import key_of
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -34,24 +49,26 @@ WORDS: tuple[Word, ...] = get_args(Word)
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison of a claim: ``what`` is compared, ours, and how it came out."""
+    """One comparison of a claim: ``what`` is compared, ours, how it came out, and ``why`` it was not run."""
 
     what: str
     ours: Estimate | None
     outcome: Outcome
+    why: str = ""
 
     def text(self) -> str:
         """As a sentence without a stop."""
-        return f"{self.what}: {'not run' if self.ours is None else self.ours.text()}"
+        return f"{self.what}: {f'not run, {self.why}' if self.ours is None else self.ours.text()}"
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What results say of a claim.
 
-    ours    the interval of the comparison that decided (of a correlation: of r); None where nothing was run
-    n       the models or seeds it is of (of a correlation: the conditions)
-    text    all comparisons in words
+    ours        the interval of the comparison that decided (of a correlation: of r); None where nothing was run
+    n, unit     what it is of, and how many
+    text        all comparisons in words
+    one_model   every replicate of a side comes from one pretraining
     """
 
     verdict: Word
@@ -59,57 +76,96 @@ class Verdict:
     n: int
     text: str
     parts: tuple[Part, ...] = ()
+    unit: Unit = "models"
+    one_model: bool = False
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is compared, over ``conditions`` that all ``sides`` have."""
+
+    what: str
+    sides: tuple[Series, ...]
+    conditions: Sequence[Condition]
+    relation: Relation
+    margin: float = 0.0
+    value: float = 0.0
 
 
 def judge(claim: Claim, results: Results) -> Verdict:
     """Judge a claim by the rule of this module."""
     if claim.correlate is not None:
         return _judge_correlation(claim.correlate, results)
-    parts = [_compared(compare, results) for compare in claim.compare or ()]
+    asked = [_compared(compare, results) for compare in claim.compare or ()]
     for order in claim.order or ():
-        parts += _ordered(order, results)
-    run = [part for part in parts if part.outcome != "not run"]
-    said = "; ".join(part.text() for part in run or parts)
+        asked += _ordered(order, results)
+    parts = [_part(one) for one in _over_the_same(asked)]
+    run = [part for part in parts if part.ours is not None]
+    left = [part for part in parts if part.ours is None and part.why != NOTHING]
+    said = "; ".join(part.text() for part in run or left)
     if not run:
-        return Verdict("not run", None, 0, said, tuple(parts))
+        return Verdict("not run", None, 0, said or f"{NOTHING} claim", tuple(parts))
     deciding = next((p for outcome in ("fails", "open") for p in run if p.outcome == outcome), run[0])
-    assert deciding.ours is not None, "it was run"
+    ours = deciding.ours
+    assert ours is not None, "it was run"
     holds: Word = "agrees in order" if claim.order else "agrees in sign"
     word: Word = {"fails": "differs", "open": "too small to tell"}.get(deciding.outcome, holds)  # type: ignore[assignment]
-    missing = f"{len(run)} of {len(parts)} comparisons were run. " if len(run) < len(parts) else ""
-    return Verdict(word, deciding.ours.interval, deciding.ours.interval.n, missing + said, tuple(parts))
+    said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
+    said = "; ".join([said, *(part.text() for part in left)])
+    return Verdict(word, ours.interval, ours.interval.n, said, tuple(parts), ours.unit, ours.one_model)
 
 
-def _compared(compare: Compare, results: Results) -> Part:
+def _compared(compare: Compare, results: Results) -> _Asked:
     left = compare.left.within(compare)
-    if compare.right is not None:
-        right = compare.right.within(compare)
-        sides = [results.series(side, {*left.where, *right.where}) for side in (left, right)]
-        return _part(_name(left, right), between(*sides), compare.relation, compare.margin)
-    of_left = results.series(left)
-    assert compare.value is not None, "checked"
-    found = estimate(mean_over(list(of_left.values()))) if of_left else None
-    if found is not None and compare.value:
-        found = Estimate(_moved(found.interval, compare.value), found.unit)
-    what = f"{_name(left, None)}{f' − {compare.value:g}' if compare.value else ''}"
-    return _part(what, found, compare.relation, compare.margin)
+    if compare.right is None:
+        assert compare.value is not None, "checked"
+        side, what = results.series(left), f"{_name(left, None)}{f' − {compare.value:g}' if compare.value else ''}"
+        return _Asked(what, (side,), list(side), compare.relation, compare.margin, compare.value)
+    right = compare.right.within(compare)
+    first, second = (results.series(side, {*left.where, *right.where}) for side in (left, right))
+    shared = common([first, second])
+    return _Asked(_name(left, right), (first, second), shared, compare.relation, compare.margin)
 
 
-def _ordered(order: Order, results: Results) -> Iterator[Part]:
-    """Each thing that was run against the one before it; the others are not run."""
+def _ordered(order: Order, results: Results) -> list[_Asked]:
+    """Each thing that was run against the one before it, over what all of them have; the others are not run."""
     wanted = order.quantities()
     named = {axis for quantity in wanted for axis in quantity.where}
     found = [(quantity, results.series(quantity, named)) for quantity in wanted]
     there = [one for one in found if one[1]]
     relation: Relation = "greater" if order.direction == "rising" else "less"
-    for (before, of_before), (after, of_after) in pairwise(there):
-        yield _part(_name(after, before), between(of_after, of_before), relation, 0.0)
-    for quantity, _ in [one for one in found if not one[1]][: len(wanted) - max(1, len(there))]:
-        yield Part(_name(quantity, None), None, "not run")
+    shared = common([series for _, series in there]) if there else []
+    asked = [
+        _Asked(_name(after, before), (of_after, of_before), shared, relation)
+        for (before, of_before), (after, of_after) in pairwise(there)
+    ]
+    lost = [quantity for quantity, series in found if not series][: len(wanted) - max(1, len(there))]
+    return asked + [_Asked(_name(quantity, None), ({},), [], relation) for quantity in lost]
 
 
-def _part(what: str, ours: Estimate | None, relation: Relation, margin: float) -> Part:
-    return Part(what, ours, "not run" if ours is None else outcome_of(ours.interval, relation, margin))
+def _over_the_same(asked: Sequence[_Asked]) -> list[_Asked]:
+    """Comparisons whose conditions have the same axes are over the conditions that all of them have."""
+    groups: dict[frozenset[str], list[Sequence[Condition]]] = {}
+    for one in asked:
+        if one.conditions:
+            groups.setdefault(_axes(one), []).append(one.conditions)
+    kept = {axes: set(held[0]).intersection(*held[1:]) for axes, held in groups.items()}
+    return [
+        replace(one, conditions=[c for c in one.conditions if c in kept[_axes(one)]]) if one.conditions else one
+        for one in asked
+    ]
+
+
+def _axes(one: _Asked) -> frozenset[str]:
+    return frozenset(axis for condition in one.conditions for axis, _ in condition)
+
+
+def _part(one: _Asked) -> Part:
+    found: Found = over(one.sides, one.conditions)
+    if found.ours is None:
+        return Part(one.what, None, "not run", found.why)
+    ours = replace(found.ours, interval=_moved(found.ours.interval, one.value))
+    return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin))
 
 
 def _moved(held: Interval, by: float) -> Interval:
@@ -142,46 +198,33 @@ def _measure(quantity: Quantity) -> str:
 
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
-    x, y = (_by_axes(results.series(side.within(claim)), axes) for side in (claim.x, claim.y))
-    rows = []
-    for key in x:
-        of_x, of_y = (_of_models(side[key]) if key in side else {} for side in (x, y))
-        rows += [(key, of_x[model], of_y[model]) for model in of_x if model in of_y]
+    x, y = (by_axes(results.series(side.within(claim)), axes) for side in (claim.x, claim.y))
+    rows = [
+        (key, x[key][model], y[key][model])
+        for key in x
+        if key in y
+        for model in x[key]
+        if model in y[key]
+    ]  # fmt: skip
+    known = [row for row in rows if math.isfinite(row[1]) and math.isfinite(row[2])]
     what = f"{claim.kind} of {claim.x.measure or claim.measure} and {claim.y.measure or claim.measure}"
-    if not rows:
-        return Verdict("not run", None, 0, f"{what}: not run")
-    found = correlation(
-        [row[1] for row in rows], [row[2] for row in rows], key_of("claim-correlation", what), claim.kind,
-        clusters=["\t".join(row[0]) for row in rows], level=LEVEL,
-        blocks=["\t".join(row[0][len(claim.over) :]) for row in rows] if claim.by else None,
+    if not known:
+        return Verdict("not run", None, 0, f"{what}: not run, {'no pair is of numbers' if rows else NOTHING}")
+    found = clustered(
+        [row[1:] for row in known], ["\t".join(row[0]) for row in known], claim.kind,
+        ["\t".join(row[0][len(claim.over) :]) for row in known] if claim.by else None,
     )  # fmt: skip
-    why = found.reason or found.no_interval
-    if found.r is None or found.low is None or found.high is None:
-        ours = None if found.r is None else Interval(found.r, None, None, found.clusters, LEVEL)
-        said = "" if found.r is None else f" {found.r:.2f},"
-        return Verdict("too small to tell", ours, found.clusters, f"{what}:{said} {why}")
-    interval = Interval(found.r, found.low, found.high, found.clusters, LEVEL)
-    outcome = outcome_of(interval, "greater" if claim.expect == "positive" else "less")
-    words: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}
+    # layers of one model are no models; conditions that differ in anything else are pretrainings of their own
+    one_model = claim.over == ["layer"] and all(len(x[key]) == 1 for key, *_ in known)
+    lost = f"; {counted(len(rows) - len(known), 'pairs')} left out, not a number" if len(rows) > len(known) else ""
+    ours = None if found.r is None else Interval(found.r, found.low, found.high, found.clusters, LEVEL)
+    bounds = "" if found.low is None or found.high is None else f" ({found.low:.2f} … {found.high:.2f})"
     p = "" if found.p is None else f", p = {found.p:.3g}"
-    bounds = f"({found.low:.2f} … {found.high:.2f}){p}, {found.clusters} conditions, {len(rows)} models"
-    said = f"{what}: {found.r:.2f} {bounds}"
-    return Verdict(words.get(outcome, "too small to tell"), interval, found.clusters, said)
-
-
-def _by_axes(series: Mapping[Condition, Replicates], axes: Sequence[str]) -> dict[tuple[str, ...], Replicates]:
-    """Labels of the ``axes`` → the mean over the other axes; conditions without one of the axes are left out."""
-    held: dict[tuple[str, ...], list[Replicates]] = {}
-    for condition, replicates in series.items():
-        labels = dict(condition)
-        if all(axis in labels for axis in axes):
-            held.setdefault(tuple(labels[axis] for axis in axes), []).append(replicates)
-    return {key: mean_over(parts) for key, parts in held.items()}
-
-
-def _of_models(replicates: Replicates) -> dict[str, float]:
-    """Model → mean over its seeds of fine-tuning."""
-    found: dict[str, list[float]] = {}
-    for (model, _), value in replicates.items():
-        found.setdefault(model, []).append(value)
-    return {model: sum(values) / len(values) for model, values in found.items()}
+    said = f"{what}: " if found.r is None else f"{what}: {found.r:.2f}{bounds}{p}, "
+    said += f"n = {counted(found.clusters, 'conditions')}"
+    said += f", {counted(len(known), 'models')}" if len(known) > found.clusters else ""
+    said += "".join(f"; {why}" for why in (found.reason, found.no_interval) if why) + lost
+    outcome = outcome_of_correlation(ours, found.p, "greater" if claim.expect == "positive" else "less")
+    words: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}
+    word = words.get(outcome, "too small to tell")
+    return Verdict(word, ours, found.clusters, said, (), "conditions", one_model)

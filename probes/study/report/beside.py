@@ -10,6 +10,7 @@ from probes.report.blocks import Block, Folded, Paragraph, Section, Table
 from probes.report.figure import slug
 from probes.report.numbers import Badge, Entry, plural
 from probes.statistics import Interval
+from probes.study.judged.estimates import counted
 
 KINDS: dict[str, Literal["good", "bad", "open"]] = {
     "agrees in sign": "good",
@@ -23,7 +24,13 @@ READING = (
     "and training, so what can be compared is the sign and the order of numbers, not their size. "
     "Agrees in order: some numbers of the column are on the same side of this one with us as in the paper, and none on "
     "the other; differs: one is; agrees in sign: no order is decided, but the sign is; too small to tell: nothing is, "
-    "since the intervals of the differences have 0 inside."
+    "since the intervals of the differences have 0 inside. An order is decided where it stands after Holm's correction "
+    "over all orders of its column."
+)
+MARK = ", one model"
+MARKED = (
+    "One model: every seed of a side that was compared is of one pretraining, so its interval says nothing of another "
+    "pretraining, which may turn the verdict round."
 )
 ROWS = 100
 """Most rows of a paper's table on the page."""
@@ -31,18 +38,35 @@ ROWS = 100
 
 @dataclass(frozen=True)
 class Judged:
-    """What one scale of ours says to a claim or a number of a paper."""
+    """What one pool of ours says to a claim or a number of a paper.
 
-    scale: str
+    n, unit     what ``ours`` is of, and how many
+    one_model   every replicate of a side comes from one pretraining
+    """
+
+    pool: str
     verdict: str
     ours: Interval | None
-    n: int
+    n: int = 0
+    unit: str = "models"
+    one_model: bool = False
     text: str = ""
+
+    @property
+    def count(self) -> str:
+        """As 3 models; a dash where nothing was measured."""
+        return counted(self.n, self.unit) if self.n else "–"
+
+    @property
+    def badge(self) -> Badge:
+        """The verdict in its colour, marked where it rests on one model."""
+        marked = self.one_model and self.verdict != "not run"
+        return Badge(self.verdict + (MARK if marked else ""), KINDS.get(self.verdict, "open"))
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A claim, where it stands, what the paper measured, and a verdict for each scale."""
+    """A claim, where it stands, what the paper measured, and a verdict for each pool."""
 
     name: str
     claim: str
@@ -53,7 +77,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Printed:
-    """A number of a paper, and ours of each scale."""
+    """A number of a paper, and ours of each pool."""
 
     where: Mapping[str, str]
     measure: str
@@ -69,6 +93,8 @@ class PaperTable:
     name: str
     title: str
     note: str
+    digits: int
+    """Printed after the point."""
     lines: Sequence[Printed]
 
 
@@ -81,32 +107,30 @@ class Comparisons:
     notes: Sequence[str] = ()
 
 
-def badge(verdict: str) -> Badge:
-    """A verdict in its colour."""
-    return Badge(verdict, KINDS.get(verdict, "open"))
-
-
 def judged_claims(beside: Comparisons) -> Section | None:
     """The table of claims; None where the study names none."""
     notes: list[Block] = [Paragraph(note, "note") for note in beside.notes]
     if not beside.claims:
         return Section("Claims", notes) if notes else None
-    several = len({judged.scale for claimed in beside.claims for judged in claimed.judged}) > 1
+    several = len({judged.pool for claimed in beside.claims for judged in claimed.judged}) > 1
     run = [(c, [j for j in c.judged if j.verdict != "not run"]) for c in beside.claims]
     rest = [(c, c.judged[:1]) for c, judged in run if not judged]
     caption = (
         "What the papers claim, judged from our results by the comparison that would show it. Ours: the difference "
         "(or correlation) with its 95 % interval, paired over seeds. Too small to tell: the interval has 0 inside, or "
-        "n < 2 (fewer than five conditions for a correlation). n: models, or seeds of one model, or conditions."
+        "n < 2 (fewer than five conditions for a correlation)."
     )
-    shown: list[Block] = [_claims(caption, run, "claims", several=several)] if len(rest) < len(run) else []
+    shown: list[Block] = [_claims(caption, run, several=several)] if len(rest) < len(run) else []
+    if _marked(beside.claims):
+        shown.append(Paragraph(MARKED))
     if rest:
-        table = _claims("Nothing was measured that they compare.", rest, "claims-not-run", several=False)
+        why: list[list[Entry]] = [[f"{c.claim}\n{c.source}", j.badge, j.text] for c, (j, *_) in rest]
+        table = Table("Not run, and why.", ["Claim", "Verdict", "Why"], why, 3, "claims-not-run")
         shown.append(Folded(f"{plural(len(rest), 'claim')} not run here", [table]))
     counts = {verdict: sum(j.verdict == verdict for c in beside.claims for j in c.judged) for verdict in VERDICTS}
     total = "; ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)
     texts = [
-        [f"{c.name}{f', {j.scale}' if several and j.scale else ''}", j.text]
+        [f"{c.name}{f', {j.pool}' if several and j.pool else ''}", j.text]
         for c in beside.claims
         for j in c.judged
         if j.text and j.verdict != "not run"
@@ -117,14 +141,19 @@ def judged_claims(beside: Comparisons) -> Section | None:
     return Section("Claims", [Paragraph(f"{total}."), *shown, *details, *notes])
 
 
-def _claims(caption: str, claims: Sequence[tuple[Claimed, Sequence[Judged]]], name: str, *, several: bool) -> Table:
+def _marked(held: Sequence[Claimed] | Sequence[Printed]) -> bool:
+    judged = [j for one in held for j in (one.judged if isinstance(one, Claimed) else one.ours)]
+    return any(j.one_model and j.verdict != "not run" for j in judged)
+
+
+def _claims(caption: str, claims: Sequence[tuple[Claimed, Sequence[Judged]]], *, several: bool) -> Table:
     header = ["Claim", "Verdict", *(["Scale"] if several else []), "Paper", "Ours", "n"]
     body: list[list[Entry]] = []
     for c, judged in claims:
         for j in judged:
-            scale = [j.scale or "–"] if several else []
-            body.append([f"{c.claim}\n{c.source}", badge(j.verdict), *scale, c.paper or "–", j.ours, j.n])
-    return Table(caption, header, body, 4 if several else 3, name, digits=2)
+            pool = [j.pool or "–"] if several else []
+            body.append([f"{c.claim}\n{c.source}", j.badge, *pool, c.paper or "–", j.ours, j.count])
+    return Table(caption, header, body, 4 if several else 3, "claims", digits=2)
 
 
 def beside_papers(beside: Comparisons) -> Section | None:
@@ -132,6 +161,8 @@ def beside_papers(beside: Comparisons) -> Section | None:
     if not beside.tables:
         return None
     blocks: list[Block] = [Paragraph(READING)]
+    if not _marked(beside.claims) and any(_marked(table.lines) for table in beside.tables):
+        blocks.append(Paragraph(MARKED))
     for number, table in enumerate(beside.tables, 1):
         measured = any(j.ours is not None for line in table.lines for j in line.ours)
         heading = f"{table.paper}, {table.name}: {table.title}."
@@ -150,33 +181,56 @@ def _beside(table: PaperTable, heading: str, number: int) -> list[Block]:
     held = {axis: {line.where.get(axis, "–") for line in table.lines} for axis in axes}
     varied = [axis for axis in axes if len(held[axis]) > 1] or axes[:1]
     common = ", ".join(f"{axis} {next(iter(held[axis]))}" for axis in axes if axis not in varied)
-    scales = list(dict.fromkeys(j.scale for line in table.lines for j in line.ours))
+    pools = list(dict.fromkeys(j.pool for line in table.lines for j in line.ours))
     header = [", ".join(varied) or "condition", "score", "Paper"]
-    for scale in scales:
-        name = f"\n{scale}" if len(scales) > 1 else ""
-        header += [f"Ours{name}", f"Verdict{name}", f"Seeds{name}"]
+    for pool in pools:
+        name = f"\n{pool}" if len(pools) > 1 else ""
+        header += [f"Ours{name}", f"Verdict{name}", f"n{name}"]
     body: list[list[Entry]] = []
     known: list[list[Entry]] = []
     for line in table.lines:
-        score = f"{line.where.get('task', '')} {MEASURES.get(line.measure, line.measure)}".strip()
-        row: list[Entry] = [", ".join(line.where.get(axis, "–") for axis in varied), score, line.value]
-        of_scale = {j.scale: j for j in line.ours}
-        for scale in scales:
-            ours = of_scale.get(scale)
-            row += [None, badge("not run"), 0] if ours is None else [ours.ours, badge(ours.verdict), ours.n]
+        row: list[Entry] = [", ".join(line.where.get(axis, "–") for axis in varied), _score(line), line.value]
+        of_pool = {j.pool: j for j in line.ours}
+        for pool in pools:
+            ours = of_pool.get(pool, Judged(pool, "not run", None))
+            row += [ours.ours, ours.badge, ours.count]
         body.append(row)
         if any(j.ours is not None for j in line.ours):
             known.append(row)
     verdicts = [j.verdict for line in table.lines for j in line.ours]
     counts = "; ".join(f"{verdict} {verdicts.count(verdict)}" for verdict in VERDICTS if verdict in verdicts)
     told = f"All: {common}." if common else ""
-    scale = f"Ours: {scales[0]}." if len(scales) == 1 and scales[0] else ""
+    scale = f"Ours: {pools[0]}." if len(pools) == 1 and pools[0] else ""
     caption = " ".join(part for part in (heading, told, scale, f"Verdicts: {counts}.", table.note) if part)
     name = f"paper-{slug(f'{table.paper} {table.name}', number)}"
+    notes = _notes(table, varied, name)
     if len(known) == len(body):
-        return [Table(caption, header, body, 2, name, ROWS)]
-    whole = Table(f"{heading} {told}", header, body, 2, name, ROWS)
+        return [Table(caption, header, body, 2, name, ROWS, table.digits), *notes]
+    whole = Table(f"{heading} {told}", header, body, 2, name, ROWS, table.digits)
     return [
-        Table(caption, header, known, 2, f"{name}-measured", ROWS),
+        Table(caption, header, known, 2, f"{name}-measured", ROWS, table.digits),
+        *notes,
         Folded(f"{heading} All {len(body)} numbers", [whole]),
     ]
+
+
+def _notes(table: PaperTable, varied: Sequence[str], name: str) -> list[Block]:
+    """What our means are over and what was left out of them, where there is anything to say."""
+    rows = [
+        [", ".join(line.where.get(axis, "–") for axis in varied), _score(line), *([j.pool] if j.pool else []), j.text]
+        for line in table.lines
+        for j in line.ours
+        if j.ours is not None and j.text
+    ]
+    if not rows:
+        return []
+    header = ["condition", "score", *(["scale"] if len(rows[0]) > 3 else []), "Of what"]
+    return [
+        Folded(
+            "What these means are over", [Table("Conditions and seeds of ours.", header, rows, 4, f"{name}-over", ROWS)]
+        )
+    ]
+
+
+def _score(line: Printed) -> str:
+    return f"{line.where.get('task', '')} {MEASURES.get(line.measure, line.measure)}".strip()

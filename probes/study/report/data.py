@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ import pyarrow as pa
 
 from probes.report.numbers import plural
 from probes.study.report.measures import Measure, labels_of, over_places, read_measures, text_of
-from probes.study.report.rows import ResultRow, read_results
+from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
 from synthlang.config import load_yaml
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
 STUDY_FORMAT = 2
+NAMED = 5
+"""Most values without a number that are named."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Study:
     measures: tuple[Measure, ...]
     """Those over layers and steps."""
     numbers: pa.Table | None
-    """All rows of measures.csv."""
+    """All rows of measures.parquet."""
     notes: tuple[str, ...]
 
     def count(self, status: str) -> int:
@@ -64,7 +67,7 @@ class Study:
 
 
 def read_study(folder: Path) -> Study:
-    """Read ``study.json`` (needed) and ``results.csv`` (may be missing)."""
+    """Read ``study.json`` (needed), ``results.parquet`` and ``measures.parquet`` (may be missing)."""
     path = folder / "study.json"
     if not folder.is_dir():
         raise InputError("is no study folder", folder)
@@ -76,9 +79,10 @@ def read_study(folder: Path) -> Study:
             f"is of format {raw.get('format', 1)}, this version of synthlang reads {STUDY_FORMAT}; run the study again",
             path,
         )
-    results, measures = folder / "results.csv", folder / "measures.csv"
+    results, measures = folder / "results.parquet", folder / "measures.parquet"
     numbers = read_measures(measures) if measures.exists() else None
-    notes = () if results.exists() else ("results.csv is missing: no cell has been scored yet.",)
+    rows = read_results(results) if results.exists() else ()
+    notes = _not_numbers(rows) if results.exists() else ("results.parquet is missing: no cell has been scored yet.",)
     name = text_of(raw.get("name")) or folder.resolve().name
     store = text_of(raw.get("store"))
     cells = tuple(_cell(cell, folder, store) for cell in raw.get("cells", []) if isinstance(cell, dict))
@@ -95,12 +99,36 @@ def read_study(folder: Path) -> Study:
         cells=cells,
         seconds={str(k): float(v) for k, v in _mapping(raw.get("seconds")).items() if isinstance(v, int | float)},
         dropped=raw.get("dropped"),
-        rows=read_results(results) if results.exists() else (),
+        rows=rows,
         measures=() if numbers is None else over_places(numbers, measures),
         numbers=numbers,
         notes=notes,
     )
     return replace(study, scale=_scale(study))
+
+
+def names_of(studies: Sequence[Study]) -> list[str]:
+    """The studies' names, with the start of the fingerprint where two have the same."""
+    held = [study.name for study in studies]
+    return [
+        study.name if held.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
+        for i, study in enumerate(studies, 1)
+    ]
+
+
+def _not_numbers(rows: Sequence[ResultRow]) -> tuple[str, ...]:
+    """A note that counts the values that are NaN or infinite and names the first."""
+    found = [
+        f"{row.cell}, {row.task_name}, seed {row.seed}: {name}"
+        for row in rows
+        for name in (*SCORES, *ALIGNMENTS)
+        if not math.isfinite(getattr(row, name) or 0)
+    ]
+    if not found:
+        return ()
+    named = "; ".join(found[:NAMED]) + (f"; and {len(found) - NAMED} more" if len(found) > NAMED else "")
+    what = "value of results.parquet is" if len(found) == 1 else "values of results.parquet are"
+    return (f"{len(found)} {what} not a number, left out of every mean and shown among the seeds: {named}.",)
 
 
 def _run_folder(folder: Path, store: str, run: str | None) -> Path | None:

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from probes.report.blocks import Paragraph, Section, Table
+from probes.report.numbers import Entry
 from probes.study.report.data import Study
 
 ROWS = 150
+CAPTION = (
+    "What trainings, adjustments and transfers counted by reason: what they left out, cut, changed or left as it was, "
+    "and the pairs that remained. Least and most: in one stage; in stages: in how many, of those that read this data."
+)
 
 
 def dropped(study: Study) -> Section | None:
-    """A table of counts by place and reason; None where nothing was recorded."""
+    """A table of counts by stage, data and reason; None where nothing was recorded."""
     if not study.dropped:
         return None
-    counts = [(path, value) for path, value in flatten(study.dropped).items() if value not in (None, {}, [], "")]
-    if not any(not isinstance(value, int | float) or value for _, value in counts):
+    body: list[list[Entry]] = []
+    for path, count in _counts(study.dropped):
+        *stage, data, reason = ("", "", *path)[-max(3, len(path)) :]
+        where = [" › ".join(filter(None, stage)), data, reason]
+        body.append([*where, count["least"], count["most"], f"{count['stages']:,} of {count['of']:,}"])
+    if not body:
         return Section("What was dropped", [Paragraph("Nothing was dropped.")])
-    body = [[*path.rpartition(" › ")[::2], value if isinstance(value, int | float) else str(value)]
-            for path, value in counts if value]  # fmt: skip
-    caption = "Items that were left out or cut, counted by the stages that did so."
-    return Section("What was dropped", [Table(caption, ["Where", "What", "How many"], body, 2, "dropped", ROWS)])
+    header = ["Stage", "Data", "What", "Least", "Most", "In stages"]
+    return Section("What was dropped", [Table(CAPTION, header, body, 3, "dropped", ROWS)])
 
 
-def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Leaves of nested objects by their path; objects in a list have numbers from 1, any other list is a leaf.
-
-    >>> flatten({"all": {"n": 9, "csls": {"mean": 1.5}}, "bands": [{"n": 4}], "steps": [1, 2]})
-    {'all › n': 9, 'all › csls › mean': 1.5, 'bands › 1 › n': 4, 'steps': [1, 2]}
-    """
-    if isinstance(value, list) and value and all(isinstance(child, Mapping) for child in value):
-        value = dict(enumerate(value, 1))
+def _counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, int]]]:
+    """Every count with the keys that lead to it; of several studies the first key is a study."""
     if not isinstance(value, Mapping):
-        return {prefix or "value": value}
-    leaves: dict[str, Any] = {}
-    for key, child in value.items():
-        leaves |= flatten(child, f"{prefix} › {key}" if prefix else str(key))
-    return leaves
+        return
+    if all(isinstance(value.get(key), int) for key in ("least", "most", "stages", "of")):
+        yield path, value
+        return
+    for key, inner in value.items():
+        yield from _counts(inner, (*path, str(key)))

@@ -31,7 +31,7 @@ LINES = 60
 def write_report(folder: Path) -> ReportPaths:
     """Write the report of the study in ``folder`` (``study.json`` is needed, the rest is reported as missing).
 
-    InputError if ``study.json``, ``results.csv`` or ``measures.csv`` cannot be read.
+    InputError if ``study.json``, ``results.parquet`` or ``measures.parquet`` cannot be read.
     """
     study = read_study(folder)
     under = f"Study {study.name}" + (f" · fingerprint {study.fingerprint}" if study.fingerprint else "")
@@ -41,7 +41,7 @@ def write_report(folder: Path) -> ReportPaths:
 def terminal_table(rows: Iterable[ResultRow | Mapping[str, Any]]) -> RichTable:
     """The main table for a terminal: a line per cell × task, means over seeds and 95 % t intervals.
 
-    ``rows`` are those of results.csv, as read by ``read_results`` or as mappings.
+    ``rows`` are those of results.parquet, as read by ``read_results`` or as mappings.
     """
     parsed = [row if isinstance(row, ResultRow) else ResultRow.parse(row) for row in rows]
     scores = cell_scores(parsed)

@@ -1,4 +1,4 @@
-"""One report of several study folders, or of what was carried away of them (study.json, results.csv, measures.csv).
+"""One report of several study folders, or of what was carried away of them: study.json and the two parquet files.
 
 Folders of one study, each with some of its cells, are put together again; studies of other settings stand side by
 side, told apart by the axes ``study`` and ``scale``.
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probes.study.report.data import Cell, Study, read_study
+from probes.study.report.data import Cell, Study, names_of, read_study
 from probes.study.report.files import ReportPaths, write_files
 from probes.study.report.judged import compared
 from probes.study.report.scores import grouped
@@ -87,10 +87,10 @@ def joined(studies: Sequence[Study]) -> Study:
     """All studies as one: cells called ``STUDY: CELL``, with the labels ``study`` and ``scale`` where these differ."""
     if len(studies) == 1:
         return studies[0]
-    names = _names(studies)
+    names = names_of(studies)
     scales = len({study.scale for study in studies}) > 1
     # studies that differ in nothing but their scale are rows of one table; the name of the study would say it again
-    told = scales and len({_bare(study) for study in studies}) == 1
+    told = len({study.scale for study in studies}) == len(studies) and len({_bare(study) for study in studies}) == 1
     parts = [
         _part(study, name, {**({} if told else {STUDY: name}), **({SCALE: study.scale or "–"} if scales else {})})
         for study, name in zip(studies, names, strict=True)
@@ -113,15 +113,6 @@ def joined(studies: Sequence[Study]) -> Study:
         measures=tuple(measure for part in parts for measure in part.measures),
         notes=tuple(f"{name}: {note}" for name, part in both for note in part.notes),
     )
-
-
-def _names(studies: Sequence[Study]) -> list[str]:
-    """The studies' names, with the start of the fingerprint where two have the same."""
-    held = [study.name for study in studies]
-    return [
-        study.name if held.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
-        for i, study in enumerate(studies, 1)
-    ]
 
 
 def _bare(study: Study) -> str:

@@ -1,7 +1,7 @@
-"""What studies are compared with, looked up and judged: their claims and the tables of their papers, scale by scale.
+"""What studies are compared with, looked up and judged: their claims and the tables of their papers, pool by pool.
 
-Studies of one scale are judged together, since a claim may compare cells of two of them; numbers of models of different
-size are never averaged.
+Studies of one scale and the same data are judged together (pools.py), since a claim may compare cells of two of them;
+numbers of models of different size, or of different texts, are never averaged.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from probes.study.judged.beside import beside
+from probes.study.judged.beside import Beside, beside
 from probes.study.judged.claims import Claim, read_claims
+from probes.study.judged.estimates import NOTHING, Estimate
 from probes.study.judged.observed import Results
 from probes.study.judged.papers import Table, read_tables
 from probes.study.judged.verdicts import judge
 from probes.study.report.beside import Claimed, Comparisons, Judged, PaperTable, Printed
 from probes.study.report.data import Study
+from probes.study.report.pools import pools
 from probes.study.report.rows import ResultRow
-from probes.study.report.scores import grouped
 from synthlang.errors import InputError
 
 T = TypeVar("T")
@@ -31,9 +32,9 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     tables = _read("paper", read_tables, studies, notes)
     if not claims and not tables:
         return Comparisons(notes=tuple(notes))
-    scales = {scale: _results(held) for scale, held in grouped(studies, lambda study: study.scale).items()}
+    found = {name: _results(held) for name, held in pools(studies).items()}
     return Comparisons(
-        [_claimed(claim, scales) for claim in claims], [_beside(table, scales) for table in tables], tuple(notes)
+        [_claimed(claim, found) for claim in claims], [_beside(table, found) for table in tables], tuple(notes)
     )
 
 
@@ -52,32 +53,37 @@ def _names(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else [str(name) for name in value or ()]
 
 
-def _claimed(claim: Claim, scales: Mapping[str, Results]) -> Claimed:
-    judged = []
-    for scale, results in scales.items():
+def _claimed(claim: Claim, found: Mapping[str, Results]) -> Claimed:
+    judged, telling = list[Judged](), list[Judged]()
+    for pool, results in found.items():
         said = judge(claim, results)
-        judged.append(Judged(scale, said.verdict, said.ours, said.n, said.text))
+        judged.append(Judged(pool, said.verdict, said.ours, said.n, said.unit, said.one_model, said.text))
+        if said.verdict != "not run" or any(part.why not in ("", NOTHING) for part in said.parts):
+            telling.append(judged[-1])
     run = [held for held in judged if held.verdict != "not run"]
-    return Claimed(claim.id, claim.claim, claim.source, claim.paper, run or judged[:1])
+    return Claimed(claim.id, claim.claim, claim.source, claim.paper_and_note, run or telling[:1] or judged[:1])
 
 
-def _beside(table: Table, scales: Mapping[str, Results]) -> PaperTable:
-    rows = {scale: beside(table, results) for scale, results in scales.items()}
-    measured = [scale for scale, held in rows.items() if any(row.ours is not None for row in held)]
+def _beside(table: Table, found: Mapping[str, Results]) -> PaperTable:
+    rows = {pool: beside(table, results) for pool, results in found.items()}
+    measured = [pool for pool, held in rows.items() if any(row.ours is not None for row in held)]
     lines = []
     for number, cell in enumerate(table.cells):
-        ours = []
-        for scale in measured:
-            row = rows[scale][number]
-            interval = None if row.ours is None else row.ours.interval
-            ours.append(Judged(scale, row.verdict, interval, 0 if interval is None else interval.n, row.text))
+        ours = [_judged(pool, rows[pool][number]) for pool in measured]
         where = dict(cell.quantity.where)
         if cell.against is not None:
             other = ", ".join(label for axis, label in cell.against.where.items() if where.get(axis) != label)
             where["gain over"] = other
         lines.append(Printed(where, cell.quantity.measure, cell.value, ours))
     note = " ".join(part for part in (f"Printed in {table.printed}." if table.printed else "", table.note) if part)
-    return PaperTable(table.paper, table.name, table.title, note, lines)
+    return PaperTable(table.paper, table.name, table.title, note, table.digits, lines)
+
+
+def _judged(pool: str, row: Beside) -> Judged:
+    held: Estimate | None = row.ours
+    if held is None:
+        return Judged(pool, row.verdict, None, text=row.text)
+    return Judged(pool, row.verdict, held.interval, held.interval.n, held.unit, held.one_model, "; ".join(held.notes))
 
 
 def _results(studies: Sequence[Study]) -> Results:

@@ -7,9 +7,10 @@ import io
 import re
 from collections.abc import Sequence
 
-from probes.report.blocks import LONG, Table
+from probes.report.blocks import Table
 from probes.report.numbers import Entry, entry_text
 from probes.statistics import Interval
+from probes.study.report.latex_fit import Part, breakable, parts_of, width_of
 
 CHARACTERS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -34,29 +35,55 @@ def escaped(text: str) -> str:
 
 
 def latex_table(table: Table) -> str:
-    r"""A ``table`` with ``\toprule`` … of the package booktabs; as many rows as the report shows.
+    r"""The table with ``\toprule`` … of the package booktabs, so that it fits a page; as many rows as the report shows.
 
-    Put ``\usepackage{booktabs}`` before the document and ``\input`` the file.
+    One that fits is a ``table``, a longer one a ``longtable``, a wider one stands across the page or in several parts.
+    Put ``\usepackage{array,booktabs,longtable,pdflscape}`` before the document and ``\input`` the file.
     """
     caption, rows = table.shown()
-    longest = [max((len(entry_text(row[i], table.digits)) for row in rows), default=0) for i in range(table.texts)]
-    wide = sum(length > LONG for length in longest)
-    texts = (f"p{{{0.5 / wide:.2f}\\linewidth}}" if length > LONG else "l" for length in longest)
-    columns = "".join(texts) + "r" * (len(table.header) - table.texts)
-    lines = [
-        r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}", rf"\label{{tab:{table.name}}}",
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _line(table.header, table.digits), r"\midrule",
-        *(_line(row, table.digits) for row in rows), r"\bottomrule", r"\end{tabular}", r"\end{table}",
-    ]  # fmt: skip
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
+    cells = [[_parted(entry, table.digits) for entry in row] for row in (table.header, *rows)]
+    widths = [[width_of(first) + 0.95 * width_of(f" ({rest})" if rest else "") for first, rest in row] for row in cells]
+    parts = parts_of(widths, table.texts, caption)
+    text = "% needs " + r"\usepackage{array,booktabs,longtable,pdflscape}" + "\n"
+    for number, part in enumerate(parts, 1):
+        named = f" Part {number} of {len(parts)}." if len(parts) > 1 else ""
+        label = table.name + (f"-{number}" if number > 1 else "")
+        lines = [_line([row[i] for i in part.columns], part) for row in cells]
+        titles = rf"\caption{{{escaped(caption + named)}}}", rf"\label{{tab:{label}}}"
+        text += "\n".join(_set(part, table.texts, titles, lines)) + "\n"
+    return text
 
 
-def _line(entries: Sequence[Entry], digits: int) -> str:
-    cells = []
-    for entry in entries:
-        first, _, second = (escaped(part) for part in entry_text(entry, digits).partition("\n"))
-        cells.append(f"{first} {{\\footnotesize ({second})}}" if second else first)
-    return " & ".join(cells) + r" \\"
+def _set(part: Part, texts: int, titles: tuple[str, str], lines: Sequence[str]) -> list[str]:
+    """The lines of LaTeX of a part; the first of ``lines`` is the header."""
+    columns = "".join(
+        rf">{{\raggedright\arraybackslash}}p{{{width:.0f}pt}}" if width is not None else "l" if i < texts else "r"
+        for i, width in zip(part.columns, part.widths, strict=True)
+    )
+    size = [part.size] if part.size else []
+    head = [r"\toprule", lines[0], r"\midrule"]
+    if not part.long:
+        start = [r"\begin{table}", r"\centering", *titles, *size, rf"\begin{{tabular}}{{{columns}}}"]
+        return [*start, *head, *lines[1:], r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    start = [r"\begin{landscape}" if part.across else r"\begingroup", *size, r"\setlength{\LTcapwidth}{\linewidth}"]
+    first = [rf"\begin{{longtable}}{{{columns}}}", "".join(titles) + r" \\", *head, r"\endfirsthead"]
+    later = [*head, r"\endhead", r"\bottomrule", r"\endfoot"]
+    end = [r"\end{longtable}", r"\end{landscape}" if part.across else r"\endgroup"]
+    return [*start, *first, *later, *lines[1:], *end]
+
+
+def _parted(entry: Entry, digits: int) -> tuple[str, str]:
+    first, _, second = entry_text(entry, digits).partition("\n")
+    return first, second
+
+
+def _line(cells: Sequence[tuple[str, str]], part: Part) -> str:
+    found = []
+    for (first, second), width in zip(cells, part.widths, strict=True):
+        size = r"\footnotesize" if part.size in ("", r"\small") else r"\scriptsize"
+        text = escaped(first) + (rf" {{{size} ({escaped(second)})}}" if second else "")
+        found.append(text if width is None else breakable(text))
+    return " & ".join(found) + r" \\"
 
 
 def csv_table(table: Table) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv as pa_csv
+import pyarrow.parquet as pq
 
 from probes.study.measures import COLUMNS
 from synthlang.errors import InputError
@@ -33,16 +33,28 @@ class Measure:
     value: float
 
 
-def read_measures(path: Path) -> pa.Table:
-    """The rows of a measures.csv; InputError for a missing column or a wrong number."""
-    options = pa_csv.ConvertOptions(column_types=COLUMNS, null_values=[""], strings_can_be_null=False)
+def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table:
+    """These columns of a parquet file, null where one of ``later`` is missing; InputError for what is none of ours."""
     try:
-        table = pa_csv.read_csv(path, convert_options=options)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"no measures of a study: {str(error).splitlines()[0]}", path) from error
-    if missing := set(COLUMNS) - set(table.column_names):
-        raise InputError(f"columns missing: {', '.join(sorted(missing))}", path, 1)
-    return table.select(list(COLUMNS))
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            if missing := sorted(set(columns) - set(names) - set(later)):
+                raise InputError(f"columns missing: {', '.join(missing)}; run the study again", path)
+            table = file.read(columns=[name for name in columns if name in names])
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"not parquet: {str(error).splitlines()[0]}", path) from error
+    arrays = []
+    for name, kind in columns.items():
+        try:
+            arrays.append(table[name].cast(kind) if name in names else pa.nulls(len(table), kind))
+        except pa.ArrowException as error:
+            raise InputError(f"column {name} must be of {kind}: {str(error).splitlines()[0]}", path) from error
+    return pa.table(arrays, list(columns))
+
+
+def read_measures(path: Path) -> pa.Table:
+    """The rows of a measures.parquet; InputError for a missing column or a wrong number."""
+    return read_columns(path, COLUMNS)
 
 
 def over_places(table: pa.Table, path: Path) -> tuple[Measure, ...]:

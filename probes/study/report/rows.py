@@ -1,27 +1,28 @@
-"""The rows of results.csv, read for the report."""
+"""The rows of results.parquet, read for the report: the only reader of results there is (results.csv is an export)."""
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from probes.study.report.measures import labels_of, text_of
+from probes.study.report.measures import labels_of, read_columns, text_of
+from probes.study.results import COLUMNS
 from synthlang.errors import InputError
-from synthlang.files import read_lines
 
 SCORES = ("parent", "sup", "zs", "delta")
 ALIGNMENTS = ("alignment_all", "alignment_dictionary", "alignment_held_out")
 LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed")
-"""Columns that a results.csv may lack."""
+"""Columns that a results.parquet may lack."""
 
 
 @dataclass(frozen=True)
 class ResultRow:
-    """One line of results.csv: a cell × task × transfer seed. Scores are percent points, None where empty."""
+    """One row of results.parquet: a cell × task × transfer seed.
+
+    Scores are percent points, None where there is none; NaN and infinity stay what they are.
+    """
 
     cell: str
     source: str
@@ -53,32 +54,27 @@ class ResultRow:
     def parse(cls, row: Mapping[str, Any]) -> ResultRow:
         """From a mapping with these columns; further columns are left out. ValueError names a wrong value."""
         numbers = {name: _number(name, row.get(name)) for name in (*SCORES, *ALIGNMENTS)}
-        texts = {f.name: text_of(row.get(f.name)) for f in fields(cls) if f.name not in (*numbers, "labels")}
+        texts = {name: text_of(row.get(name)) for name in TEXTS}
         texts["task_name"] = texts["task_name"] or texts["task"]
         return cls(**texts, **numbers, labels=labels_of(row.get("labels")))  # type: ignore[arg-type]
 
 
+TEXTS = tuple(f.name for f in fields(ResultRow) if f.name not in (*SCORES, *ALIGNMENTS, "labels"))
+
+
 def read_results(path: Path) -> tuple[ResultRow, ...]:
-    """Every row of a results.csv; a missing column or a wrong number is an InputError with its line."""
-    lines = [line for _, line in read_lines(path)]
-    reader = csv.DictReader(line + "\n" for line in lines)
-    missing = {f.name for f in fields(ResultRow)} - set(reader.fieldnames or ()) - set(LATER)
-    if lines and missing:
-        raise InputError(f"columns missing: {', '.join(sorted(missing))}", path, 1)
+    """Every row of a results.parquet; InputError for a missing column, or what a column cannot hold, with its row."""
+    table = read_columns(path, {field.name: COLUMNS[field.name] for field in fields(ResultRow)}, LATER)
     rows = []
-    for row in reader:
+    for number, row in enumerate(table.to_pylist(), 1):
         try:
             rows.append(ResultRow.parse(row))
         except ValueError as error:
-            raise InputError(str(error), path, reader.line_num) from error
+            raise InputError(f"row {number}: {error}", path) from error
     return tuple(rows)
 
 
 def _number(name: str, value: Any) -> float | None:
-    if value is None or value == "":
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, not {value!r}") from None
-    return number if math.isfinite(number) else None
+    if value is None or isinstance(value, int | float):
+        return None if value is None else float(value)
+    raise ValueError(f"{name} must be a number, not {value!r}")

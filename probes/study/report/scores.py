@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from probes.report.numbers import plural
 from probes.statistics import Interval, mean_interval
 from probes.study.labels import Layout, layout, settings_of
 from probes.study.report.data import Study
-from probes.study.report.rows import ResultRow
+from probes.study.report.rows import SCORES, ResultRow
 
 T = TypeVar("T")
 
@@ -30,11 +32,6 @@ class CellScore:
     def delta(self) -> Interval | None:
         """Mean Δ with its interval over fine-tuning seeds."""
         return self.interval("delta")
-
-    @property
-    def deltas(self) -> tuple[float, ...]:
-        """Δ of each fine-tuning seed."""
-        return tuple(row.delta for row in self.rows if row.delta is not None)
 
     def interval(self, column: str) -> Interval | None:
         """Of a column over fine-tuning seeds; None where no row has it."""
@@ -72,11 +69,19 @@ class Condition:
 
     @property
     def seeds(self) -> str:
-        """``3`` fine-tuning seeds of one run, ``2 × 3`` of two, ``5 of 2 runs`` where they have not equally many."""
-        sizes = [len(cluster) for cluster in self.clusters]
-        if self.runs == 1:
-            return str(sizes[0])
-        return f"{self.runs} × {sizes[0]}" if len(set(sizes)) == 1 else f"{sum(sizes)} of {self.runs} runs"
+        """``1 model × 3 seeds`` of fine-tuning, ``2 models, 5 seeds`` where they have not equally many.
+
+        Cells on one pretraining that differ in other seeds are adjustments. Where a row lacks a score that others have,
+        or it is no number, how many have all is told.
+        """
+        rows = [row for cluster in self.clusters for row in cluster]
+        sizes = {len(cluster) for cluster in self.clusters}
+        several = self.runs == 1 or len({cluster[0].pretrain for cluster in self.clusters}) == self.runs
+        runs = plural(self.runs, "model" if several else "adjustment")
+        text = f"{runs} × {plural(min(sizes), 'seed')}" if len(sizes) == 1 else f"{runs}, {plural(len(rows), 'seed')}"
+        held = [name for name in SCORES if any(getattr(row, name) is not None for row in rows)]
+        whole = sum(all(known([getattr(row, name)]) for name in held) for row in rows)
+        return text if whole == len(rows) else f"{text}, {whole} of {len(rows)} with every score"
 
     @cached_property
     def delta(self) -> Interval | None:
@@ -93,7 +98,7 @@ class Condition:
         if self.runs > 1 or column.startswith("alignment"):
             means = [mean_of(getattr(row, column) for row in cluster) for cluster in self.clusters]
             return [mean for mean in means if mean is not None]
-        return [value for row in self.clusters[0] if (value := getattr(row, column)) is not None]
+        return known(getattr(row, column) for row in self.clusters[0])
 
     def interval(self, column: str) -> Interval | None:
         """95 % t interval of a column; None where no row has it."""
@@ -108,16 +113,21 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[
     return groups
 
 
+def known(values: Iterable[float | None]) -> list[float]:
+    """The values that are numbers."""
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
 def interval_of(values: Iterable[float | None]) -> Interval | None:
-    """The 95 % t interval of those that are known; None without any."""
-    known = [value for value in values if value is not None]
-    return mean_interval(known) if known else None
+    """The 95 % t interval of those that are numbers; None without any."""
+    held = known(values)
+    return mean_interval(held) if held else None
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """The mean of those that are known; None without any."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    """The mean of those that are numbers; None without any."""
+    held = known(values)
+    return sum(held) / len(held) if held else None
 
 
 def in_study_order(study: Study) -> list[ResultRow]:

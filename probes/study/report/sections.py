@@ -126,7 +126,8 @@ def _alignment(scores: Scores, budget: Budget) -> Section:
     figures = [alignment_scatter(task, held, scores, palette, i) for i, (task, held) in enumerate(drawn, 1)]
     known = [figure for figure in figures if figure is not None]
     blocks: list[Block] = [Figures(known)] if known else []
-    return Section("Alignment and transfer", [*blocks, *_left_out(len(both) - len(drawn)), *correlations(both)])
+    found = correlations({task: scores.tasks[task] for task in both})
+    return Section("Alignment and transfer", [*blocks, *_left_out(len(both) - len(drawn)), *found])
 
 
 def _palette(scores: Scores) -> dict[str, str]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from probes.report.numbers import bounds, number, plural
-from probes.statistics import Interval, RankCorrelation
+from probes.statistics import Correlation, Interval
 from probes.study.labels import Layout
 from probes.study.report.correlation import correlate
 from probes.study.report.data import Study
 from probes.study.report.scores import Condition, Scores, grouped
 
 SMALL_N = 20
-"""Below so many cells a rank correlation is called a hint."""
+"""Below so many conditions a rank correlation is called a hint."""
 COMPARISONS, NAMED = 12, 8
 """Most groups that are compared in words, and most labels of an axis that are named."""
 
@@ -32,9 +32,14 @@ def summary(study: Study, scores: Scores) -> Summary:
     found = scores.conditions
     if not found:
         return Summary(f"{lead[0]} Nothing can be compared yet.", ())
-    tasks = grouped(scores.cells, lambda score: score.first.task_name)
-    for task, members in tasks.items():
-        lead.append(_correlation(f" on {task}" if len(tasks) > 1 else "", correlate(members, "alignment_all")))
+    tasks = scores.tasks
+    correlated = {task: correlate(members, "alignment_all") for task, members in tasks.items()}
+    for reason, alike in grouped(correlated, lambda task: correlated[task].reason or task).items():
+        named = f" on {_some(alike)}" if len(tasks) > 1 else ""
+        one = correlated[alike[0]]
+        lead.append(
+            f"Alignment and Δ{named} cannot be correlated ({reason})." if one.r is None else _correlation(named, one)
+        )
     alone = sum(condition.runs == 1 and bool(condition.first.pretrain) for condition in found)
     if alone:
         rest = "Every condition rests" if alone == len(found) else f"{alone} of {len(found)} conditions rest"
@@ -112,12 +117,11 @@ def _certainty(first: Interval, second: Interval) -> str:
     return "; intervals overlap: the order is not established" if overlap else "; intervals apart"
 
 
-def _correlation(task: str, found: RankCorrelation) -> str:
-    if found.rho is None:
-        return f"Alignment and Δ{task} cannot be correlated ({found.reason})."
+def _correlation(task: str, found: Correlation) -> str:
     interval = bounds(found.low, found.high, 2)
-    text = f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.rho, 2)} "
-    p = "p < 0.001" if found.p is not None and found.p < 0.001 else f"p = {number(found.p, 3)}"
-    text += f"over n = {found.n} cells ({'exact ' if found.exact else ''}{p}"
+    text = f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.r, 2)} "
+    p = f"p = {number(found.p, 3)}" if found.p is None or found.p >= 0.001 else "p < 0.001"
+    models = f" of {plural(found.n, 'model')}" if found.n > found.clusters else ""
+    text += f"over n = {plural(found.clusters, 'condition')}{models} ({'exact ' if found.exact else ''}{p}"
     text += f", bootstrap interval {interval})" if interval else ", too few for an interval)"
-    return text + (", a hint at most with so few cells." if found.n < SMALL_N else ".")
+    return text + (", a hint at most with so few." if found.clusters < SMALL_N else ".")

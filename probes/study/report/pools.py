@@ -1,0 +1,90 @@
+"""Which studies of a report are judged together: those of one scale that rest on the same data."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from probes.study.report.data import Study, names_of
+
+TASK_DATA = ("train", "dev", "test", "target")
+"""The settings of a transfer that say what it is of."""
+
+
+@dataclass(frozen=True)
+class _Data:
+    """text: the model or source that the settings name; sources: those of the rows; parts: data of tasks and pairs."""
+
+    text: tuple[str, str]
+    sources: frozenset[str]
+    parts: Mapping[str, Any]
+
+    def is_of(self, other: _Data) -> bool:
+        """Whether both name the same text, and the same data for every task that both have."""
+        shared = self.parts.keys() & other.parts.keys()
+        apart = bool(self.sources and other.sources) and self.sources.isdisjoint(other.sources)
+        return self.text == other.text and not apart and all(self.parts[one] == other.parts[one] for one in shared)
+
+
+def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
+    """Name → studies that are judged together, in order of appearance.
+
+    The data of a study is what its settings say of it: the text (``model``, ``source``, or the source of its first
+    language) and what its tasks and its adjustment read; tasks that only one study has keep none apart. Where both have
+    results, these are of one source at least. Names and files of settings do not matter; paths count as written. A pool
+    is called by its scale, and by its studies too where there are several of a scale.
+    """
+    held: dict[str, list[list[int]]] = {}
+    data = [_data(study) for study in studies]
+    for number, study in enumerate(studies):
+        of_scale = held.setdefault(study.scale, [])
+        pool = next((pool for pool in of_scale if all(data[number].is_of(data[one]) for one in pool)), None)
+        if pool is None:
+            of_scale.append([number])
+        else:
+            pool.append(number)
+    names, found = names_of(studies), dict[str, list[Study]]()
+    for scale, of_scale in held.items():
+        for pool in of_scale:
+            told = ", ".join(names[number] for number in pool)
+            name = scale if len(of_scale) == 1 else f"{scale} ({told})" if scale else told
+            found[name] = [studies[number] for number in pool]
+    return found
+
+
+def _data(study: Study) -> _Data:
+    config = study.config
+    pretrain, transfer = _mapping(config.get("pretrain")), _mapping(config.get("transfer"))
+    languages = pretrain.get("languages")
+    parent = _mapping(languages[0]) if isinstance(languages, list) and languages else {}
+    source = parent.get("source") or pretrain.get("source") or config.get("source")
+    tasks = config.get("tasks")
+    if tasks is None:
+        tasks = {str(transfer.get("task") or "pos"): {}}
+    parts: dict[str, Any] = {
+        f"task {name}": {key: _place(value) for key in TASK_DATA if (value := {**transfer, **task}.get(key))}
+        for name, task in _mapping(tasks).items()
+        if isinstance(task, Mapping)
+    }
+    if pairs := _mapping(config.get("adjust")).get("pairs"):
+        parts["pairs"] = _place(pairs)
+    sources = frozenset(_place(row.source) for row in study.rows if row.source)
+    return _Data((_place(config.get("model")) or "", _place(source) or ""), sources, parts)
+
+
+def _place(value: Any) -> Any:
+    """A source or path with no superfluous signs; in mappings and lists, too."""
+    if isinstance(value, Mapping):
+        return {key: _place(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_place(inner) for inner in value]
+    if not isinstance(value, str) or not value:
+        return value
+    kind, colon, path = value.rpartition(":")
+    return f"{kind}{colon}{posixpath.normpath(path)}"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,109 @@
+"""The papers' claims as files: what they compare, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from probes.study.judged.claims import read_claims
+from probes.study.judged.observed import Results
+from probes.study.judged.verdicts import judge
+from tests.test_study_papers import GOOD, PAPERS, refused
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_claims_file(name):
+    claims = read_claims(name)
+    assert len(claims) >= 6 and len({claim.id for claim in claims}) == len(claims)
+    assert all(claim.source and re.fullmatch(r".*\.", claim.claim) for claim in claims)
+    assert all(list(claim.quantities()) for claim in claims)
+
+
+def test_a_claim_for_each_label():
+    claims = {claim.id: claim for name in PAPERS for claim in read_claims(name)}
+    easy = claims["script-alone-is-easy"].compare
+    assert easy is not None and len(easy) == 12 and not any(entry.each for entry in easy)
+    wanted = {(o, t) for o in ("MLM", "XLM", "DICT-MLM", "ALIGN-MLM") for t in ("nli", "ner", "pos")}
+    assert {(entry.where["objective"], entry.where["task"]) for entry in easy} == wanted
+    assert [
+        len(claims[one].compare or ()) for one in ("centring-improves-rotation", "adjustment-does-not-help-qa")
+    ] == [17, 8]
+    for claim in claims.values():  # a sentence that says "every" does not rest on a mean over what it says it of
+        for axis, said in (("task", "every task"), ("language", "every language")):
+            if said in claim.claim and not claim.correlate:
+                assert all(axis in quantity.where for quantity in claim.quantities()), claim.id
+    assert all(claims[one].note for one in ("tuning-beats-rotation", "rotation-gains-little", "retrieval-of-types"))
+
+
+@pytest.mark.parametrize(("right", "verdict"), [([8.0, 8.1, 8.2], "differs"), ([0.4, 0.5, 0.6], "agrees in sign")])
+def test_one_task_of_three_decides(right, verdict):
+    """NER far from 0 is not averaged away by two tasks near 0."""
+    claim = next(claim for claim in read_claims("align_mlm") if claim.id == "script-alone-is-easy")
+    rows = [
+        {
+            **{"labels": json.dumps({"objective": objective, "transform": "trans"}), "task": task, "seed": 0},
+            **{"pretrain_seed": seed, "parent": None, "sup": None, "zs": None},
+            "delta": right[seed] if task == "ner" else 0.1 * seed,
+        }
+        for objective in ("MLM", "XLM", "DICT-MLM", "ALIGN-MLM")
+        for task in ("nli", "ner", "pos")
+        for seed in range(3)
+    ]
+    assert judge(claim, Results(rows)).verdict == verdict
+
+
+CLAIM = """
+paper: mine.yaml
+claims:
+  - {id: one, claim: C., source: S, compare: [
+      {where: {task: pos}, measure: zs, left: {where: {method: A}}, right: {where: {method: B}}, relation: greater}]}
+"""
+ORDER = "{measure: zs, along: [{method: A}, {method: B}], direction: rising}"
+CORRELATE = "{x: {measure: zs}, y: {measure: sup}, over: [size], expect: positive}"
+BAD_CLAIMS = {
+    "no label": ("{method: B}", "{method: C}", "one: method: no label 'C'"),
+    "no axis": ("{task: pos}", "{tasks: pos}", "one: 'tasks' is no axis"),
+    "no relation": (", relation: greater", "", "relation: is required"),
+    "other relation": ("relation: greater", "relation: better", "relation"),
+    "near without margin": ("relation: greater", "relation: near", "near needs a margin above 0"),
+    "no right": (", right: {where: {method: B}}", "", "right or with a value: give one"),
+    "two rights": ("relation: greater", "relation: greater, value: 1", "right or with a value: give one"),
+    "no measure": ("measure: zs, ", "", "needs a measure"),
+    "short order": ("compare: [", f"order: [{ORDER}], compare: [", "along.*at least 3"),
+    "two kinds": ("compare: [", f"correlate: {CORRELATE}, compare: [", "needs one of compare, order and correlate"),
+    "none": ("compare: [", "compare: [], order: [", "compare"),
+    "no paper": ("paper: mine.yaml", "paper: yours.yaml", "no such file"),
+    "other layer": ("measure: zs", "measure: zs, layer: top", "layer"),
+    "each twice": ("measure: zs, left", "measure: zs, each: {task: [pos]}, left", "'task' is in where and in each"),
+    "each of no label": ("where: {task: pos}", "each: {task: [qa]}", "task: no label 'qa'"),
+    "each of none": ("measure: zs, left", "measure: zs, each: {method: []}, left", "each.method"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CLAIMS)
+def test_bad_claim(case, tmp_path):
+    old, new, message = BAD_CLAIMS[case]
+    assert CLAIM.count(old) == 1, "the case must change something"
+    (tmp_path / "mine.yaml").write_text(GOOD)
+    path = tmp_path / "claims.yaml"
+    path.write_text(CLAIM)
+    assert [claim.id for claim in read_claims("claims.yaml", tmp_path)] == ["one"]
+    path.write_text(CLAIM.replace(old, new))
+    refused(read_claims, path, message)
+
+
+def test_claims_twice_and_over_no_axis(tmp_path):
+    (tmp_path / "mine.yaml").write_text(GOOD)
+    path = tmp_path / "claims.yaml"
+    path.write_text(CLAIM + CLAIM.split("claims:")[1])
+    refused(read_claims, path, "two claims are called 'one'")
+    over = f"{{id: o, claim: C., source: S, correlate: {CORRELATE}}}"
+    path.write_text(f"paper: mine.yaml\nclaims: [{over}]")
+    refused(read_claims, path, "o: 'size' is no axis")
+    path.write_text(f"paper: mine.yaml\nclaims: [{over.replace('size', 'layer')}]")
+    refused(read_claims, path, "layer goes with layer: each")
+    path.write_text(f"claims: [{over}]")  # without a paper any axis will do
+    correlate = read_claims(path)[0].correlate
+    assert correlate is not None and correlate.over == ["size"]

@@ -1,0 +1,130 @@
+"""Studies of one report that are judged together: one scale and the same data, and never numbers of different data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probes.study.judged.papers import CONFIGS
+from probes.study.report.data import Study, read_study
+from probes.study.report.join import write_joined_report
+from probes.study.report.pools import pools
+from synthlang.config import load_yaml
+from synthlang.files import read_json, write_json
+from tests.report_study import Page, make_grid, read_rows, write_rows
+
+AXES = {"objective": ["ALIGN-MLM", "MLM"], "transform": ["trans+inv"], "pretrain.seed": ["0", "1", "2"]}
+CLAIM = """claims: [{id: better, claim: ALIGN-MLM is better., source: table 3, compare: [{where: {transform: trans+inv},
+  measure: delta, left: {where: {objective: ALIGN-MLM}}, right: {where: {objective: MLM}}, relation: less}]}]"""
+
+
+def grid(folder: Path, source: str, *, falls: bool = False, **config: Any) -> Path:
+    """Δ of ALIGN-MLM is smaller, or with ``falls`` larger, by some points."""
+    axes = AXES | ({"objective": ["MLM", "ALIGN-MLM"]} if falls else {})
+    make_grid(
+        folder, axes, name=folder.name, fingerprint=folder.name * 3, jitter=0.1, config={"scale": "tiny", **config}
+    )
+    write_rows(folder, [row | {"source": source} for row in read_rows(folder)])
+    return folder
+
+
+def test_numbers_of_different_texts_are_judged_apart(tmp_path: Path) -> None:
+    """One text agrees and the other differs; the mean of both would say something that neither does."""
+    (tmp_path / "claims.yaml").write_text(CLAIM)
+    config: dict[str, Any] = {"claims": [str(tmp_path / "claims.yaml")], "paper": "align_mlm/figure1"}
+    folders = [
+        grid(tmp_path / "mini", "builtin:mini-english", **config),
+        grid(tmp_path / "wiki", "text:w", falls=True, **config),
+    ]
+    page = Page(write_joined_report(folders, tmp_path / "out").html.read_text())
+    got = {(line["Scale"], line["Verdict"]) for line in page.table("Claim", "Scale", "Verdict")}
+    assert got == {("tiny (mini)", "agrees in sign"), ("tiny (wiki)", "differs")}
+    lines = page.table("Paper", "Ours|tiny (mini)", "Ours|tiny (wiki)")
+    assert lines and all(x["Ours|tiny (mini)"] != x["Ours|tiny (wiki)"] for x in lines)
+    assert {x["n|tiny (mini)"] for x in lines} == {"3 models"}
+
+
+def test_studies_of_one_text_are_judged_together(tmp_path: Path) -> None:
+    (tmp_path / "claims.yaml").write_text(CLAIM)
+    config: dict[str, Any] = {"claims": [str(tmp_path / "claims.yaml")]}
+    folders = [grid(tmp_path / name, "builtin:mini-english", **config) for name in ("a", "b")]
+    for folder, objective in zip(folders, AXES["objective"], strict=True):  # each ran one of the two
+        write_rows(folder, [row for row in read_rows(folder) if f'"{objective}"' in row["labels"]])
+    page = Page(write_joined_report(folders, tmp_path / "out").html.read_text())
+    assert [line["Verdict"] for line in page.table("Claim", "Verdict", "Ours")] == ["agrees in sign"]
+
+
+def test_two_studies_of_one_name_and_scale_stay_two_conditions(tmp_path: Path) -> None:
+    folders = [grid(tmp_path / name, source) for name, source in (("a", "text:a"), ("b", "text:b"))]
+    for folder in folders:
+        held = read_study(folder)
+        write_json(folder / "study.json", {**read_json(folder / "study.json"), "name": "tiny-x"})
+        assert held.scale == "tiny"
+    lab = grid(tmp_path / "c", "text:c")
+    write_json(lab / "study.json", {**read_json(lab / "study.json"), "name": "lab-x", "config": {"scale": "lab"}})
+    page = Page(write_joined_report([*folders, lab], tmp_path / "out").html.read_text())
+    assert len(page.table("study", "scale", "Δ")) == 3 * 2
+
+
+SAME = {"source": "text:data/en", "tasks": {"pos": {"train": "data/ud/en", "train_items": 9}, "ner": None}}
+
+
+@pytest.mark.parametrize(
+    ("other", "together"),
+    [
+        ({"source": "text:./data//en/"}, True),
+        ({"source": "text:data/fr"}, False),
+        ({"source": None}, False),
+        ({"source": None, "pretrain": {"languages": [{"name": "en", "source": "text:data/en"}, {"name": "fr"}]}}, True),
+        ({"source": None, "pretrain": {"languages": [{"name": "en", "source": "text:data/de"}]}}, False),
+        ({"source": None, "model": "some/model"}, False),
+        ({"name": "other", "title": "T", "seeds": [4], "pretrain": {"base": ["x.yaml"], "steps": 5}}, True),
+        ({"tasks": {"pos": {"base": "y.yaml", "train": "data/ud/en", "train_items": 50}}}, True),
+        ({"tasks": {"pos": {"train": "data/ud/de"}}}, False),
+        ({"tasks": {"pos": {"train": "data/ud/en", "test": "data/ud/de"}}}, False),
+        ({"tasks": {"nli": {"train": "data/nli"}}}, True),
+        ({"tasks": {}}, True),
+        ({"tasks": {"pos": {}}, "transfer": {"train": "data/ud/en"}}, True),
+        ({"adjust": {"pairs": {"es-en": {"left": "a", "right": "b"}}}}, True),
+    ],
+    ids=str,
+)
+def test_what_makes_data_the_same(other: dict[str, Any], together: bool, tmp_path: Path) -> None:
+    make_grid(tmp_path / "a", AXES)
+    held = read_study(tmp_path / "a")
+    studies = [_study(held, "a", SAME), _study(held, "b", {**SAME, **other})]
+    assert len(pools(studies)) == (1 if together else 2)
+    assert list(pools(studies)) == (["lab"] if together else ["lab (a)", "lab (b)"])
+
+
+def _study(held: Study, name: str, config: dict[str, Any]) -> Study:
+    return replace(held, name=name, fingerprint=name, scale="lab", config=config, rows=())
+
+
+@pytest.mark.parametrize(
+    ("size", "names"),
+    [
+        ("tiny", ["align_mlm-table2", "align_mlm-table3", "align_mlm-table5", "align_mlm-figure2"]),
+        ("lab", ["align_mlm-table2", "align_mlm-table3", "align_mlm-table5", "align_mlm-trans+inv"]),
+        ("tiny", ["emerging-figure6", "emerging-figure7"]),
+        ("lab", ["emerging-figure6", "emerging-figure7"]),
+        ("lab", ["cao2020-table2", "cao2020-figure2", "cao2020-table3"]),
+    ],
+    ids=str,
+)
+def test_studies_that_one_claim_needs_are_one_pool(size: str, names: list[str], tmp_path: Path) -> None:
+    make_grid(tmp_path / "a", {"x": ["1"]})
+    held = read_study(tmp_path / "a")
+    studies = [_study(held, name, load_yaml(CONFIGS / "studies" / size / f"{name}.yaml")) for name in names]
+    assert list(pools(studies)) == ["lab"]
+
+
+def test_real_text_and_mini_english_of_one_size_are_two_pools(tmp_path: Path) -> None:
+    make_grid(tmp_path / "a", {"x": ["1"]})
+    held = read_study(tmp_path / "a")
+    names = ["align_mlm-table3", "align_mlm-grid-text", "align_mlm-grid-treebank"]
+    studies = [_study(held, name, load_yaml(CONFIGS / "studies/tiny" / f"{name}.yaml")) for name in names]
+    assert len(pools(studies)) == 3
