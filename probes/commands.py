@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
-from probes.report.numbers import plural
+from probes.report.numbers import first_few, plural
 from probes.study.cells import load_study
 from probes.study.executors import NAMES
 from probes.study.executors.slurm import check_slurm
@@ -105,9 +105,8 @@ def _told_held(found: Collection) -> str:
     if not found.held:
         return ""
     names = [f"{folder.name}: keep {policy}" for folder, policy in found.held.items()]
-    more = f" and {len(names) - STUDIES} more" if len(names) > STUDIES else ""
     kept = plural(found.held_runs, "run")
-    return f"; {kept} kept by other studies of the store ({', '.join(names[:STUDIES])}{more})"
+    return f"; {kept} kept by other studies of the store ({first_few(names, STUDIES)})"
 
 
 def _say_failed(console: Console, out: Path, failed: list[CellRecord]) -> None:

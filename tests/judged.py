@@ -19,6 +19,15 @@ from probes.study.judged.verdicts import Verdict
 from probes.study.measures import COLUMNS as MEASURE_COLUMNS
 from probes.study.results import COLUMNS as RESULT_COLUMNS
 
+ACROSS_LAYERS = {
+    "layer": "each",
+    "x": {"measure": "probe:x"},
+    "y": {"measure": "probe:y"},
+    "over": ["layer"],
+    "by": ["pair"],
+}
+"""A correlation of two measures over the layers of each pair, but for what is expected."""
+
 
 def result(
     labels: Mapping[str, str], model: int | None, seed: int = 0, task: str = "pos", **scores: Any

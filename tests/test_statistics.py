@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.statistics import Interval, bootstrap_interval, mean_interval, rank_correlation
+from probes.statistics import Interval, bootstrap_interval, correlation, mean_interval
 from synthlang.errors import InputError
 
 
@@ -88,8 +88,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_rho_equals_scipy(name: str) -> None:
     x, y = CASES[name]
-    assert rank_correlation(x, y, key=0).rho == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert rank_correlation(x, y, key=0, kind="kendall").rho == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert correlation(x, y, key=0).r == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert correlation(x, y, key=0, kind="kendall").r == pytest.approx(stats.kendalltau(x, y).statistic)
 
 
 @pytest.mark.parametrize("name", ["distinct", "n = 3", "ties"])
@@ -97,7 +97,7 @@ def test_exact_p_equals_brute_force(name: str) -> None:
     x, y = CASES[name]
     observed = abs(stats.spearmanr(x, y).statistic)
     every = [abs(stats.spearmanr(x, shuffled).statistic) for shuffled in permutations(y)]
-    got = rank_correlation(x, y, key=0)
+    got = correlation(x, y, key=0)
     assert got.exact
     assert got.p == pytest.approx(np.mean([value >= observed - 1e-9 for value in every]))
 
@@ -110,48 +110,48 @@ def test_exact_p_equals_scipy_where_the_null_is_symmetric() -> None:
 
     # All 720 of them, since 1000 are allowed.
     expected = stats.permutation_test((x,), rho, permutation_type="pairings", n_resamples=1000).pvalue
-    assert rank_correlation(x, y, key=0).p == pytest.approx(expected)
+    assert correlation(x, y, key=0).p == pytest.approx(expected)
 
 
 def test_random_p_is_close_to_the_asymptotic_one_and_repeats() -> None:
     x, y = _noisy(40, 5, noise=3.0)
-    got = rank_correlation(x, y, key=11)
+    got = correlation(x, y, key=11)
     assert not got.exact
     assert got.p == pytest.approx(stats.spearmanr(x, y).pvalue, abs=0.02)
-    assert got == rank_correlation(x, y, key=11)
-    assert got.p != rank_correlation(x, y, key=12).p
+    assert got == correlation(x, y, key=11)
+    assert got.p != correlation(x, y, key=12).p
 
 
 def test_positive_control() -> None:
     x = np.arange(12.0)
-    got = rank_correlation(x, -np.exp(x), key=1)
-    assert got.rho == pytest.approx(-1)
+    got = correlation(x, -np.exp(x), key=1)
+    assert got.r == pytest.approx(-1)
     assert got.p == pytest.approx(1 / 10_001)
-    six = rank_correlation(x[:6], x[:6], key=1)
+    six = correlation(x[:6], x[:6], key=1)
     assert six.p == pytest.approx(2 / 720)  # the identity and its reverse
 
 
 def test_no_correlation_gives_uniform_p() -> None:
     random = np.random.default_rng(6)
-    drawn = [rank_correlation(random.normal(size=6), random.normal(size=6), key=0).p for _ in range(200)]
+    drawn = [correlation(random.normal(size=6), random.normal(size=6), key=0).p for _ in range(200)]
     assert np.mean([p is not None and p <= 0.1 for p in drawn]) == pytest.approx(0.1, abs=0.06)
 
 
 def test_interval_holds_rho_and_needs_five_pairs() -> None:
     x, y = _noisy(30, 8)
-    got = rank_correlation(x, y, key=2)
-    assert got.low is not None and got.high is not None and got.rho is not None
-    assert -1 <= got.low < got.rho < got.high <= 1
-    assert rank_correlation(x[:4], y[:4], key=2).low is None
+    got = correlation(x, y, key=2)
+    assert got.low is not None and got.high is not None and got.r is not None
+    assert -1 <= got.low < got.r < got.high <= 1
+    assert correlation(x[:4], y[:4], key=2).low is None
 
 
 def test_too_few_pairs_and_a_constant_side_say_why() -> None:
-    two = rank_correlation([1, 2], [2, 1], key=0)
-    assert (two.rho, two.p, two.n) == (None, None, 2) and "at least 3" in str(two.reason)
-    assert rank_correlation([], [], key=0).reason is not None
-    constant = rank_correlation([1, 2, 3], [5, 5, 5], key=0)
-    assert constant.rho is None and "second" in str(constant.reason)
-    assert "first" in str(rank_correlation([5, 5, 5], [1, 2, 3], key=0).reason)
+    two = correlation([1, 2], [2, 1], key=0)
+    assert (two.r, two.p, two.n) == (None, None, 2) and "at least 3" in str(two.reason)
+    assert correlation([], [], key=0).reason is not None
+    constant = correlation([1, 2, 3], [5, 5, 5], key=0)
+    assert constant.r is None and "second" in str(constant.reason)
+    assert "first" in str(correlation([5, 5, 5], [1, 2, 3], key=0).reason)
 
 
 def test_torch_is_not_imported() -> None:

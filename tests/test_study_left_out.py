@@ -11,7 +11,7 @@ from scipy import stats
 from probes.study.judged.correlated import RESAMPLED, clustered
 from probes.study.judged.observed import Results
 from probes.study.judged.verdicts import judge
-from tests.judged import claim, interval, less, measured, result
+from tests.judged import ACROSS_LAYERS, claim, interval, less, measured, result
 
 
 def scores(models=3, seeds=1, **of):
@@ -134,15 +134,8 @@ def test_a_perfect_correlation_is_decided_by_its_p(count):
 
 
 def test_a_perfect_correlation_of_layers_is_of_one_model():
-    asked = {
-        "layer": "each",
-        "x": {"measure": "probe:x"},
-        "y": {"measure": "probe:y"},
-        "over": ["layer"],
-        "by": ["pair"],
-    }
     held = [measured({"pair": "en-fr"}, 0, name, float(n), layer=n) for n in range(6) for name in "xy"]
-    found = judge(claim(correlate={**asked, "expect": "positive"}), Results([], held))
+    found = judge(claim(correlate={**ACROSS_LAYERS, "expect": "positive"}), Results([], held))
     assert found.verdict == "agrees in sign" and found.one_model
 
 

@@ -12,7 +12,7 @@ from probes.study.judged.observed import Results
 from probes.study.judged.verdicts import judge
 from probes.study.measures import COLUMNS
 from synthlang.errors import InputError
-from tests.judged import claim, interval, less, measured, result, rows
+from tests.judged import ACROSS_LAYERS, claim, interval, less, measured, result, rows
 
 
 def test_alignment_is_of_models_not_of_their_fine_tunings():
@@ -64,14 +64,7 @@ def test_layers(layer):
 
 def test_correlation_over_layers_within_pairs():
     """A difference between the pairs is no correlation; the layers of one pair are."""
-    asked = {
-        "layer": "each",
-        "x": {"measure": "probe:x"},
-        "y": {"measure": "probe:y"},
-        "over": ["layer"],
-        "by": ["pair"],
-    }
-    positive = claim(correlate={**asked, "expect": "positive", "kind": "pearson"})
+    positive = claim(correlate={**ACROSS_LAYERS, "expect": "positive", "kind": "pearson"})
     held = []
     for number, pair in enumerate(("en-fr", "en-zh")):
         for layer in range(6):

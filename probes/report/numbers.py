@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,6 +47,16 @@ def plural(n: int, noun: str) -> str:
     ('1 cell', '3,000 cells')
     """
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """The first names, and how many more there are.
+
+    >>> first_few("abc", 3), first_few("abcd", 2, "; ")
+    ('a, b, c', 'a; b; and 2 more')
+    """
+    last = f"{separator.strip(', ')} and {len(names) - most:,} more" if len(names) > most else ""
+    return separator.join(names[:most]) + last
 
 
 def entry_text(entry: Entry, digits: int = 1) -> str:

@@ -10,32 +10,19 @@ from probes.statistics.correlation_values import Kind as CorrelationKind
 from probes.statistics.correlations import EXACT_ARRANGEMENTS, Correlation, correlation
 from probes.statistics.intervals import Interval, bootstrap_interval, mean_interval, wilson_interval
 from probes.statistics.paired import TEST_ROUNDS, PairedTest, paired_t_test, permutation_test
-from probes.statistics.ranks import (
-    EXACT_UP_TO,
-    PERMUTATIONS,
-    SMALLEST_BOOTSTRAP,
-    Kind,
-    RankCorrelation,
-    rank_correlation,
-)
 from probes.statistics.scores import Score, bootstrap_difference, bootstrap_metric
 
 __all__ = [
     "BOOTSTRAP_ROUNDS",
     "EXACT_ARRANGEMENTS",
-    "EXACT_UP_TO",
     "KINDS",
-    "PERMUTATIONS",
-    "SMALLEST_BOOTSTRAP",
     "TEST_ROUNDS",
     "Correction",
     "Correlation",
     "CorrelationKind",
     "Floats",
     "Interval",
-    "Kind",
     "PairedTest",
-    "RankCorrelation",
     "Score",
     "bootstrap_difference",
     "bootstrap_interval",
@@ -46,6 +33,5 @@ __all__ = [
     "mean_interval",
     "paired_t_test",
     "permutation_test",
-    "rank_correlation",
     "wilson_interval",
 ]

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from probes.report.numbers import first_few
+
 APART = ("title", "paper", "claims", "scale", "keep")
 """Settings that change no cell."""
 SHOWN = 5  # differences
@@ -17,8 +19,7 @@ def told_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     found = list(_differences(_told(before), _told(now), ""))
     if not found:
         return "what base files say has changed"
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return "; ".join(found[:SHOWN]) + more
+    return first_few(found, SHOWN, "; ")
 
 
 def _told(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from probes.report.numbers import first_few
 from probes.study.cells import Cell
 from probes.study.labels import axis_titles, numbers_of
 from synthlang.errors import InputError
@@ -33,9 +34,8 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
     if not found:
         labels = list(dict.fromkeys(cell.labels[axis] for axis in axes for cell in cells if axis in cell.labels))
         known = labels or [cell.name for cell in cells]
-        more = f" … and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
         what = f"the labels of {name} are" if labels else "the cells are"
-        raise InputError(f"--only {text}: no cell has it; {what}: {'; '.join(known[:SHOWN])}{more}")
+        raise InputError(f"--only {text}: no cell has it; {what}: {first_few(known, SHOWN, '; ')}")
     return found
 
 

@@ -60,14 +60,12 @@ class Ledger:
         After an error the name stays: it may have come after sbatch took the jobs.
         """
         assert self._unsure is None, "settle first"
-        self._since = time.monotonic()
         name = f"synthlang-{uuid.uuid4().hex[:8]}"
-        self._write(name)
         try:
+            self._write(name)
             yield name
-        except BaseException:
+        finally:
             self._since = time.monotonic()
-            raise
         self._write(None)
 
     def note(self, jobs: Mapping[str, str]) -> None:

@@ -26,6 +26,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
+from probes.report.numbers import first_few, plural
 from probes.statistics import Interval, mean_interval
 from probes.study.judged.claims import Relation
 from probes.study.judged.observed import Condition, Model, Replicate, Replicates, Series
@@ -75,7 +76,7 @@ def counted(n: int, unit: str) -> str:
     >>> counted(3, "models"), counted(1, "fine-tuning seeds")
     ('3 models', '1 fine-tuning seed')
     """
-    return f"{n} {unit if n != 1 else unit.removesuffix('s')}"
+    return plural(n, unit.removesuffix("s"))
 
 
 def estimate(replicates: Replicates) -> Estimate | None:
@@ -206,7 +207,7 @@ def _named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
     """Conditions by the labels that differ among ``every`` one."""
     same = set.intersection(*(set(condition) for condition in every))
     names = [" ".join(label for axis, label in one if (axis, label) not in same) or "–" for one in conditions]
-    return _some(names)
+    return first_few(names, NAMED)
 
 
 def _seeds(replicates: Iterable[Replicate]) -> str:
@@ -218,9 +219,5 @@ def _seeds(replicates: Iterable[Replicate]) -> str:
     for model, seeds in models.items():
         held = [f"pretraining {model.pretraining}" if model.pretraining else "", model.adjustment]
         of = " ".join(part for part in held if part) or "the model"
-        names.append(f"{'seeds' if len(seeds) > 1 else 'seed'} {_some(seeds)} of {of}" if seeds else of)
-    return "; ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        names.append(f"{'seeds' if len(seeds) > 1 else 'seed'} {first_few(seeds, NAMED)} of {of}" if seeds else of)
+    return first_few(names, NAMED, "; ")

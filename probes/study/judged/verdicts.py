@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, get_args
 
+from probes.report.numbers import plural
 from probes.statistics import Interval
 from probes.study.judged.claims import Claim, Compare, Correlate, Order, Relation
 from probes.study.judged.correlated import by_axes, clustered, outcome_of_correlation
@@ -36,7 +37,6 @@ from probes.study.judged.estimates import (
     Outcome,
     Unit,
     common,
-    counted,
     outcome_of,
     over,
 )
@@ -216,13 +216,13 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     )  # fmt: skip
     # layers of one model are no models; conditions that differ in anything else are pretrainings of their own
     one_model = claim.over == ["layer"] and all(len(x[key]) == 1 for key, *_ in known)
-    lost = f"; {counted(len(rows) - len(known), 'pairs')} left out, not a number" if len(rows) > len(known) else ""
+    lost = f"; {plural(len(rows) - len(known), 'pair')} left out, not a number" if len(rows) > len(known) else ""
     ours = None if found.r is None else Interval(found.r, found.low, found.high, found.clusters, LEVEL)
     bounds = "" if found.low is None or found.high is None else f" ({found.low:.2f} … {found.high:.2f})"
     p = "" if found.p is None else f", p = {found.p:.3g}"
     said = f"{what}: " if found.r is None else f"{what}: {found.r:.2f}{bounds}{p}, "
-    said += f"n = {counted(found.clusters, 'conditions')}"
-    said += f", {counted(len(known), 'models')}" if len(known) > found.clusters else ""
+    said += f"n = {plural(found.clusters, 'condition')}"
+    said += f", {plural(len(known), 'model')}" if len(known) > found.clusters else ""
     said += "".join(f"; {why}" for why in (found.reason, found.no_interval) if why) + lost
     outcome = outcome_of_correlation(ours, found.p, "greater" if claim.expect == "positive" else "less")
     words: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}

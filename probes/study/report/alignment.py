@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from probes.report.blocks import Block, Paragraph, Table
-from probes.report.numbers import Entry, bounds, number
+from probes.report.numbers import Entry, bounds, number, plural
 from probes.study.judged.correlated import RESAMPLED
-from probes.study.judged.estimates import counted
 from probes.study.report.correlation import correlate
 from probes.study.report.scores import Condition
 from probes.study.report.summary import SMALL_N
@@ -24,7 +23,7 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
             p = "–" if found.p is None else f"{found.p:.4f}" + (" exact" if found.exact else "")
             why = found.reason or found.no_interval
             shown = name + (f"\n{why}" if why else "")
-            n = counted(found.clusters, "conditions") + (f"\n{counted(found.n, 'models')}" if found.n else "")
+            n = plural(found.clusters, "condition") + (f"\n{plural(found.n, 'model')}" if found.n else "")
             body.append([task, shown, n, number(found.r, 2), bounds(found.low, found.high, 2) or "–", p])
     caption = (
         "Spearman correlation of alignment with Δ, a pair a model. ρ < 0: better aligned, smaller loss in transfer. "

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from probes.report.numbers import plural
+from probes.report.numbers import first_few, plural
 from probes.study.report.measures import Measure, labels_of, over_places, read_measures, text_of
 from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
 from synthlang.config import load_yaml
@@ -126,7 +126,7 @@ def _not_numbers(rows: Sequence[ResultRow]) -> tuple[str, ...]:
     ]
     if not found:
         return ()
-    named = "; ".join(found[:NAMED]) + (f"; and {len(found) - NAMED} more" if len(found) > NAMED else "")
+    named = first_few(found, NAMED, "; ")
     what = "value of results.parquet is" if len(found) == 1 else "values of results.parquet are"
     return (f"{len(found)} {what} not a number, left out of every mean and shown among the seeds: {named}.",)
 

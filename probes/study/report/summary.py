@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.report.numbers import bounds, number, plural
+from probes.report.numbers import bounds, first_few, number, plural
 from probes.statistics import Correlation, Interval
 from probes.study.labels import Layout
 from probes.study.report.correlation import correlate
@@ -35,7 +35,7 @@ def summary(study: Study, scores: Scores) -> Summary:
     tasks = scores.tasks
     correlated = {task: correlate(members, "alignment_all") for task, members in tasks.items()}
     for reason, alike in grouped(correlated, lambda task: correlated[task].reason or task).items():
-        named = f" on {_some(alike)}" if len(tasks) > 1 else ""
+        named = f" on {first_few(alike, NAMED)}" if len(tasks) > 1 else ""
         one = correlated[alike[0]]
         lead.append(
             f"Alignment and Δ{named} cannot be correlated ({reason})." if one.r is None else _correlation(named, one)
@@ -63,17 +63,13 @@ def _what_was_run(study: Study, scores: Scores) -> str:
     text = ", ".join(states)
     if scores.cells:
         held = scores.layout
-        axes = [f"{held.titles[axis]}: {_some(labels)}" for axis, labels in held.axes.items()]
+        axes = [f"{held.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in held.axes.items()]
         seeds = sorted({len(score.rows) for score in scores.cells})
         text += f"; {'; '.join(axes)}" if axes else ""
         counts = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
-        text += f"; scored on {_some(list(scores.tasks))} with {counts}"
+        text += f"; scored on {first_few(list(scores.tasks), NAMED)} with {counts}"
         text += " fine-tuning " + ("seed per cell" if seeds[-1] == 1 else "seeds per cell")
     return text + "."
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def _comparison(rivals: Sequence[Condition], held: Layout, several_tasks: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from probes.figures.lines import interval_series, over_steps
 from probes.report.blocks import Block, Figures, Folded, Paragraph, Section
 from probes.report.figure import COLOURS, Figure
-from probes.report.numbers import plural
+from probes.report.numbers import first_few, plural
 from probes.statistics import mean_interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
@@ -24,6 +24,8 @@ PANELS = 4
 """Most figures of one run."""
 SINGLE = 8
 """Most runs that have figures of their own."""
+NAMED = 3
+"""Most runs that are named."""
 
 Records = list[dict[str, float]]
 
@@ -47,9 +49,11 @@ def training(study: Study, held: Layout, budget: Budget) -> Section:
             notes.append(Paragraph(f"{cells[0].name}: {lines} of metrics.jsonl could not be read.", "note"))
     known = {run: records for run, records in logs.items() if records}
     if missing:
-        notes.append(Paragraph(f"Run folders that are not here, so without curves: {_some(missing)}.", "note"))
+        notes.append(
+            Paragraph(f"Run folders that are not here, so without curves: {first_few(missing, NAMED, '; ')}.", "note")
+        )
     if silent := [runs[run][0].name for run in logs if run not in known]:
-        notes.append(Paragraph(f"No metrics were logged: {_some(silent)}.", "note"))
+        notes.append(Paragraph(f"No metrics were logged: {first_few(silent, NAMED, '; ')}.", "note"))
     together = _together(runs, known, held) if known and budget.take() else None
     blocks: list[Block] = [Figures([together])] if together else []
     blocks += _single(runs, known, budget)
@@ -66,7 +70,7 @@ def _single(runs: Mapping[str, Sequence[Cell]], known: Mapping[str, Records], bu
     for number, (run, records) in enumerate(known.items(), 1):
         if drawn == SINGLE or budget.left < PANELS:
             break
-        name = _some([cell.name for cell in runs[run]])
+        name = first_few([cell.name for cell in runs[run]], NAMED, "; ")
         figures = curve_figures(name, records, number)
         if figures:
             budget.take(len(figures))
@@ -103,7 +107,3 @@ def _together(runs: Mapping[str, Sequence[Cell]], known: Mapping[str, Records], 
     if len(series) > len(COLOURS):
         note += f" The first {len(COLOURS)} of {len(series)} conditions."
     return over_steps("training", f"{what} over pretraining", series[: len(COLOURS)], label, note).figure()
-
-
-def _some(names: Sequence[str]) -> str:
-    return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
