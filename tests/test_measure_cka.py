@@ -8,13 +8,14 @@ import pytest
 import torch
 
 from pretrain.adjust.text import encode
-from probes.measure import cka_pairs, states
+from probes.measure import cka_pairs
 from probes.measure.cka import cka_probe, drawn_rows
 from probes.measure.cka_compared import compare
 from probes.measure.cka_pairs import Pairing
 from probes.measure.cka_references import random_pairing
 from probes.measure.config import ProbeConfig
 from probes.measure.subject import Subject
+from probes.transfer import word_vectors
 from probes.transfer.batching import bounded_batches
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -77,7 +78,7 @@ def plain_sides(subject, rows, pooling, bodies):
 def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
     """Every comparison, every layer with every layer, however the sentences are cut into batches."""
     monkeypatch.setattr(cka_pairs, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=7))
-    monkeypatch.setattr(states, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
+    monkeypatch.setattr(word_vectors, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
     subject = subject_of(models[kind], sentences=20, pooling=pooling)
     found = probe(subject).values
     rows, left_out = drawn_rows(subject)

@@ -120,6 +120,27 @@ def test_a_rotation_is_of_one_language_and_each_layer(moves, subword):
         torch.testing.assert_close(read(batch), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("moves", ["source", "target"])
+def test_a_body_is_fine_tuned_below_a_rotation_of_one_language(moves):
+    """The weights get the gradient of the turned states where the rows are of the language that moves, else plain."""
+    turn = Turn()
+    read = features_of({moves: turn}, layers=(2,))
+    weight = torch.randn(2, 4, 16, generator=torch.Generator().manual_seed(0))
+    for member, role in enumerate(("source", "target")):
+        batch = batch_of(member=member)
+        other = features_of(layers=(2,))
+        states = other(batch)
+        goal = turn.apply(states, 0) if role == moves else states
+        torch.testing.assert_close(read(batch), goal, rtol=1e-4, atol=1e-5)
+        torch.autograd.backward([(read(batch) * weight).sum(), (goal * weight).sum()])
+        mine, theirs = (dict(one.body("source").named_parameters()) for one in (read, other))
+        grads = [name for name, held in mine.items() if held.grad is not None]
+        assert any(name.startswith("layers.1.") for name in grads)
+        for name in grads:
+            torch.testing.assert_close(mine[name].grad, theirs[name].grad, rtol=1e-4, atol=1e-5)
+        read.zero_grad()
+
+
 def test_two_bodies():
     other = body_of(OWN, seed=3).eval()
     read = Features({"source": BODY, "target": other}, FeaturesConfig(tune="none")).eval()

@@ -17,6 +17,7 @@ from pretrain.adjust.text import prepare_pair
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.encoder import MaskedLM
 from pretrain.reading import Text
+from probes.transfer import sentence_vectors
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.rotation import fit_rotation
@@ -72,7 +73,7 @@ def planted(pretrained, moved: bool) -> Planted:
     return body.plant(tokens, turns, 3.0 if moved else 0.0)
 
 
-@pytest.mark.parametrize("supervision", ["parallel", "dictionary"])
+@pytest.mark.parametrize("supervision", ["parallel", "dictionary", "sentences"])
 @pytest.mark.parametrize("moves", ["source", "target"])
 def test_a_planted_rotation_is_found(runs, moves, supervision):
     """Two models whose states differ by a turn and a shift of each layer; also the states of words not seen."""
@@ -162,6 +163,35 @@ def test_anchors_are_means_of_all_occurrences(runs):
         np.testing.assert_allclose(few.fits[0].map.before.numpy(), means.mean(0), atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["shared", "separate"])
+def test_sentences_are_means_of_their_tokens(runs, kind, monkeypatch):
+    monkeypatch.setattr(sentence_vectors, "HELD", 7)  # several parts, of which the last one is smaller
+    pretrained = copy.deepcopy(runs[kind])
+    pretrained.model.eval()
+    (aligned,) = read_aligned({}, config().data, pretrained)
+    x: Any = []
+    y: Any = []
+    readers = (
+        (aligned.data.right, pretrained.model, pretrained.source),
+        (aligned.data.left, pretrained.target_model, pretrained.target),
+    )
+    with torch.no_grad():
+        for row in aligned.data.train.tolist():
+            for held, (sentences, body, reader) in zip((x, y), readers, strict=True):
+                ids = sentences.ids[sentences.bounds[row] : sentences.bounds[row + 1]].tolist()
+                ids = torch.tensor([[reader.specials.bos, *ids, reader.specials.eos]])
+                (states,) = body.read(Text.of(ids, reader.member), layers=[1])
+                held.append(states[0, 1:-1].mean(0).double().numpy())
+    x, y = np.array(x), np.array(y)
+    rotation = fit_rotation(config(supervision="sentences", centre=False), features(1), pretrained)
+    expected, _ = orthogonal_procrustes(x, y)
+    assert rotation.fits[0].pairs == len(x) > 2 * 7
+    np.testing.assert_allclose(rotation.fits[0].map.apply(torch.from_numpy(x)).numpy(), x @ expected, atol=1e-3)
+    few = [fit_rotation(config(supervision="sentences", words=9), features(1), pretrained, seed) for seed in (0, 1)]
+    assert few[0].fits[0].pairs == 9 and few[0].name != rotation.name
+    assert not torch.allclose(few[0].fits[0].map.matrix, few[1].fits[0].map.matrix)
+
+
 def test_a_dictionary_from_ambiguous_links(runs):
     """Words with several partners in any order, against counting them; anchors in the order of the dictionary."""
     generator = np.random.default_rng(0)
@@ -197,7 +227,12 @@ def test_a_dictionary_from_ambiguous_links(runs):
 
 def test_a_language_is_turned_into_itself_by_nothing(runs):
     pretrained = replace(runs["shared"], target=replace(runs["shared"].source, role="target"))
-    for settings in ({}, {"supervision": "dictionary"}, {"centre": False, "moves": "target"}):
+    for settings in (
+        {},
+        {"supervision": "dictionary"},
+        {"supervision": "sentences"},
+        {"centre": False, "moves": "target"},
+    ):
         rotation = fit_rotation(config(pairs={"x": SAME}, **settings), features(0, 1, 2), pretrained)
         states = torch.randn(3, 5, 16)
         for index, fit in enumerate(rotation.fits):

@@ -307,6 +307,27 @@ def test_a_result_tells_what_was_aligned(run):
     assert facts(rotated)["aligned"].keys() == {"pretraining"}
 
 
+def test_a_fine_tuned_model_with_a_rotation(run):
+    """Its rotation of the target changes nothing of the source; that of the source is trained through."""
+    plain = transfer_of(run, config(task="nli")).run(0)
+    target = transfer_of(run, config(task="nli", rotation={"moves": "target", "supervision": "sentences"}))
+    found = target.run(0)
+    assert found.fits["source"] == plain.fits["source"] and found.scores["parent"] == plain.scores["parent"]
+    model, _ = target._fit(target.config, "source", 0, "", None)
+    batch = target.examples("target test").batch(np.arange(8))
+    (fitted,) = (rotation for held in target._rotations.values() for rotation in held.values())
+    bare = copy.copy(model.features)
+    bare.rotations = {}
+    torch.testing.assert_close(model.features(batch), fitted.apply(bare(batch), 0))
+    assert not torch.allclose(model.features(batch), bare(batch), atol=1e-3)
+    source = transfer_of(run, config(task="nli", rotation={"moves": "source"})).run(0)
+    assert source.fits["source"] != plain.fits["source"]
+    with pytest.raises(InputError, match="mixed rows have both languages"):
+        config(task="nli", mixed=True, rotation={})
+    with pytest.raises(InputError, match="a rotation is no part of a model"):
+        check_keep(config(task="nli", rotation={}), run)
+
+
 def test_a_fine_tuned_body_is_kept_as_probes_read_it(run, tmp_path):
     transfer = transfer_of(run, config(task="pos"))
     found = transfer.run(0, keep=tmp_path / "kept")

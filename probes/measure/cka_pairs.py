@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measure.cka_config import Pooling
-from probes.measure.states import AROUND, sentence_states, word_states
+from probes.measure.states import sentence_states, word_states
 from probes.measure.subject import Side
 from probes.transfer.batching import bounded_batches
+from probes.transfer.word_vectors import row_lengths
 from synthlang.alignments import Links
 from synthlang.progress import Report, silent
 
@@ -53,7 +54,7 @@ def paired_states(
 
 
 def _lengths(side: Side) -> Rows:
-    return np.diff(side.sentences.bounds) + AROUND
+    return row_lengths(side.sentences)
 
 
 def _sentences(side: Side, at: Rows, first: bool) -> Tensor:

@@ -11,10 +11,9 @@ from pretrain.adjust.vectors import layer_numbers
 from pretrain.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measure.cka_pairs import Pairing
-from probes.measure.states import AROUND
 from probes.measure.subject import Side, Subject
 from probes.transfer.model import Pretrained, is_run, open_pretrained
-from probes.transfer.word_vectors import SideReader
+from probes.transfer.word_vectors import AROUND, SideReader
 from synthlang.alignments import Links
 from synthlang.errors import InputError
 from synthlang.files import user_path

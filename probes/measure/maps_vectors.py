@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,13 @@ from probes.maps.layers import Batches, fit_layers, passes_of, spooled
 from probes.maps.normalise import Method
 from probes.measure.maps_config import Supervision
 from probes.measure.maps_material import Dictionary, Occurrences, SentencePairs, Sides
-from probes.measure.states import sentence_states, word_states
+from probes.measure.states import word_states
 from probes.measure.subject import Side, Subject
+from probes.transfer.sentence_vectors import paired_means, sentence_means
 from probes.transfer.word_vectors import anchors, linked_vectors
 from synthlang.progress import Report
 
 HELD = 1 << 30  # bytes of vectors that are held at once; with more, layers are read a few at a time
-SENTENCES = 2048  # whose means are put beside each other before a map is fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +94,7 @@ def of_words(side: Side, words: Occurrences, report: Report) -> Tensor:
 
 def of_sentences(side: Side, rows: NDArray[np.int64], report: Report) -> Tensor:
     """[layers, rows, d]: the mean of each sentence, in the order of ``rows`` (which grow)."""
-    found = _empty(side, len(rows))
-    for means, at in sentence_states(side, rows, report=report, task=f"sentences, {side.name}"):
-        found[:, torch.from_numpy(np.searchsorted(rows, at))] = means.float().cpu()
-    return found
+    return sentence_means(side.sentences, side.reader, rows, report, f"sentences, {side.name}")
 
 
 def _empty(side: Side, count: int) -> Tensor:
@@ -109,17 +106,19 @@ def fit_maps(
 ) -> tuple[NormalisedMap, ...]:
     """A map for each layer of ``sides``: from the language that moves to the other one."""
     config = subject.config.maps
+    readers = sides[0].reader, sides[1].reader
     pairs: Callable[[], Batches]
     if supervision == "dictionary":
         known = torch.from_numpy(dictionary.fitted.pairs()[: config.words])
         pairs = lambda: [(vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]])]  # noqa: E731
     elif supervision == "parallel":
-        readers = sides[0].reader, sides[1].reader
         pairs = _reading(
             lambda: linked_vectors(subject.data, *readers, config.words, subject.config.seed, report), config.normalise
         )
     else:
-        pairs = _reading(lambda: _sentence_pairs(sides, subject.fitted, report), config.normalise)
+        pairs = _reading(
+            lambda: paired_means(subject.data, *readers, np.sort(subject.fitted), report), config.normalise
+        )
     moved = pairs if config.moves == "target" else lambda: ((y, x) for x, y in pairs())
     width = sides[0].reader.body.shape.hidden
     return fit_layers(moved, len(sides[0].reader.layers), width, config.normalise, config.rounds)
@@ -128,10 +127,3 @@ def fit_maps(
 def _reading(batches: Callable[[], Batches], method: Method) -> Callable[[], Batches]:
     """As they come, or kept in a file where they are needed more than once."""
     return batches if passes_of(method) == 1 else spooled(batches())
-
-
-def _sentence_pairs(sides: Sides, rows: NDArray[np.int64], report: Report) -> Iterator[tuple[Tensor, Tensor]]:
-    """Means of parallel sentences, so many at a time: each side is read in the order of its own lengths."""
-    for start in range(0, len(rows), SENTENCES):
-        part = rows[start : start + SENTENCES]
-        yield of_sentences(sides[0], part, report), of_sentences(sides[1], part, report)

@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.batches import side_words
-from pretrain.adjust.vectors import layer_states
 from probes.distances.linked import Linked
 from probes.measure.subject import Side, Subject
-from probes.transfer.batching import bounded_batches
-from probes.transfer.word_vectors import link_batches
+from probes.transfer.sentence_vectors import sentence_states as text_states
+from probes.transfer.word_vectors import batches_by_length, link_batches
 from synthlang.progress import Report, silent
-
-AROUND = 2  # sentence tokens of a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,7 @@ def word_states(side: Side, rows: NDArray[np.int64], report: Report = silent, ta
     The order of sentences is that of ``bounded_batches``: by length, not that of ``rows``.
     """
     sentences, offsets = side.sentences, side.corpus.offsets
-    for at in _batches(side, rows, report, task):
+    for at in batches_by_length(sentences, rows, report, task):
         counts = np.diff(offsets)[at]
         word = words_of(offsets, at)
         words = side_words([sentences], [at], np.zeros(len(word), bool), side.reader.specials)
@@ -62,20 +59,7 @@ def sentence_states(
 ) -> Iterator[tuple[Tensor, NDArray[np.int64]]]:
     """([layers, n, d] float32, the n rows): the mean of a sentence's tokens without those around it; with ``first`` the
     state of the token before it (``<s>``). A sentence without a token has the mean 0."""
-    body = side.reader.body
-    device = body.norm.weight.device
-    for at in _batches(side, rows, report, task):
-        count = int(np.diff(side.corpus.offsets)[at].sum())
-        words = side_words([side.sentences], [at], np.zeros(count, bool), side.reader.specials).to(device)
-        states = layer_states(body, words, side.reader.layers)
-        if first:
-            yield states[:, :, 0], at
-            continue
-        inside = words.mask.clone()
-        inside[:, 0] = 0
-        inside[torch.arange(len(at), device=device), words.mask.sum(1) - 1] = 0
-        weights = inside / inside.sum(1, keepdim=True).clamp(min=1)
-        yield torch.einsum("lrwd,rw->lrd", states, weights.to(states.dtype)), at
+    return text_states(side.sentences, side.reader, rows, first, report, task)
 
 
 def linked_states(
@@ -88,15 +72,3 @@ def linked_states(
         sentence = at[links.sentence]
         word = codes[right.corpus.offsets[sentence] + links.right].astype(np.int64)
         yield Linked(of_left, of_right, torch.from_numpy(sentence), torch.from_numpy(word))
-
-
-def _batches(side: Side, rows: NDArray[np.int64], report: Report, task: str) -> Iterator[NDArray[np.int64]]:
-    """``rows`` in batches of sentences of like length."""
-    batches = bounded_batches(_lengths(side)[rows])
-    for done, chosen in enumerate(batches, 1):
-        yield rows[chosen]
-        report(task, done, len(batches), "")
-
-
-def _lengths(side: Side) -> NDArray[np.int64]:
-    return np.diff(side.sentences.bounds) + AROUND

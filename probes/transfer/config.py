@@ -166,6 +166,8 @@ class TransferConfig(StrictModel):
         found, plain = [], TransferConfig()
         for key, tasks in OF_TASKS.items():
             mine, usual = (operator.attrgetter(key)(held) for held in (self, plain))
+            if key == "features.subword" and self.rotation is not None:
+                continue  # a rotation is fitted on words, whatever the task
             if self.task not in tasks and mine != usual:
                 found.append(key)
         return found
@@ -191,14 +193,16 @@ class TransferConfig(StrictModel):
     @model_validator(mode="after")
     def _sound(self) -> TransferConfig:
         frozen = self.features.tune == "none"
-        if not frozen and (self.rotation or self.target_model):
-            raise ValueError("rotation and target_model need features that stay as they are: features.tune none")
+        if not frozen and self.target_model:
+            raise ValueError("target_model needs features that stay as they are: features.tune none")
         if frozen and self.continual:
             raise ValueError("continual learning moves the body: features.tune must be all")
         if self.mixed and self.task not in ("nli", "qa"):
             raise ValueError("mixed is for tasks of pairs: nli and qa")
         if self.mixed and self.target_model is not None:
             raise ValueError("mixed needs one model that reads both texts: leave target_model out")
+        if self.mixed and self.rotation is not None:
+            raise ValueError("mixed rows have both languages, and a rotation moves the states of one: leave one out")
         if self.mixed and self.target is not None:
             raise ValueError("mixed needs a derived language, where both texts of an item are known")
         return self

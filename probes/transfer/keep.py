@@ -20,6 +20,8 @@ def check_keep(config: TransferConfig, pretrained: Pretrained) -> None:
     """Raise InputError where no body is fine-tuned, or one model cannot hold it for both languages."""
     if config.features.tune == "none":
         raise InputError("--keep: with features.tune none no body is fine-tuned, so there is nothing to keep")
+    if config.rotation is not None:
+        raise InputError("--keep: a rotation is no part of a model, so the folder would not be what was tested")
     if pretrained.model.language_specific():
         raise InputError("--keep: the model has parts of its own for each language, which one folder cannot hold")
 

@@ -19,6 +19,7 @@ from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.model import Pretrained
 from probes.transfer.rotation_config import RotationConfig
+from probes.transfer.sentence_vectors import drawn_pairs, paired_means
 from probes.transfer.word_vectors import SideReader, anchors, linked_vectors, reading, translations
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -59,7 +60,7 @@ class Rotation:
         return self._moved[key]
 
     def to_json(self) -> dict[str, Any]:
-        """How many pairs of words each layer's map was fitted on, and how close it brings them."""
+        """How many pairs each layer's map was fitted on, and how close it brings them."""
         layers = [{"layer": layer, **fit.to_json()} for layer, fit in zip(self.layers, self.fits, strict=True)]
         return {"fingerprint": self.name, "moves": self.moves, "layers": layers, "counts": self.counts}
 
@@ -73,12 +74,12 @@ def fit_rotation(
     report: Report = silent,
     texts: Sequence[Aligned] | None = None,
 ) -> Rotation:
-    """Fit a map for each of ``features.layers`` on the vectors of words that mean the same.
+    """Fit a map for each of ``features.layers`` on the vectors of words, or sentences, that mean the same.
 
-    Vectors are those of the models before fine-tuning, pooled over subwords as ``features.subword`` says. Which words
-    are taken, where there are more than ``config.words``: those of randomly drawn sentence pairs (a function of the
-    seed), or with dictionary supervision the most frequent ones. The models are left as they are. ``texts`` are the
-    sentence pairs where they have been read already (``read_aligned``).
+    Vectors are those of the models before fine-tuning, of words pooled over subwords as ``features.subword`` says.
+    Which are taken, where there are more than ``config.words``: those of randomly drawn sentence pairs (a function of
+    the seed), or with dictionary supervision the most frequent words. The models are left as they are. ``texts`` are
+    the sentence pairs where they have been read already (``read_aligned``).
 
     Raises InputError for sentence pairs that cannot be read, for models whose states differ in size, and for a layer
     that a model does not have.
@@ -153,6 +154,9 @@ def _pairs(
     left, right = sides["target"], sides["source"]
     if config.supervision == "parallel":
         yield from linked_vectors(text.data, left, right, config.words, seed, report)
+        return
+    if config.supervision == "sentences":
+        yield from paired_means(text.data, left, right, drawn_pairs(text.data, config.words, seed), report)
         return
     types = translations(text, config.words)
     corpora = (text.text.left, text.data.left, types[:, 0]), (text.text.right, text.data.right, types[:, 1])

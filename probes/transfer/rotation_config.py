@@ -14,14 +14,18 @@ from synthlang.config import StrictModel
 class RotationConfig(StrictModel):
     """An orthogonal map of each layer between the languages (Kulshreshtha et al. 2020, section 2).
 
+    It is fitted before the model is fine-tuned and stays as it is; the body may be fine-tuned below it
+    (``features.tune: all``, Cao et al. 2020, table 1) or stay as it is (``none``).
+
     pairs    one pair of languages, ``left`` the target and ``right`` the source; none: the pretraining text in the
              derived language and in the parent's, aligned by construction
     moves    whose features are mapped into the space of the other one: those of the ``source`` (Kulshreshtha et al.),
              or those of the ``target`` (Conneau et al. 2020, section 5.1.2)
     centre   languages are centred first and moved to the other's mean (NormRotateAlign, equations 4 and 5)
     supervision   ``parallel``: linked words in context; ``dictionary``: the mean of all occurrences of each word of the
-             most frequent link of its type (section 2.2.1)
-    words    at most so many pairs of words are used
+             most frequent link of its type (section 2.2.1); ``sentences``: the means of the tokens of parallel
+             sentences (Aldarmaki and Diab 2019, as Cao et al. 2020, table 1, have it)
+    words    at most so many pairs of words, or of sentences, are used
     map      a folder of maps that the probe ``maps`` saved for these models and languages (SAVE/SUPERVISION): then
              nothing is fitted, and of the other keys ``moves`` counts alone
     """
@@ -29,7 +33,7 @@ class RotationConfig(StrictModel):
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     moves: Literal["source", "target"] = "source"
     centre: bool = True
-    supervision: Literal["parallel", "dictionary"] = "parallel"
+    supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
     data: DataConfig = DataConfig(dev=0, sentences=30_000)
     words: int = Field(default=100_000, ge=2)
     map: str | None = None

@@ -73,7 +73,7 @@ def link_batches(
     data: PairData, rows: NDArray[np.int64], left: SideReader, right: SideReader, report: Report, task: str
 ) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
     """Of the sentence pairs at ``rows``, batch by batch: their rows, and [layers, links, d] of both sides of links."""
-    batches = bounded_batches(np.maximum(_lengths(data.left)[rows], _lengths(data.right)[rows]))
+    batches = bounded_batches(np.maximum(row_lengths(data.left)[rows], row_lengths(data.right)[rows]))
     for done, chosen in enumerate(batches, 1):
         batch = word_pairs([data], [rows[chosen]], left.specials, right.specials)
         of_left, of_right = left.vectors(batch.left), right.vectors(batch.right)
@@ -134,9 +134,7 @@ def anchors(
     number[distinct] = np.arange(len(distinct))
     sums = torch.zeros(len(reader.layers), len(distinct), reader.body.shape.hidden, dtype=torch.float64)
     counts = torch.zeros(len(distinct), dtype=torch.float64)
-    batches = bounded_batches(_lengths(sentences)[rows])
-    for done, chosen in enumerate(batches, 1):
-        at = rows[chosen]
+    for at in batches_by_length(sentences, rows, report, "word anchors"):
         codes = np.concatenate([corpus.form.codes[corpus.offsets[row] : corpus.offsets[row + 1]] for row in at])
         words = side_words([sentences], [at], np.zeros(len(codes), bool), reader.specials)
         wanted = (number[codes] >= 0) & (words.stop > words.start).numpy()
@@ -144,10 +142,20 @@ def anchors(
         # on the CPU, where the order of the sum is always the same
         sums.index_add_(1, types_of, reader.vectors(words)[:, kept].double().cpu())
         counts += torch.bincount(types_of, minlength=len(distinct))
-        report("word anchors", done, len(batches), "")
     return (sums / counts[:, None])[:, torch.from_numpy(place)]
 
 
-def _lengths(sentences: Sentences) -> NDArray[np.int64]:
+def batches_by_length(
+    sentences: Sentences, rows: NDArray[np.int64], report: Report = silent, task: str = ""
+) -> Iterator[NDArray[np.int64]]:
+    """``rows`` in batches of sentences of like length, the longest first."""
+    batches = bounded_batches(row_lengths(sentences)[rows])
+    for done, chosen in enumerate(batches, 1):
+        yield rows[chosen]
+        report(task, done, len(batches), "")
+
+
+def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
+    """How many tokens the row of each sentence has."""
     """[sentences] how many tokens each row has."""
     return np.diff(sentences.bounds) + AROUND
