@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -144,16 +145,15 @@ def make_grid(
     for number, values in enumerate(itertools.product(*axes.values())):
         labels = dict(zip(axes, values, strict=True))
         name, text = ", ".join(values), json.dumps(labels)
-        stages = {"pretrain": f"{number:016x}"} | {
-            f"transfer {t} seed {s}": "cd" * 8 for t in tasks for s in range(seeds)
-        }
-        run = f"stages/pretrain-{number:016x}"
+        pretrain = f"{crc32(str(more.get('name', '')).encode()):08x}{number:08x}"
+        stages = {"pretrain": pretrain} | {f"transfer {t} seed {s}": "cd" * 8 for t in tasks for s in range(seeds)}
+        run = f"stages/pretrain-{pretrain}"
         cells.append({"name": name, "labels": labels, "overrides": {f"pretrain.{k}": v for k, v in labels.items()},
                       "status": "done", "error": None, "log": "", "stages": stages, "run": run})  # fmt: skip
         for task, seed in itertools.product(tasks, range(seeds)):
             delta = 10.0 + number + seed + jitter * (number * 7 % 5 + seed)
             row = {"cell": name, "labels": text, "task": task, "task_name": task, "seed": seed, "metric": "f1"}
-            row |= {"pretrain_seed": labels.get("pretrain.seed", "0"), "pretrain": f"{number:016x}", "source": "mini"}
+            row |= {"pretrain_seed": labels.get("pretrain.seed", "0"), "pretrain": pretrain, "source": "mini"}
             row |= {"language": "trans", "objective": "mlm", "parent": 95.0, "sup": 90.0, "zs": 90.0 - delta}
             rows.append(row | {"delta": delta, "alignment_all": 50.0 - number, "transfer": "cd" * 8})
         places: Iterable[tuple[Any, Any]] = itertools.product(range(layers) if layers else [""], steps or [""])

@@ -48,9 +48,9 @@ def test_means_and_intervals_equal_scipy(study: Path) -> None:
 
 
 def test_every_seed_is_listed(study: Path) -> None:
-    lines = _page(study).table("Cell", "Seed", "Δ")
+    lines = _page(study).table("Cell", "Fine-tuning seed", "Δ")
     expected = [(r["cell"], r["seed"], _minus(float(r["delta"]), 2)) for r in read_rows(study)]
-    assert [(line["Cell"], line["Seed"], line["Δ"]) for line in lines] == expected
+    assert [(line["Cell"], line["Fine-tuning seed"], line["Δ"]) for line in lines] == expected
 
 
 def test_correlation_equals_scipy(study: Path) -> None:
@@ -274,11 +274,11 @@ def test_what_is_not_a_number_is_shown_and_counted(study: Path, value: str) -> N
     rest = [float(row["delta"]) for row in rows[1:3]]
     low, high = stats.t.interval(0.95, 1, np.mean(rest), stats.sem(rest))
     assert line["Δ"] == f"{_minus(float(np.mean(rest)))}|{_minus(low)} to {_minus(high)}"
-    shown = page.table("Cell", "Seed", "Δ")[0]["Δ"]
+    shown = page.table("Cell", "Fine-tuning seed", "Δ")[0]["Δ"]
     assert shown == {"nan": "NaN", "inf": "inf"}[value]
     text = (study / "report.md").read_text()
     assert "2 values of results.parquet are not a number, left out of every mean" in text
-    assert "mlm-trans, pos, seed 0: zs; mlm-trans, pos, seed 0: delta." in text
+    assert "mlm-trans, pos, fine-tuning seed 0: zs; mlm-trans, pos, fine-tuning seed 0: delta." in text
     write_rows(study, rows[1:])
     assert "not a number" not in write_report(study).markdown.read_text()
 

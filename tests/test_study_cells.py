@@ -8,10 +8,11 @@ import yaml
 
 from pretrain.config import PretrainConfig
 from probes.study.cells import MODEL, Cell, expand, load_study
-from probes.study.config import StudyConfig
+from probes.study.config import FORMAT, StudyConfig
 from probes.study.tasks import graph
 from synthlang.config import parse
 from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
 from tests.tiny import STUDY, changed
 
 A, B, C = "pretrain.seed", "pretrain.steps", "transfer.fine_tune.epochs"
@@ -211,16 +212,16 @@ def test_set_reaches_the_grid(tmp_path):
     def names(*assignments):
         return [cell.name for cell in based(tmp_path, *assignments, grid=grid)]
 
-    assert names() == ["seed=0, y", "seed=1, x", "seed=1, y"]
-    assert names("grid.product.pretrain.seed=[1, 7]", "grid.exclude=[]")[-1] == "seed=7, y"
+    assert names() == ["pretrain seed=0, y", "pretrain seed=1, x", "pretrain seed=1, y"]
+    assert names("grid.product.pretrain.seed=[1, 7]", "grid.exclude=[]")[-1] == "pretrain seed=7, y"
     assert names("grid.product.pretrain.seed=null", "grid.exclude=[]") == ["x", "y"]
-    assert names("grid.exclude.0.pretrain.seed=1") == ["seed=0, x", "seed=0, y", "seed=1, y"]
+    assert names("grid.exclude.0.pretrain.seed=1") == ["pretrain seed=0, x", "pretrain seed=0, y", "pretrain seed=1, y"]
     cells = based(tmp_path, "grid.product.row.y.pretrain.steps=77", "grid.product.row.z={pretrain.steps: 5}",
                   "pretrain.optimizer.warmup_steps=1", grid=grid)  # fmt: skip
     assert [(cell.name, cell.pretrain.steps) for cell in cells[1:4]] == [
-        ("seed=0, z", 5),
-        ("seed=1, x", 20),
-        ("seed=1, y", 77),
+        ("pretrain seed=0, z", 5),
+        ("pretrain seed=1, x", 20),
+        ("pretrain seed=1, y", 77),
     ]
     with pytest.raises(InputError, match=r"--set grid\.product\.pretrain\.seed"):
         names("grid.product.pretrain.seed")
@@ -242,12 +243,22 @@ def test_set_of_a_plain_study(tmp_path):
 
 def test_names_that_values_alone_do_not_tell_apart():
     cells = cells_of(
-        include=[{"pretrain.language": "trans", A: 1}, {"pretrain.language": "trans", "x": {"seed=1": {A: 2}}}]
+        include=[{"pretrain.language": "trans", A: 1}, {"pretrain.language": "trans", "x": {"pretrain seed=1": {A: 2}}}]
     )
     assert [cell.name for cell in cells] == [
         "pretrain.language=trans, pretrain.seed=1",
-        "pretrain.language=trans, x=seed=1",
+        "pretrain.language=trans, x=pretrain seed=1",
     ]
+
+
+def test_the_fingerprint_does_not_depend_on_how_names_show_seeds():
+    """It is that of the names with ``seed=1``, which folders of before have."""
+    study = study_of(grid={"product": {"pretrain.language": ["trans"], A: [0, 1]}})
+    cells = expand(study)
+    named = [["trans, seed=0", cells[0].content], ["trans, seed=1", cells[1].content]]
+    content = fingerprint("cells", cells=named)
+    assert [cell.name for cell in cells] == ["trans, pretrain seed=0", "trans, pretrain seed=1"]
+    assert study.fingerprint == fingerprint("study", format=FORMAT, name=study.name, seeds=study.seeds, cells=content)
 
 
 def test_the_fingerprint_is_of_what_the_cells_are(tmp_path):

@@ -50,7 +50,12 @@ def test_product_and_zip_together():
 
 def test_a_named_axis_sets_what_its_labels_say():
     points = grid(product={"objective": OBJECTIVE, A: [0, 1]}).points()
-    assert [point.name for point in points] == ["MLM, seed=0", "MLM, seed=1", "ALIGN-MLM, seed=0", "ALIGN-MLM, seed=1"]
+    assert [point.name for point in points] == [
+        "MLM, pretrain seed=0",
+        "MLM, pretrain seed=1",
+        "ALIGN-MLM, pretrain seed=0",
+        "ALIGN-MLM, pretrain seed=1",
+    ]
     assert points[2].labels == {"objective": "ALIGN-MLM", A: "0"}
     assert points[2].overrides == {"pretrain.objective.kind": "align_mlm", "pretrain.objective.alpha": 10.0, A: 0}
     assert points[0].overrides == {"pretrain.objective.kind": "mlm", A: 0}
@@ -81,7 +86,7 @@ def test_exclude_leaves_out_what_agrees_with_every_key():
     assert overrides(product=product, exclude=[{A: 0}, {B: 6}]) == [{A: 1, B: 5}]
     assert overrides(product=product, exclude=[{A: 0}, {A: 0, B: 6}]) == [{A: 1, B: 5}, {A: 1, B: 6}]
     assert names(product={"objective": OBJECTIVE, A: [0, 1]}, exclude=[{"objective": "MLM", A: 1}]) == [
-        "MLM, seed=0", "ALIGN-MLM, seed=0", "ALIGN-MLM, seed=1",
+        "MLM, pretrain seed=0", "ALIGN-MLM, pretrain seed=0", "ALIGN-MLM, pretrain seed=1",
     ]  # fmt: skip
 
 

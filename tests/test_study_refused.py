@@ -28,11 +28,11 @@ LANG = {"pretrain.language": "trans"}
         ),
         (
             {"product": LANGUAGES | {A: [3]}, "include": [LANG | {A: 4}, LANG | {A: 3}]},
-            "grid.include.1 is already a cell of the product: trans, seed=3",
+            "grid.include.1 is already a cell of the product: trans, pretrain seed=3",
         ),
         (
             {"product": LANGUAGES | {A: [3]}, "include": [LANG | {A: 4}, LANG | {A: 4}]},
-            "grid.include.1 is already grid.include.0: trans, seed=4",
+            "grid.include.1 is already grid.include.0: trans, pretrain seed=4",
         ),
         (
             {"product": LANGUAGES | {"pretrain.log_every": [1, 2]}},
@@ -50,7 +50,7 @@ LANG = {"pretrain.language": "trans"}
         ),
         (
             {"product": LANGUAGES | {A: [3], "x": {"a": {}, "b": {A: 3}}}},
-            "the same: 'trans, seed=3, a' and '.* b' have equal",
+            "the same: 'trans, pretrain seed=3, a' and '.* b' have equal",
         ),
         ({"product": LANGUAGES | {A: [0]}, "exclude": [{A: 0}]}, "the grid has no cell"),
         (

@@ -91,7 +91,7 @@ def test_many_cells_have_few_figures_and_short_tables_and_every_number_in_files(
     assert 3 <= len(list(paths.figures.iterdir())) <= FIGURES_OF_MANY
     page = Page(paths.html.read_text())
     assert len(page.table("transform", "strength", "Δ")) == 120 == len(_table(tmp_path, "scores-1-pos"))
-    assert len(page.table("Cell", "Seed", "Δ")) == 300 and len(_table(tmp_path, "seeds")) == 240 * 2 * 2
+    assert len(page.table("Cell", "Fine-tuning seed", "Δ")) == 300 and len(_table(tmp_path, "seeds")) == 240 * 2 * 2
     assert "The first 300 of 960 rows; all are in tables/seeds.csv" in paths.markdown.read_text()
     assert len(_table(tmp_path, "cells")) == 240
     assert len(paths.html.read_bytes()) < 3_000_000

@@ -179,6 +179,42 @@ def test_a_cell_that_failed_here_and_is_done_there_is_done(tmp_path: Path) -> No
     assert "1 cell of 1 done" in text and "killed" not in text and "10.5" in text
 
 
+def test_runs_that_two_studies_share_count_once(tmp_path: Path) -> None:
+    """The second study has the runs of the first and one objective more; claims and counts are those of all runs."""
+    claims = tmp_path / "claims.yaml"
+    claims.write_text(CLAIMS)
+    config = {"claims": [str(claims)], "scale": "tiny"}
+    whole = make_grid(tmp_path / "b", {**AXES, "objective": ["ALIGN-MLM", "MLM", "XLM"]}, layers=2, jitter=0.1,
+                      fingerprint="b" * 16, config=config)  # fmt: skip
+    part = tmp_path / "a"
+    part.mkdir()
+    raw = json.loads((whole / "study.json").read_text())
+    raw |= {"name": "first", "fingerprint": "a" * 16, "cells": raw["cells"][:12]}
+    mine = {cell["name"] for cell in raw["cells"]}
+    (part / "study.json").write_text(json.dumps(raw))
+    write_rows(part, [row for row in read_rows(whole) if row["cell"] in mine])
+    for folder in (whole, part):  # a probe of each cell, so that its measures are known to be the same
+        change(folder, cells=[
+            cell | {"stages": cell["stages"] | {"probe cka": f"{int(cell['stages']['pretrain'], 16) + 1:016x}"}}
+            for cell in json.loads((folder / "study.json").read_text())["cells"]
+        ])  # fmt: skip
+    lines = (whole / "measures.csv").read_text().splitlines()
+    write_measures(part, [row for row in csv.reader(lines[1:]) if row[0] in mine])
+    write_report(whole)
+    paths = write_joined_report([part, whole], tmp_path / "both")
+    text = paths.markdown.read_text()
+    assert "18 cells of 18 done" in text
+    assert "grid: 24 of 36 rows of results are the same runs as in first (equal fingerprints" in text
+    for name in ("claims", "correlations"):
+        assert (paths.tables / f"{name}.csv").read_bytes() == (whole / "tables" / f"{name}.csv").read_bytes(), name
+    assert len((paths.tables / "seeds.csv").read_text().splitlines()) == 1 + 36
+    assert len((paths.tables / "by-layer.csv").read_text().splitlines()) == 1 + 6 * 2
+    other = [{**row, "transfer": ""} for row in read_rows(whole)]
+    write_rows(whole, [dict(row) for row in other])
+    text = write_joined_report([part, whole], tmp_path / "both").markdown.read_text()
+    assert "the same runs" not in text, "without fingerprints nothing is known to be the same"
+
+
 def test_what_cannot_be_joined_is_an_error(tmp_path: Path) -> None:
     make_grid(tmp_path / "a", {"transform": ["trans"]})
     with pytest.raises(InputError, match="at least one"):

@@ -5,14 +5,14 @@ Plain data in; intervals as bands. Nothing here computes a result but ``rank_ser
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike
 
 from probes.figures.drawing import Drawing, legend_above
@@ -23,6 +23,8 @@ from synthlang.errors import InputError
 HEADROOM = 1.05
 TICKS = 8
 """Up to so many numbers of an axis each have a tick."""
+LOG_RATIO = 20.0
+"""Positive doses that span at least this factor have a log axis: on a linear one the small ones would be one point."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Series:
 
 
 def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval], *, pair: bool = False) -> Series:
-    """A line of means with their intervals."""
-    low, high = [i.low for i in intervals], [i.high for i in intervals]
+    """A line of means with their intervals, as far as what is measured can go."""
+    low, high = [i.shown.low for i in intervals], [i.shown.high for i in intervals]
     return Series(name, x, [i.mean for i in intervals], low, high, pair)
 
 
@@ -78,10 +80,21 @@ def emergence(name: str, title: str, series: Sequence[Series], label: str = "ali
     return _lines(name, title, series, ("pretraining step", label), (0, None), note, steps=True)
 
 
-def dose_response(name: str, title: str, series: Sequence[Series], dose: str, label: str, note: str) -> Drawing:
-    """Scores over the numbers of an axis that is called ``dose``, one line a condition."""
-    ticks = sorted({x for line in series for x in line.x})
-    return _lines(name, title, series, (dose, label), _limits(series), note, ticks=ticks)
+def dose_response(
+    name: str,
+    title: str,
+    series: Sequence[Series],
+    dose: str,
+    label: str,
+    note: str,
+    written: Mapping[float, str] | None = None,
+) -> Drawing:
+    """Scores over the numbers of an axis that is called ``dose``, one line a condition; ``written``: number → label."""
+    held = written or {}
+    ticks = {x: held.get(x, f"{x:g}") for x in sorted({x for line in series for x in line.x})}
+    log = bool(ticks) and min(ticks) > 0 and max(ticks) >= LOG_RATIO * min(ticks)
+    axes = (f"{dose} (log scale)" if log else dose, label)
+    return _lines(name, title, series, axes, _limits(series), note, ticks=ticks, log=log)
 
 
 def over_layers(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
@@ -143,7 +156,7 @@ def _lines(
     *,
     steps: bool = False,
     log: bool = False,
-    ticks: Sequence[float] = (),
+    ticks: Mapping[float, str] | None = None,
 ) -> Drawing:
     if not series:
         raise InputError(f"{title}: no lines to draw")
@@ -160,13 +173,14 @@ def _lines(
             [*(y for line in series for y in line.y), *(b for line in series for b in line.high if b is not None)]
         )
         axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
-        if 0 < len(ticks) <= TICKS:
-            axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-        elif log:
+        if log:
             axes.set_xscale("log")
-        elif not ticks:
+        if ticks and len(ticks) <= TICKS:
+            axes.set_xticks(list(ticks), list(ticks.values()))
+            axes.xaxis.set_minor_locator(NullLocator())
+        elif not log and not ticks:
             axes.xaxis.set_major_locator(MaxNLocator(8 if not steps else 6, steps=[1, 2, 5, 10], integer=True))
-        if log or steps:
+        if steps or (log and not (ticks and len(ticks) <= TICKS)):
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
         grid(axes, "both")
         if len(set(_kinds(series))) > 1:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TypeVar
 
 from probes.report.figure import Figure, inline_svg
 from probes.report.numbers import Badge, Entry, entry_text
 
+T = TypeVar("T")
 LONG, LONGER = 30, 150
 """Characters from which on a text of a table needs a wide column, or a wider one."""
 
@@ -36,6 +38,7 @@ class Table:
     name     of the file that holds the table in full; "" for none
     limit    at most so many rows are shown; the caption says how many there are
     digits   after the point
+    hidden   columns that the page leaves out; the CSV file has them
     """
 
     caption: str
@@ -45,13 +48,19 @@ class Table:
     name: str = ""
     limit: int | None = None
     digits: int = 1
+    hidden: frozenset[int] = frozenset()
 
-    def shown(self) -> tuple[str, Sequence[Sequence[Entry]]]:
-        """The caption and the rows that a page has."""
-        if self.limit is None or len(self.rows) <= self.limit:
-            return self.caption, self.rows
-        where = f"; all are in tables/{self.name}.csv" if self.name else ""
-        return f"{self.caption} The first {self.limit:,} of {len(self.rows):,} rows{where}.", self.rows[: self.limit]
+    def shown(self) -> tuple[str, Sequence[str], Sequence[Sequence[Entry]]]:
+        """The caption, the header and the rows that a page has."""
+        caption, rows = self.caption, self.rows
+        if self.limit is not None and len(rows) > self.limit:
+            where = f"; all are in tables/{self.name}.csv" if self.name else ""
+            caption += f" The first {self.limit:,} of {len(rows):,} rows{where}."
+            rows = rows[: self.limit]
+        return caption, self._on_page(self.header), [self._on_page(row) for row in rows] if self.hidden else rows
+
+    def _on_page(self, row: Sequence[T]) -> Sequence[T]:
+        return [entry for column, entry in enumerate(row) if column not in self.hidden] if self.hidden else row
 
 
 @dataclass(frozen=True)
@@ -70,10 +79,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a line that opens them."""
+    """Blocks behind a line that opens them; on paper they are open, but for what stands ``aside``."""
 
     summary: str
     blocks: Sequence[Paragraph | Bullets | Table | Code | Figures]
+    aside: bool = False
 
 
 Block = Paragraph | Bullets | Table | Code | Figures | Folded
@@ -109,7 +119,8 @@ def _html(block: Block) -> str:
     if isinstance(block, Code):
         return f"<pre>{escape(block.text)}</pre>"
     if isinstance(block, Folded):
-        return f"<details><summary>{escape(block.summary)}</summary>\n{html_blocks(block.blocks)}\n</details>"
+        kind = ' class="aside"' if block.aside else ""
+        return f"<details{kind}><summary>{escape(block.summary)}</summary>\n{html_blocks(block.blocks)}\n</details>"
     if isinstance(block, Figures):
         kind = "figures" if len(block.figures) > 1 else "figures single"
         return f'<div class="{kind}">\n' + "\n".join(_html_figure(figure) for figure in block.figures) + "\n</div>"
@@ -135,8 +146,8 @@ def _html_table(table: Table) -> str:
         content = escape(first) if not isinstance(entry, Badge) else f'<b class="{entry.kind}">{escape(first)}</b>'
         return f"<{tag}{scope}{kind}>{content}{small}</{tag}>"
 
-    caption, rows = table.shown()
-    head = "".join(cell("th", text, i, ' scope="col"') for i, text in enumerate(table.header))
+    caption, header, rows = table.shown()
+    head = "".join(cell("th", text, i, ' scope="col"') for i, text in enumerate(header))
     body = "\n".join(
         "<tr>"
         + "".join(cell("td" if i else "th", t, i, "" if i else ' scope="row"') for i, t in enumerate(row))
@@ -170,10 +181,10 @@ def _markdown(block: Block, figures: str) -> str:
             f"![{markdown_text(figure.alt)}]({figures}/{figure.name}.svg)\n\n*{markdown_text(figure.caption)}*"
             for figure in block.figures
         )
-    caption, rows = block.shown()
+    caption, header, rows = block.shown()
     lines = [
-        _markdown_row(block.header),
-        "|" + "|".join(" --- " if i < block.texts else " ---: " for i in range(len(block.header))) + "|",
+        _markdown_row(header),
+        "|" + "|".join(" --- " if i < block.texts else " ---: " for i in range(len(header))) + "|",
     ]
     return "\n".join([markdown_text(caption), "", *lines, *(_markdown_row(row, block.digits) for row in rows)])
 

@@ -72,6 +72,7 @@ def entry_text(entry: Entry, digits: int = 1) -> str:
     if isinstance(entry, int):
         return f"{entry:,}"
     if isinstance(entry, Interval):
-        second = bounds(entry.low, entry.high, digits)
+        shown = entry.shown
+        second = bounds(shown.low, shown.high, digits)
         return number(entry.mean, digits) + (f"\n{second}" if second else "")
     return number(entry, digits)

@@ -74,8 +74,8 @@ footer { padding-top: 2rem; padding-bottom: 3rem; }
   tbody th, thead th:first-child { position: static; max-width: none; }
   .figures { grid-template-columns: 1fr 1fr; } .single { grid-template-columns: minmax(0, 12cm); }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7pt; }
-  details > * { display: block; }
-  details::details-content { content-visibility: visible; display: block; height: auto; }
+  details:not(.aside) > * { display: block; }
+  details:not(.aside)::details-content { content-visibility: visible; display: block; height: auto; }
   summary { list-style: none; break-after: avoid; font-weight: 600; color: var(--ink); }
 }
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,13 +14,25 @@ from probes.statistics.base import BOOTSTRAP_ROUNDS, generator, values_of
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its confidence bounds, in the unit of the values; bounds are None when n = 1."""
+    """A mean and its confidence bounds, in the unit of the values; bounds are None when n = 1.
+
+    ``within`` are the least and the greatest value that what is measured can have, None where they are not known.
+    """
 
     mean: float
     low: float | None
     high: float | None
     n: int
     level: float
+    within: tuple[float, float] | None = None
+
+    @property
+    def shown(self) -> Interval:
+        """As readers see it: the bounds end at those of ``within``, or at a mean that is beyond (by rounding, say)."""
+        if self.within is None or self.low is None or self.high is None:
+            return self
+        least, most = self.within
+        return replace(self, low=min(max(self.low, least), self.mean), high=max(min(self.high, most), self.mean))
 
     def overlaps(self, other: Interval) -> bool | None:
         """Whether the two intervals share a point; None where either has no bounds."""
@@ -34,7 +46,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
     mean ± t((1 + level) / 2; n − 1) · s / √n with the sample standard deviation s. It takes
     the seeds as draws from a normal distribution; with n = 1 nothing is known of the spread.
-    Scores of 0 to 100 are not clipped: a bound outside says that n is too small.
+    Scores of 0 to 100 are not clipped: a bound outside says that n is too small (``Interval.shown`` is, for readers).
     """
     assert 0 < level < 1, level
     array = values_of(values, (1,))

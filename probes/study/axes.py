@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from pretrain.config import PretrainConfig
+from probes.study.labels import short_key
 from synthlang.config import BASE
 
 AXIS_ROOTS = ("source", "pretrain", "second", "model", "adjust", "transfer", "tasks", "probes")
@@ -27,13 +28,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of an axis: its label, how it shows in the name of a cell, what it sets; ``value`` as the YAML has it."""
+    """A value of an axis: its label, how it shows in the name of a cell, what it sets; ``value`` as the YAML has it.
+
+    ``marked`` is the same as the fingerprint of a study has it: names may become clearer, and the study stays the same.
+    """
 
     axis: str
     label: str
     shown: str
     settings: tuple[Setting, ...]
     value: Any
+    marked: str
 
     @property
     def is_plain(self) -> bool:
@@ -55,15 +60,16 @@ def choices(axis: str, values: Any) -> list[Choice]:
 def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
     """A label of a named axis."""
     settings = tuple(Setting(axis, key, value) for key, value in changes.items())
-    return Choice(axis, str(label), str(label), settings, label)
+    return Choice(axis, str(label), str(label), settings, label, str(label))
 
 
 def plain(key: str, value: Any) -> Choice:
     """A value of a dotted key."""
     label = label_of(key, value)
     is_name = isinstance(value, str) or label != _text(value)
-    shown = label if is_name else f"{key.rsplit('.', 1)[-1]}={label}"
-    return Choice(key, label, shown, (Setting(key, key, value),), value)
+    marked = label if is_name else f"{key.rsplit('.', 1)[-1]}={label}"
+    shown = marked if is_name else f"{short_key(key)}={label}"
+    return Choice(key, label, shown, (Setting(key, key, value),), value, marked)
 
 
 def label_of(key: str, value: Any) -> str:

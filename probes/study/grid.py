@@ -34,8 +34,13 @@ class Point:
 
     @property
     def name(self) -> str:
-        """As ``trans+inv, MLM, seed=1``; "" without axes."""
+        """As ``trans+inv, MLM, pretrain seed=1``; "" without axes."""
         return ", ".join(choice.shown for choice in self.choices)
+
+    @property
+    def marked(self) -> str:
+        """The name as the fingerprint of a study has it."""
+        return ", ".join(choice.marked for choice in self.choices)
 
     @property
     def full_name(self) -> str:

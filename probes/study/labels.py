@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 MAIN = ("objective", "method", "sharing", "anchors")
 """Axes whose labels are compared with one another (bars side by side, one colour each) where a study has them."""
+LANGUAGES = frozenset(
+    {"language", "languages", "pair", "pairs", "script", "source", "target", "transform", "transforms"}
+)
+"""What an axis is called that says which languages a model reads: others are compared under each of its labels."""
+COLOURED = 7
+"""Most numbers of an axis that have a colour each."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,8 @@ class Layout:
     titles: Mapping[str, str]
     alone: str
     """What a condition is called where nothing varies."""
+    compared: tuple[str, ...] = ()
+    """Axes whose labels are compared in words, the main one first: all but those of languages, if there are others."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
         """The label of an axis; a number or a switch comes with the name of its axis."""
@@ -33,28 +42,61 @@ class Layout:
 
     def group(self, labels: Mapping[str, str]) -> str:
         """The labels of the other axes; "" where there is none."""
-        return self.without(labels, self.main)
+        return self.without(labels, *filter(None, [self.main]))
 
     def whole(self, labels: Mapping[str, str]) -> str:
         """The labels of all axes."""
-        return self.without(labels, None) or self.alone
+        return self.without(labels) or self.alone
 
-    def without(self, labels: Mapping[str, str], left_out: str | None) -> str:
-        """The labels of all axes but one, joined."""
-        return ", ".join(self.text(axis, labels) for axis in self.axes if axis != left_out)
+    def only(self, labels: Mapping[str, str], axes: Collection[str]) -> str:
+        """The labels of these axes, joined."""
+        return ", ".join(self.text(axis, labels) for axis in self.axes if axis in axes)
+
+    def without(self, labels: Mapping[str, str], *left_out: str) -> str:
+        """The labels of all axes but these, joined."""
+        return self.only(labels, [axis for axis in self.axes if axis not in left_out])
 
 
-def layout(axes: Sequence[str], labels: Iterable[Mapping[str, str]], alone: str) -> Layout:
+def layout(
+    axes: Sequence[str], labels: Iterable[Mapping[str, str]], alone: str, languages: Collection[str] = ()
+) -> Layout:
     """The layout of a study with these axes, from the labels of its conditions.
 
-    The main axis is one of MAIN, else the last that is no number, else the last.
+    The main axis is one of MAIN; else of those that are not of languages (by their names, or one of ``languages``) the
+    last that is no number, or the last of few numbers; else the last that is no number, else the last.
     """
     found = varying(axes, labels)
     titles = axis_titles(found)
+    free = [axis for axis in found if axis not in languages and not is_of_languages(axis)]
     known = [axis for axis in found if titles[axis] in MAIN]
     words = [axis for axis in found if numbers_of(found[axis]) is None]
-    chosen = known[:1] or words[-1:] or list(found)[-1:]
-    return Layout(found, chosen[0] if chosen else None, titles, alone)
+    few = [axis for axis in free if len(found[axis]) <= COLOURED]
+    chosen = known[:1] or [a for a in words if a in free][-1:] or few[-1:] or words[-1:] or list(found)[-1:]
+    main = chosen[0] if chosen else None
+    compared = sorted(free or chosen, key=lambda axis: axis != main)
+    return Layout(found, main, titles, alone, tuple(compared))
+
+
+def is_of_languages(key: str) -> bool:
+    """Whether an axis, or a key of the settings, says which languages there are.
+
+    >>> is_of_languages("transform"), is_of_languages("pretrain.languages.1"), is_of_languages("pretrain.steps")
+    (True, True, False)
+    """
+    return next((part for part in reversed(key.split(".")) if not part.isdigit()), "") in LANGUAGES
+
+
+def language_axes(config: Mapping[str, Any]) -> set[str]:
+    """The named axes of a study, or of several joined, all of whose labels set nothing but languages."""
+    found = set[str]()
+    for one in (config, *(part for part in config.values() if isinstance(part, Mapping))):
+        grid = one.get("grid")
+        for axes in (grid.get("product"), grid.get("zip")) if isinstance(grid, Mapping) else ():
+            for axis, labels in axes.items() if isinstance(axes, Mapping) else ():
+                if isinstance(labels, Mapping) and all(isinstance(changes, Mapping) for changes in labels.values()):
+                    keys = [str(key) for changes in labels.values() for key in changes]
+                    found |= {axis} if keys and all(map(is_of_languages, keys)) else set()
+    return found
 
 
 def is_seed(key: str) -> bool:
@@ -65,6 +107,30 @@ def is_seed(key: str) -> bool:
     """
     last = key.rsplit(".", 1)[-1]
     return last in ("seed", "seeds") or last.endswith("_seed")
+
+
+def short_key(key: str) -> str:
+    """The last part of a key, of a seed with what it is the seed of: a study has several kinds.
+
+    >>> short_key("pretrain.seed"), short_key("pretrain.objective.alpha")
+    ('pretrain seed', 'alpha')
+    """
+    parts = key.split(".")
+    return " ".join(parts[-2:] if parts[-1] == "seed" else parts[-1:])
+
+
+def clear_name(name: str, labels: Mapping[str, str]) -> str:
+    """The name of a cell with its seeds told apart, as ``pretrain seed=0``, where it was written without.
+
+    >>> clear_name("MLM, seed=0", {"objective": "MLM", "pretrain.seed": "0"})
+    'MLM, pretrain seed=0'
+    """
+    parts = name.split(", ")
+    for axis, label in labels.items():
+        before, now = f"{axis.rsplit('.', 1)[-1]}={label}", f"{short_key(axis)}={label}"
+        if before != now and before in parts:
+            parts[parts.index(before)] = now
+    return ", ".join(parts)
 
 
 def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:

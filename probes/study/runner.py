@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +23,7 @@ from probes.study.executors import Detached, Executor, Machine, Outcome, open_ex
 from probes.study.executors.resources import cores, cuda_devices, thread_count, worker_count
 from probes.study.gc import check_weights
 from probes.study.index import entry_of, finished
+from probes.study.labels import clear_name
 from probes.study.record import (
     FORMAT,
     STAGES,
@@ -35,6 +37,7 @@ from probes.study.record import (
     write_logs,
 )
 from probes.study.report.folder import ReportPaths, write_report
+from probes.study.resolved import common_settings
 from probes.study.results import write_results, write_table
 from probes.study.schedule import Schedule
 from probes.study.select import selected
@@ -93,12 +96,13 @@ class StudyRun:
             for cell in cells
         ]
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
-        self._axes = AxisColumns(cells)
+        self._axes, self._expanded = AxisColumns(cells), cells
         self.machine = _machine(options, len(cells))
-        self._gone = {cell["name"] for cell in held.get("cells", [])} - {cell.name for cell in cells}
+        self._before = {clear_name(cell["name"], cell["labels"]): cell for cell in held.get("cells", [])}
+        self._gone = self._before.keys() - {cell.name for cell in cells}
         self.environment = environment(self.machine, options.executor)
         self.seconds: dict[str, float] = held.get("seconds", {})
-        self._recall_errors(held)
+        self._recall_errors()
         self.done: dict[str, str] = {}
         self.look()
         self.changed = self._told_changes(held)
@@ -160,7 +164,7 @@ class StudyRun:
         """Write study.json, the logs and the tables as things stand."""
         self._fill_cells()
         self._write_record()
-        write_logs(self.folder, self.cells, self._gone)
+        write_logs(self.folder, self.cells, (cell["name"] for cell in self._before.values()))
         axes = self._axes
         write_results(self.folder, axes.of(self.tables.rows(self.done)), axes.types)
         columns = {**measures.COLUMNS, **axes.types}
@@ -231,12 +235,15 @@ class StudyRun:
             if stage not in self.seconds:
                 self.seconds[stage] = (entry_of(self.store, key) or {"seconds": 0.0})["seconds"]
 
-    def _recall_errors(self, held: dict[str, Any]) -> None:
+    def _recall_errors(self) -> None:
         """What an earlier start said of cells that this one does not run."""
-        before = {cell["name"]: cell for cell in held.get("cells", [])}
         for cell in self.cells:
-            if cell.name in before:
-                cell.error, cell.log = before[cell.name]["error"], before[cell.name]["log"]
+            if (before := self._before.get(cell.name)) is not None:
+                cell.error, cell.log = before["error"], before["log"]
+
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
+        return common_settings(self._expanded)
 
     def _write_record(self) -> None:
         study, store = self.study, relative(self.store.root, self.folder)
@@ -248,6 +255,7 @@ class StudyRun:
                 "title": study.title,
                 "fingerprint": study.fingerprint,
                 "config": study.model_dump(mode="json"),
+                "settings": self._settings,
                 "environment": self.environment,
                 "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
                 "store": store,

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from probes.report.numbers import first_few, plural
+from probes.study.labels import clear_name
 from probes.study.report.measures import Measure, labels_of, over_places, read_measures, text_of
 from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
 from synthlang.config import load_yaml
@@ -49,6 +51,8 @@ class Study:
     scale: str
     """In words: tiny, lab, paper or the size of the model; "" where nothing tells."""
     config: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    """Every setting that cells have in common (resolved.py)."""
     environment: Mapping[str, Any]
     axes: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -94,6 +98,7 @@ def read_study(folder: Path) -> Study:
         fingerprint=text_of(raw.get("fingerprint")),
         scale="",
         config=_mapping(raw.get("config")),
+        settings=_mapping(raw.get("settings")),
         environment=_mapping(raw.get("environment")),
         axes=tuple(map(str, axes)),
         cells=cells,
@@ -101,10 +106,22 @@ def read_study(folder: Path) -> Study:
         dropped=raw.get("dropped"),
         rows=rows,
         measures=() if numbers is None else over_places(numbers, measures),
-        numbers=numbers,
+        numbers=None if numbers is None else _clear(numbers, raw["cells"]),
         notes=notes,
     )
     return replace(study, scale=_scale(study))
+
+
+def _clear(numbers: pa.Table, cells: Sequence[Any]) -> pa.Table:
+    """The rows of measures with the names that the cells of study.json have here."""
+    held = [cell for cell in cells if isinstance(cell, dict)]
+    before = [text_of(cell.get("name")) for cell in held]
+    now = [clear_name(name, labels_of(_mapping(cell.get("labels")))) for name, cell in zip(before, held, strict=True)]
+    if before == now:
+        return numbers
+    place = pc.index_in(numbers["cell"], pa.array(before, pa.string()))
+    names = pc.coalesce(pa.array(now, pa.string()).take(place), numbers["cell"])
+    return numbers.set_column(numbers.schema.get_field_index("cell"), "cell", names)
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:
@@ -119,7 +136,7 @@ def names_of(studies: Sequence[Study]) -> list[str]:
 def _not_numbers(rows: Sequence[ResultRow]) -> tuple[str, ...]:
     """A note that counts the values that are NaN or infinite and names the first."""
     found = [
-        f"{row.cell}, {row.task_name}, seed {row.seed}: {name}"
+        f"{row.cell}, {row.task_name}, fine-tuning seed {row.seed}: {name}"
         for row in rows
         for name in (*SCORES, *ALIGNMENTS)
         if not math.isfinite(getattr(row, name) or 0)
@@ -161,9 +178,10 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _cell(raw: dict[str, Any], folder: Path, store: str) -> Cell:
     run = None if raw.get("run") is None else str(raw["run"])
+    labels = labels_of(_mapping(raw.get("labels")))
     return Cell(
-        name=text_of(raw.get("name")),
-        labels=labels_of(_mapping(raw.get("labels"))),
+        name=clear_name(text_of(raw.get("name")), labels),
+        labels=labels,
         overrides=_mapping(raw.get("overrides")),
         status=text_of(raw.get("status")) or "pending",
         error=None if raw.get("error") is None else str(raw["error"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from probes.figures.lines import Series, dose_response, interval_series
@@ -11,6 +11,7 @@ from probes.report.figure import COLOURS, Figure, slug
 from probes.report.numbers import plural
 from probes.study.labels import numbers_of
 from probes.study.report.budget import Budget
+from probes.study.report.constant import without_constant
 from probes.study.report.figures_scores import delta_axis, metric_name
 from probes.study.report.scores import Condition, Scores, grouped
 
@@ -42,7 +43,7 @@ def dose_responses(scores: Scores, budget: Budget) -> Section | None:
         tasks = {task: lines for task, lines in tasks.items() if lines}
         if not tasks:
             continue
-        wanted = _wanted(title, tasks, place)
+        wanted = _wanted(title, tasks, place, {number: label for label, number in numbers.items()})
         given = budget.take(len(wanted), FIGURES)
         if given:
             blocks.append(Figures([draw() for draw in wanted[:given]]))
@@ -51,7 +52,7 @@ def dose_responses(scores: Scores, budget: Budget) -> Section | None:
             blocks.append(Paragraph(f"{title}: {left} left out; the table has the numbers.", "note"))
         if max(map(len, tasks.values())) > len(COLOURS):
             blocks.append(Paragraph(f"{title}: figures have the first {len(COLOURS)} lines.", "note"))
-        blocks.append(Folded(f"Numbers by {title}", [_table(title, place, tasks)]))
+        blocks.append(Folded(f"Numbers by {title}", [_table(title, place, tasks, axis)]))
     return Section("Dose–response", blocks) if blocks else None
 
 
@@ -66,8 +67,11 @@ def _lines(scores: Scores, conditions: Sequence[Condition], axis: str, numbers: 
     return {name: points for name, points in lines.items() if len({x for x, _ in points}) > 1}
 
 
-def _wanted(title: str, tasks: dict[str, Lines], place: int) -> list[Callable[[], Figure]]:
+def _wanted(
+    title: str, tasks: dict[str, Lines], place: int, written: Mapping[float, str]
+) -> list[Callable[[], Figure]]:
     """How to draw Δ of each task, the alignment (the same for all), and ZS with SUP of each task."""
+    figure = partial(_figure, dose=title, written=written)
     name = f"dose-{slug(title, place)}"
     gaps: list[Callable[[], Figure]] = []
     scores: list[Callable[[], Figure]] = []
@@ -75,14 +79,14 @@ def _wanted(title: str, tasks: dict[str, Lines], place: int) -> list[Callable[[]
     for number, (task, lines) in enumerate(tasks.items(), 1):
         known, of_task = [c for points in lines.values() for _, c in points], f"{name}-{slug(task, number)}"
         if _known(lines, "delta"):
-            gaps.append(partial(_figure, f"{of_task}-delta", title, f"{task}: Δ", lines, ("delta",), delta_axis(known)))
+            gaps.append(partial(figure, f"{of_task}-delta", f"{task}: Δ", lines, ("delta",), delta_axis(known)))
         if _known(lines, "zs"):
             what, label = f"{task}: ZS and SUP", f"{metric_name(known)} (%)"
             note = "Solid: ZS; dashed: SUP. "
-            scores.append(partial(_figure, f"{of_task}-scores", title, what, lines, ("zs", "sup"), label, note))
+            scores.append(partial(figure, f"{of_task}-scores", what, lines, ("zs", "sup"), label, note))
         if not aligned and _known(lines, "alignment_all"):
             label = "word-embedding alignment (%)"
-            aligned.append(partial(_figure, f"{name}-alignment", title, "Alignment", lines, ("alignment_all",), label))
+            aligned.append(partial(figure, f"{name}-alignment", "Alignment", lines, ("alignment_all",), label))
     return [*gaps, *aligned, *scores]
 
 
@@ -91,7 +95,15 @@ def _known(lines: Lines, column: str) -> bool:
 
 
 def _figure(
-    name: str, dose: str, what: str, lines: Lines, columns: Sequence[str], label: str, note: str = ""
+    name: str,
+    what: str,
+    lines: Lines,
+    columns: Sequence[str],
+    label: str,
+    note: str = "",
+    *,
+    dose: str,
+    written: Mapping[float, str],
 ) -> Figure:
     series: list[Series] = []
     for line, points in list(lines.items())[: len(COLOURS)]:
@@ -101,17 +113,17 @@ def _figure(
                 xs, intervals = zip(*known, strict=True)
                 pair = column != columns[0] and bool(series) and series[-1].name == (line or what)
                 series.append(interval_series(line or what, xs, intervals, pair=pair))
-    return dose_response(name, f"{what} over {dose}", series, dose, label, note + NOTE).figure()
+    return dose_response(name, f"{what} over {dose}", series, dose, label, note + NOTE, written).figure()
 
 
-def _table(title: str, place: int, tasks: dict[str, Lines]) -> Table:
+def _table(title: str, place: int, tasks: dict[str, Lines], axis: str) -> Table:
     header = [title, "Other settings", "Task", "Seeds", "ZS", "SUP", "Δ", "Alignment, all types"]
     columns = ("zs", "sup", "delta", "alignment_all")
     body = [
-        [f"{x:g}", name or "–", task, c.seeds, *(c.interval(column) for column in columns)]
+        [c.labels[axis], name or "–", task, c.seeds, *(c.interval(column) for column in columns)]
         for task, lines in tasks.items()
         for name, points in lines.items()
-        for x, c in points
+        for _, c in points
     ]
     caption = f"Scores by {title}. Means and 95 % t intervals, percent."
-    return Table(caption, header, body, 4, f"dose-{slug(title, place)}", 100)
+    return without_constant(Table(caption, header, body, 4, f"dose-{slug(title, place)}", 100), ("Δ",))

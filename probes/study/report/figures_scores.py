@@ -87,7 +87,7 @@ def delta_bars(
 
 def _bars(axes: Axes, bars: Sequence[tuple[float, Condition, str]]) -> None:
     """All bars, then all intervals, then all dots: few artists, since each takes its time."""
-    known = [(y, c.delta, c, colour) for y, c, colour in bars if c.delta is not None]
+    known = [(y, c.delta.shown, c, colour) for y, c, colour in bars if c.delta is not None]
     places, shades = [y for y, *_ in known], [colour for *_, colour in known]
     axes.barh(places, [delta.mean for _, delta, *_ in known], height=0.66, color=shades, alpha=0.75)
     lines = [(y - 0.1, d.low, d.high) for y, d, *_ in known if d.low is not None and d.high is not None]
@@ -123,14 +123,14 @@ def alignment_scatter(
             drawn = axes.plot(x, y, linestyle="", marker=shapes.get(group, "o"), color=palette[name], zorder=3)[0]
             drawn.set(markersize=7 if few else 5, markeredgecolor=INK, markeredgewidth=0.5)
         if len(points) <= INTERVALS:
-            _intervals(axes, [(x, score.delta, palette[name]) for x, _, score, name, _ in points if score.delta])
+            _intervals(axes, [(x, score.delta.shown, palette[name]) for x, _, score, name, _ in points if score.delta])
         grid(axes, "both")
         axes.margins(0.12)
         axes.set_xlabel("Word-embedding alignment, all types (%)")
         axes.set_ylabel(delta_axis([c for c in found.conditions if c.task == task]))
         _legend(canvas, {name: palette[name] for *_, name, _ in points}, shapes if len(shapes) > 1 else {})
         if few:
-            _label(canvas, axes, [(x, s.delta, shorten(s.first.cell, 26)) for x, _, s, *_ in points if s.delta])
+            _label(canvas, axes, [(x, s.delta.shown, shorten(s.first.cell, 26)) for x, _, s, *_ in points if s.delta])
 
     svg = draw(WIDTH, 3.9, paint)
     named = [f"{score.first.cell}: {x:.1f} %, Δ {y:.1f}" for x, y, score, *_ in points[:TOLD]]

@@ -1,7 +1,7 @@
 """One report of several study folders, or of what was carried away of them: study.json and the two parquet files.
 
 Folders of one study, each with some of its cells, are put together again; studies of other settings stand side by
-side, told apart by the axes ``study`` and ``scale``.
+side, told apart by the axes ``study`` and ``scale``, and runs that several of them have count once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from probes.study.report.data import Cell, Study, names_of, read_study
 from probes.study.report.files import ReportPaths, write_files
 from probes.study.report.judged import compared
+from probes.study.report.repeats import without_repeats
 from probes.study.report.scores import grouped
 from probes.study.report.sections import sections
 from synthlang.errors import InputError
@@ -38,7 +39,7 @@ def write_joined_report(folders: Sequence[Path], out: Path) -> ReportPaths:
     if any(folder.resolve() == out.resolve() for folder in folders):
         raise InputError("is one of the studies; name another folder for the joined report", out)
     studies = same_together([read_study(folder) for folder in folders])
-    study = joined(studies)
+    study = joined(without_repeats(studies))
     out.mkdir(parents=True, exist_ok=True)
     under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
     return write_files(out, study.title, under, sections(study, compared(studies)))
@@ -104,6 +105,7 @@ def joined(studies: Sequence[Study]) -> Study:
         fingerprint=fingerprint("joined", studies=[study.fingerprint for study in studies]),
         scale="; ".join(dict.fromkeys(study.scale for study in studies if study.scale)),
         config={name: dict(part.config) for name, part in both},
+        settings={name: dict(part.settings) for name, part in both if part.settings},
         environment=_by_name([(name, part.environment) for name, part in both], same=True),
         axes=tuple(dict.fromkeys(axes)),
         cells=tuple(cell for part in parts for cell in part.cells),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from probes.study.judged.beside import Beside, beside
@@ -19,6 +20,8 @@ from probes.study.judged.verdicts import judge
 from probes.study.report.beside import Claimed, Comparisons, Judged, PaperTable, Printed
 from probes.study.report.data import Study
 from probes.study.report.pools import pools
+from probes.study.report.ranges import Range, range_of
+from probes.study.report.repeats import without_repeats
 from probes.study.report.rows import ResultRow
 from synthlang.errors import InputError
 
@@ -32,7 +35,7 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     tables = _read("paper", read_tables, studies, notes)
     if not claims and not tables:
         return Comparisons(notes=tuple(notes))
-    found = {name: _results(held) for name, held in pools(studies).items()}
+    found = {name: _results(without_repeats(held)) for name, held in pools(studies).items()}
     return Comparisons(
         [_claimed(claim, found) for claim in claims], [_beside(table, found) for table in tables], tuple(notes)
     )
@@ -69,7 +72,8 @@ def _beside(table: Table, found: Mapping[str, Results]) -> PaperTable:
     measured = [pool for pool, held in rows.items() if any(row.ours is not None for row in held)]
     lines = []
     for number, cell in enumerate(table.cells):
-        ours = [_judged(pool, rows[pool][number]) for pool in measured]
+        within = range_of(cell.quantity.measure) if cell.against is None else None
+        ours = [_judged(pool, rows[pool][number], within) for pool in measured]
         where = dict(cell.quantity.where)
         if cell.against is not None:
             other = ", ".join(label for axis, label in cell.against.where.items() if where.get(axis) != label)
@@ -79,11 +83,12 @@ def _beside(table: Table, found: Mapping[str, Results]) -> PaperTable:
     return PaperTable(table.paper, table.name, table.title, note, table.digits, lines)
 
 
-def _judged(pool: str, row: Beside) -> Judged:
+def _judged(pool: str, row: Beside, within: Range | None) -> Judged:
     held: Estimate | None = row.ours
     if held is None:
         return Judged(pool, row.verdict, None, text=row.text)
-    return Judged(pool, row.verdict, held.interval, held.interval.n, held.unit, held.one_model, "; ".join(held.notes))
+    ours = replace(held.interval, within=within)
+    return Judged(pool, row.verdict, ours, ours.n, held.unit, held.one_model, "; ".join(held.notes))
 
 
 def _results(studies: Sequence[Study]) -> Results:

@@ -40,8 +40,8 @@ def latex_table(table: Table) -> str:
     One that fits is a ``table``, a longer one a ``longtable``, a wider one stands across the page or in several parts.
     Put ``\usepackage{array,booktabs,longtable,pdflscape}`` before the document and ``\input`` the file.
     """
-    caption, rows = table.shown()
-    cells = [[_parted(entry, table.digits) for entry in row] for row in (table.header, *rows)]
+    caption, header, rows = table.shown()
+    cells = [[_parted(entry, table.digits) for entry in row] for row in (header, *rows)]
     widths = [[width_of(first) + 0.95 * width_of(f" ({rest})" if rest else "") for first, rest in row] for row in cells]
     parts = parts_of(widths, table.texts, caption)
     text = "% needs " + r"\usepackage{array,booktabs,longtable,pdflscape}" + "\n"

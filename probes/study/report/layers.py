@@ -11,10 +11,11 @@ from probes.figures.lines import interval_series, over_layers, over_steps
 from probes.report.blocks import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.figure import COLOURS, Figure, slug
 from probes.report.numbers import Entry, plural
-from probes.statistics import Interval, mean_interval
+from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
 from probes.study.report.measures import Measure
+from probes.study.report.ranges import interval_within
 
 Along = Literal["layer", "step"]
 Draw = Callable[..., Drawing]
@@ -47,7 +48,7 @@ class Curve:
 
     def line(self, name: str) -> dict[int, Interval]:
         """The intervals of a condition, in order of the places."""
-        return {place: mean_interval(values) for place, values in sorted(self.lines[name].items())}
+        return {place: interval_within(values, self.measure) for place, values in sorted(self.lines[name].items())}
 
 
 def by_layer(measures: Sequence[Measure], held: Layout, budget: Budget) -> Section | None:

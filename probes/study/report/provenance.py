@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
-from probes.report.blocks import Block, Code, Paragraph, Section, Table
-from probes.report.numbers import Entry
+from probes.report.blocks import Block, Code, Folded, Paragraph, Section, Table
+from probes.report.numbers import Entry, plural
 from probes.study.report.data import Study
+from probes.study.resolved import DIFFERS
 
 CELLS = 100
 """Most cells that a page lists."""
+WRITTEN = "The study as it is written; base names files that it changes."
+RESOLVED = (
+    f"What base files, the study and defaults come to. {DIFFERS} stands where cells are not the same; what differs is "
+    "in their labels, and in the column Settings of the cell of tables/cells.csv. cell:model and cell:second are the "
+    "models of the cell."
+)
 
 
 def settings(study: Study) -> Section:
-    """The resolved config as YAML."""
-    return Section("Settings", [Code(_yaml(study.config) or "No settings were recorded.")])
+    """The study as it was written, and every setting that it comes to, as YAML."""
+    blocks: list[Block] = [Paragraph(WRITTEN), Code(_yaml(study.config) or "No settings were recorded.")]
+    if study.settings:
+        blocks.append(Folded("Every setting in full", [Paragraph(RESOLVED), Code(_yaml(study.settings))], aside=True))
+    else:
+        blocks.append(Paragraph("Settings in full were not recorded; start the study again to have them.", "note"))
+    return Section("Settings", blocks)
 
 
 def provenance(study: Study) -> Section:
@@ -30,9 +43,10 @@ def provenance(study: Study) -> Section:
     ]
     blocks: list[Block] = [Paragraph(f"Study {study.name}, fingerprint {study.fingerprint or 'unknown'}.")]
     if body:
-        header = ["Cell", "Status", *(f"{stage} fingerprint" for stage in stages), "Settings of the cell"]
+        header = ["Cell", "Status", *(f"{_told(stage)} fingerprint" for stage in stages), "Settings of the cell"]
         caption = "Cells and the fingerprints of their stages."
-        blocks.append(Table(caption, header, body, len(header), "cells", CELLS))
+        table = Table(caption, header, body, len(header), "cells", CELLS)
+        blocks.append(Folded(f"Fingerprints of {plural(len(body), 'cell')}, stage by stage", [table], aside=True))
     if study.environment:
         environment = [[str(k), _value(v)] for k, v in study.environment.items()]
         blocks.append(Table("Environment.", ["What", "Version or value"], environment, 2, "environment"))
@@ -51,6 +65,14 @@ def provenance(study: Study) -> Section:
     else:
         blocks.append(Paragraph("No times were recorded.", "note"))
     return Section("Where it comes from", blocks)
+
+
+def _told(stage: str) -> str:
+    """
+    >>> _told("transfer pos seed 0"), _told("pretrain")
+    ('transfer pos, fine-tuning seed 0', 'pretrain')
+    """
+    return re.sub(r"^(transfer .*) (seed \d+)$", r"\1, fine-tuning \2", stage)
 
 
 def duration(seconds: float) -> str:

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from probes.report.numbers import plural
-from probes.statistics import Interval, mean_interval
-from probes.study.labels import Layout, layout, settings_of
+from probes.statistics import Interval
+from probes.study.labels import Layout, language_axes, layout, settings_of
 from probes.study.report.data import Study
+from probes.study.report.ranges import interval_within
 from probes.study.report.rows import SCORES, ResultRow
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ class CellScore:
 
     def interval(self, column: str) -> Interval | None:
         """Of a column over fine-tuning seeds; None where no row has it."""
-        return interval_of(getattr(row, column) for row in self.rows)
+        return interval_of((getattr(row, column) for row in self.rows), column)
 
     def mean(self, column: str) -> float | None:
         """As ``interval``, the mean alone."""
@@ -102,7 +103,7 @@ class Condition:
 
     def interval(self, column: str) -> Interval | None:
         """95 % t interval of a column; None where no row has it."""
-        return interval_of(self.values(column))
+        return interval_of(self.values(column), column)
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
@@ -118,10 +119,10 @@ def known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
-def interval_of(values: Iterable[float | None]) -> Interval | None:
-    """The 95 % t interval of those that are numbers; None without any."""
+def interval_of(values: Iterable[float | None], column: str) -> Interval | None:
+    """The 95 % t interval of those values of a column that are numbers; None without any."""
     held = known(values)
-    return mean_interval(held) if held else None
+    return interval_within(held, column) if held else None
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
@@ -167,7 +168,7 @@ def scores_of(study: Study) -> Scores:
     rows = in_study_order(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
     of_measures = (settings_of(measure.labels, measure.cell) for measure in study.measures)
-    set_out = layout(study.axes, [*settings, *of_measures], study.name)
+    set_out = layout(study.axes, [*settings, *of_measures], study.name, language_axes(study.config))
     groups: dict[Any, list[ResultRow]] = {}
     held: dict[Any, dict[str, str]] = {}
     for row, own in zip(rows, settings, strict=True):

@@ -10,12 +10,14 @@ from probes.report.numbers import Entry, plural
 from probes.study.report.alignment import NAMES, correlations
 from probes.study.report.beside import Comparisons, beside_papers, judged_claims
 from probes.study.report.budget import Budget
+from probes.study.report.constant import without_constant
 from probes.study.report.data import Cell, Study
 from probes.study.report.dose import dose_responses
 from probes.study.report.dropped import dropped
 from probes.study.report.figures_scores import alignment_scatter, delta_bars
 from probes.study.report.layers import by_layer, over_training
 from probes.study.report.provenance import provenance, settings
+from probes.study.report.ranges import CLIPPED
 from probes.study.report.rows import ALIGNMENTS, SCORES
 from probes.study.report.scores import Condition, Scores, grouped, scores_of
 from probes.study.report.summary import summary
@@ -82,7 +84,7 @@ def _failed(cells: Sequence[Cell]) -> list[Block]:
 def _scores(scores: Scores) -> Section:
     if not scores.cells:
         return Section("Scores", [Paragraph("No cell has been scored.", "note")])
-    blocks: list[Block] = [Paragraph(EXPLAINED)]
+    blocks: list[Block] = [Paragraph(f"{EXPLAINED} {CLIPPED}")]
     blocks += [_table(task, members, scores, number) for number, (task, members) in enumerate(scores.tasks.items(), 1)]
     return Section("Scores", [*blocks, Folded("Every seed", [_seeds(scores)])])
 
@@ -98,7 +100,8 @@ def _table(task: str, conditions: Sequence[Condition], scores: Scores, number: i
         for c in conditions
     ]
     header = [*(held.titles[axis] for axis in held.axes)] or ["study"]
-    return Table(caption, [*header, "Seeds", *shown], body, len(header), f"scores-{slug(task, number)}", CONDITIONS)
+    name = f"scores-{slug(task, number)}"
+    return without_constant(Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS), ("Δ",))
 
 
 def _transfer(scores: Scores, budget: Budget) -> Section:
@@ -144,7 +147,7 @@ def _left_out(count: int) -> list[Block]:
 
 
 def _seeds(scores: Scores) -> Table:
-    header = ["Cell", "Task", "Metric", "Pretraining seed", "Seed", "Parent", "SUP", "ZS", "Δ"]
+    header = ["Cell", "Task", "Metric", "Pretraining seed", "Fine-tuning seed", "Parent", "SUP", "ZS", "Δ"]
     body = [
         [r.cell, r.task_name, r.metric.replace("_", " "), r.pretrain_seed or "–", r.seed]
         + [getattr(r, column) for column in SCORES]

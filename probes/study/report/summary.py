@@ -47,14 +47,43 @@ def summary(study: Study, scores: Scores) -> Summary:
             f"{rest} on one pretraining seed: intervals of Δ there cover fine-tuning seeds only, alignment has none, "
             "and another pretraining run may change the order."
         )
-    groups = grouped(found, lambda c: scores.layout.group(c.labels))
-    lines = []
-    for group, rivals in list(groups.items())[:COMPARISONS]:
-        said = _comparison(rivals, scores.layout, len(tasks) > 1)
-        lines.append(f"Under {group}: {said}." if group else f"{said[0].upper()}{said[1:]}.")
-    if len(groups) > COMPARISONS:
-        lines.append(f"{len(groups) - COMPARISONS} further groups are compared in the tables below.")
-    return Summary(" ".join(lead), tuple(lines))
+    return Summary(" ".join(lead), tuple(_comparisons(scores)))
+
+
+def _comparisons(scores: Scores) -> list[str]:
+    """The labels of each axis compared, the others held: of the main one COMPARISONS groups, of others if all fit.
+
+    Where axes go together, so that no two conditions differ in one only, they are compared as one.
+    """
+    held, several = scores.layout, len(scores.tasks) > 1
+    lines, left = list[str](), list[str]()
+    ways: list[tuple[str, ...]] = [
+        (axis,) for axis in held.compared if any(_several(c, held, (axis,)) for c in _groups(scores, (axis,)))
+    ]
+    for way in ways or [held.compared]:
+        groups = _groups(scores, way)
+        if lines:
+            groups = [rivals for rivals in groups if _several(rivals, held, way)]
+        if lines and len(lines) + len(groups) > COMPARISONS:
+            left += [held.titles[axis] for axis in way]
+            continue
+        for rivals in groups[:COMPARISONS]:
+            said, group = _comparison(rivals, held, way, several), held.without(rivals[0].labels, *way)
+            lines.append(f"Under {group}: {said}." if group else f"{said[0].upper()}{said[1:]}.")
+        if len(groups) > COMPARISONS:
+            lines.append(f"{len(groups) - COMPARISONS} further groups are compared in the tables below.")
+    if left:
+        lines.append(f"For {' and '.join(left)} see the tables below: too many groups for words.")
+    return lines
+
+
+def _groups(scores: Scores, way: Sequence[str]) -> list[list[Condition]]:
+    """Conditions that differ in these axes only."""
+    return list(grouped(scores.conditions, lambda c: scores.layout.without(c.labels, *way)).values())
+
+
+def _several(rivals: Sequence[Condition], held: Layout, way: Sequence[str]) -> bool:
+    return len({held.only(c.labels, way) for c in rivals}) > 1
 
 
 def _what_was_run(study: Study, scores: Scores) -> str:
@@ -72,14 +101,14 @@ def _what_was_run(study: Study, scores: Scores) -> str:
     return text + "."
 
 
-def _comparison(rivals: Sequence[Condition], held: Layout, several_tasks: bool) -> str:
+def _comparison(rivals: Sequence[Condition], held: Layout, way: Sequence[str], several_tasks: bool) -> str:
     """All conditions of one group: alignment once (it is the same for every task), Δ per task."""
-    names = {held.name(c.labels): c for c in rivals}
+    names = {held.only(c.labels, way) or held.alone: c for c in rivals}
     if len(names) == 1:
         return f"only {next(iter(names))} has been scored, so there is nothing to compare"
     parts = [_highest_alignment(names)]
     for task, members in grouped(rivals, lambda c: c.task).items():
-        of_task = {held.name(c.labels): c for c in members}
+        of_task = {held.only(c.labels, way): c for c in members}
         parts.append(_smallest_delta(of_task, f" on {task}" if several_tasks else ""))
     return "; ".join(part for part in parts if part)
 
@@ -88,6 +117,8 @@ def _smallest_delta(members: Mapping[str, Condition], task: str) -> str:
     ranked = sorted(((c.delta, c, name) for name, c in members.items() if c.delta), key=lambda item: item[0].mean)
     if len(ranked) < 2:
         return f"Δ{task} was not measured for two conditions"
+    if _alike([interval for interval, *_ in ranked]):
+        return f"Δ{task} is {number(ranked[0][0].mean)} points for all of them, so there is no order"
     (first, _, name), (second, _, next_) = ranked[:2]
     text = f"Δ{task} is smallest for {name} ({number(first.mean)} points; next {next_}, {number(second.mean)}"
     return text + _certainty(first, second) + ")"
@@ -99,9 +130,16 @@ def _highest_alignment(members: Mapping[str, Condition]) -> str:
     )
     if len(ranked) < 2:
         return ""
+    if _alike([interval for interval, *_ in ranked]):
+        return f"alignment is {number(ranked[0][0].mean)} % for all of them"
     (first, best, name), (second, other, next_) = ranked[:2]
     text = f"alignment is highest for {name} ({number(first.mean)} %; next {next_}, {number(second.mean)} %"
     return text + (_certainty(first, second) if min(best.runs, other.runs) > 1 else "") + ")"
+
+
+def _alike(ranked: Sequence[Interval]) -> bool:
+    """Whether a reader sees one number."""
+    return len({number(interval.mean) for interval in ranked}) == 1
 
 
 def _certainty(first: Interval, second: Interval) -> str:
