@@ -8,11 +8,10 @@ import yaml
 
 from pretrain.config import PretrainConfig
 from probes.study.cells import MODEL, Cell, expand, load_study
-from probes.study.config import FORMAT, StudyConfig
+from probes.study.config import StudyConfig
 from probes.study.tasks import graph
 from synthlang.config import parse
 from synthlang.errors import InputError
-from synthlang.fingerprint import fingerprint
 from tests.tiny import STUDY, changed
 
 A, B, C = "pretrain.seed", "pretrain.steps", "transfer.fine_tune.epochs"
@@ -249,16 +248,6 @@ def test_names_that_values_alone_do_not_tell_apart():
         "pretrain.language=trans, pretrain.seed=1",
         "pretrain.language=trans, x=pretrain seed=1",
     ]
-
-
-def test_the_fingerprint_does_not_depend_on_how_names_show_seeds():
-    """It is that of the names with ``seed=1``, which folders of before have."""
-    study = study_of(grid={"product": {"pretrain.language": ["trans"], A: [0, 1]}})
-    cells = expand(study)
-    named = [["trans, seed=0", cells[0].content], ["trans, seed=1", cells[1].content]]
-    content = fingerprint("cells", cells=named)
-    assert [cell.name for cell in cells] == ["trans, pretrain seed=0", "trans, pretrain seed=1"]
-    assert study.fingerprint == fingerprint("study", format=FORMAT, name=study.name, seeds=study.seeds, cells=content)
 
 
 def test_the_fingerprint_is_of_what_the_cells_are(tmp_path):

@@ -91,28 +91,6 @@ def test_a_study_grows_and_shrinks_in_its_folder(reference, tmp_path):
     assert opened(out).changed == ""
 
 
-def test_a_folder_with_former_names_of_cells_is_the_same_study(tmp_path):
-    """Names had ``seed=0`` for what is ``pretrain seed=0`` now."""
-    data = changed(TINY, pretrain__language="trans", seeds=[0], grid={"product": {"pretrain.seed": [0, 1], **MLM}})
-    out = tmp_path / "out"
-    run_here(out, data, only=("pretrain seed=0",))
-    assert {row["cell"] for row in rows_of(out)} == {"pretrain seed=0, mlm"}
-    held = json.loads((out / "study.json").read_text())
-    held["cells"][1] |= {"error": "it broke", "log": "why"}
-    before = json.dumps(held).replace("pretrain seed=", "seed=")
-    (out / "study.json").write_text(before)
-    (out / "logs").mkdir()
-    (out / "logs" / log_name("seed=1, mlm")).write_text("it broke")
-    run = opened(out, data)
-    assert (run.changed, [cell.status for cell in run.cells]) == ("", ["done", "failed"])
-    assert opened(out, data, only=("seed=1",)).chosen == {"pretrain seed=1, mlm"}
-    run.run()
-    assert {row["cell"] for row in rows_of(out)} == {"pretrain seed=0, mlm", "pretrain seed=1, mlm"}
-    assert not (out / "logs").exists()
-    settings = json.loads((out / "study.json").read_text())["settings"]
-    assert (settings["pretrain"]["steps"], settings["pretrain"]["seed"]) == (20, "(differs)")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -187,6 +187,15 @@ def test_an_axis_by_its_last_part_takes_its_label_exactly(text, alphas):
     assert found == (alphas * 2 if text.startswith("alpha") else ["1.0", "10.0", "100.0"])
 
 
+def test_the_whole_name_of_a_cell_stands_for_it():
+    axes = {"pretrain.objective.alpha": [1.0, 10.0], "pretrain.seed": [0, 1]}
+    data = changed(STUDY, pretrain__language="trans", pretrain__objective__kind="align_mlm", grid={"product": axes})
+    cells = expand(parse(StudyConfig, data))
+    for cell in cells:
+        assert selected(cells, (cell.name,)) == {cell.name}
+    assert cells[0].name == "alpha=1.0, pretrain seed=0"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

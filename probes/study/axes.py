@@ -28,17 +28,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of an axis: its label, how it shows in the name of a cell, what it sets; ``value`` as the YAML has it.
-
-    ``marked`` is the same as the fingerprint of a study has it: names may become clearer, and the study stays the same.
-    """
+    """A value of an axis: its label, how it shows in the name of a cell, what it sets; ``value`` as the YAML has it."""
 
     axis: str
     label: str
     shown: str
     settings: tuple[Setting, ...]
     value: Any
-    marked: str
 
     @property
     def is_plain(self) -> bool:
@@ -60,16 +56,15 @@ def choices(axis: str, values: Any) -> list[Choice]:
 def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
     """A label of a named axis."""
     settings = tuple(Setting(axis, key, value) for key, value in changes.items())
-    return Choice(axis, str(label), str(label), settings, label, str(label))
+    return Choice(axis, str(label), str(label), settings, label)
 
 
 def plain(key: str, value: Any) -> Choice:
     """A value of a dotted key."""
     label = label_of(key, value)
     is_name = isinstance(value, str) or label != _text(value)
-    marked = label if is_name else f"{key.rsplit('.', 1)[-1]}={label}"
-    shown = marked if is_name else f"{short_key(key)}={label}"
-    return Choice(key, label, shown, (Setting(key, key, value),), value, marked)
+    shown = label if is_name else f"{short_key(key)}={label}"
+    return Choice(key, label, shown, (Setting(key, key, value),), value)
 
 
 def label_of(key: str, value: Any) -> str:

@@ -91,10 +91,9 @@ def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
     problem = _two_the_same(cells, len(points) - len(study.grid.include))
     if problem:
         raise InputError(problem, path)
-    marks = _distinct([point.marked or study.name for point in points], points, study)
-    study.contains(fingerprint("cells", cells=[[mark, cell.content] for mark, cell in zip(marks, cells, strict=True)]))
-    names = _distinct([cell.name for cell in cells], points, study)
-    return [cell if cell.name == name else replace(cell, name=name) for cell, name in zip(cells, names, strict=True)]
+    cells = _distinctly_named(cells, points, study)
+    study.contains(fingerprint("cells", cells=[[cell.name, cell.content] for cell in cells]))
+    return cells
 
 
 def _two_the_same(cells: list[Cell], included: int) -> str | None:
@@ -125,19 +124,20 @@ def _differ(key: str, one: Cell, other: Cell) -> bool:
     return bool(one.overrides.get(key, missing) != other.overrides.get(key, missing))
 
 
-def _distinct(names: list[str], points: list[Point], study: StudyConfig) -> list[str]:
-    """The names, with those of their axes where the values alone would name two cells."""
-    count = Counter(names)
-    full = [
-        point.full_name or study.name if count[name] > 1 else name for name, point in zip(names, points, strict=True)
+def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig) -> list[Cell]:
+    """The cells with the names of their axes where the values alone would name two of them."""
+    count = Counter(cell.name for cell in cells)
+    named = [
+        replace(cell, name=point.full_name or study.name) if count[cell.name] > 1 else cell
+        for cell, point in zip(cells, points, strict=True)
     ]
-    twice = Counter(full)
+    twice = Counter(cell.name for cell in named)
     number: Counter[str] = Counter()
-    for i, name in enumerate(full):
-        if twice[name] > 1:  # what tells them apart has no part in a name, as the folders of base files
-            number[name] += 1
-            full[i] = f"{name} ({number[name]})"
-    return full
+    for i, cell in enumerate(named):
+        if twice[cell.name] > 1:  # what tells them apart has no part in a name, as the folders of base files
+            number[cell.name] += 1
+            named[i] = replace(cell, name=f"{cell.name} ({number[cell.name]})")
+    return named
 
 
 class _Builder:

@@ -14,7 +14,7 @@ from synthlang.config import StrictModel
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
 
-FORMAT = 2  # raise when the same study has other cells
+FORMAT = 3  # raise when the same study has other cells
 Keep = Literal["checkpoints", "final", "results"]
 LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
 Changes = dict[str, Any]

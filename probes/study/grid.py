@@ -38,11 +38,6 @@ class Point:
         return ", ".join(choice.shown for choice in self.choices)
 
     @property
-    def marked(self) -> str:
-        """The name as the fingerprint of a study has it."""
-        return ", ".join(choice.marked for choice in self.choices)
-
-    @property
     def full_name(self) -> str:
         """With the name of each axis, as ``pretrain.language=trans+inv, objective=MLM``."""
         return ", ".join(f"{choice.axis}={choice.label}" for choice in self.choices)

@@ -119,20 +119,6 @@ def short_key(key: str) -> str:
     return " ".join(parts[-2:] if parts[-1] == "seed" else parts[-1:])
 
 
-def clear_name(name: str, labels: Mapping[str, str]) -> str:
-    """The name of a cell with its seeds told apart, as ``pretrain seed=0``, where it was written without.
-
-    >>> clear_name("MLM, seed=0", {"objective": "MLM", "pretrain.seed": "0"})
-    'MLM, pretrain seed=0'
-    """
-    parts = name.split(", ")
-    for axis, label in labels.items():
-        before, now = f"{axis.rsplit('.', 1)[-1]}={label}", f"{short_key(axis)}={label}"
-        if before != now and before in parts:
-            parts[parts.index(before)] = now
-    return ", ".join(parts)
-
-
 def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
     """The labels but those of seeds; a cell without labels stands for itself."""
     return {axis: label for axis, label in labels.items() if not is_seed(axis)} if labels else {"cell": cell}

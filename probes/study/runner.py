@@ -23,7 +23,6 @@ from probes.study.executors import Detached, Executor, Machine, Outcome, open_ex
 from probes.study.executors.resources import cores, cuda_devices, thread_count, worker_count
 from probes.study.gc import check_weights
 from probes.study.index import entry_of, finished
-from probes.study.labels import clear_name
 from probes.study.record import (
     FORMAT,
     STAGES,
@@ -98,7 +97,7 @@ class StudyRun:
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
         self._axes, self._expanded = AxisColumns(cells), cells
         self.machine = _machine(options, len(cells))
-        self._before = {clear_name(cell["name"], cell["labels"]): cell for cell in held.get("cells", [])}
+        self._before = {cell["name"]: cell for cell in held.get("cells", [])}
         self._gone = self._before.keys() - {cell.name for cell in cells}
         self.environment = environment(self.machine, options.executor)
         self.seconds: dict[str, float] = held.get("seconds", {})
@@ -164,7 +163,7 @@ class StudyRun:
         """Write study.json, the logs and the tables as things stand."""
         self._fill_cells()
         self._write_record()
-        write_logs(self.folder, self.cells, (cell["name"] for cell in self._before.values()))
+        write_logs(self.folder, self.cells, self._gone)
         axes = self._axes
         write_results(self.folder, axes.of(self.tables.rows(self.done)), axes.types)
         columns = {**measures.COLUMNS, **axes.types}

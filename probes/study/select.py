@@ -16,7 +16,8 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
     """The names of the cells that agree with one of the texts at least; of all cells without any.
 
     ``AXIS=LABEL`` stands for the cells with that label, a number however it is written; the axis by its key, the last
-    part of it, or what reports call it. Any other text stands for the cells that have it in their name.
+    part of it, or what reports call it. The name of a cell stands for that cell, any other text for the cells that have
+    it in their name.
     Raises InputError for a text that chooses no cell.
     """
     if not only:
@@ -25,6 +26,8 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
 
 
 def _matching(cells: Sequence[Cell], text: str) -> set[str]:
+    if whole := {cell.name for cell in cells if cell.name == text}:
+        return whole
     name, equals, label = text.partition("=")
     axes = _called(dict.fromkeys(axis for cell in cells for axis in cell.labels), name) if equals else []
     if axes:

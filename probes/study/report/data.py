@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from probes.report.numbers import first_few, plural
-from probes.study.labels import clear_name
 from probes.study.report.measures import Measure, labels_of, over_places, read_measures, text_of
 from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
 from synthlang.config import load_yaml
@@ -106,22 +104,10 @@ def read_study(folder: Path) -> Study:
         dropped=raw.get("dropped"),
         rows=rows,
         measures=() if numbers is None else over_places(numbers, measures),
-        numbers=None if numbers is None else _clear(numbers, raw["cells"]),
+        numbers=numbers,
         notes=notes,
     )
     return replace(study, scale=_scale(study))
-
-
-def _clear(numbers: pa.Table, cells: Sequence[Any]) -> pa.Table:
-    """The rows of measures with the names that the cells of study.json have here."""
-    held = [cell for cell in cells if isinstance(cell, dict)]
-    before = [text_of(cell.get("name")) for cell in held]
-    now = [clear_name(name, labels_of(_mapping(cell.get("labels")))) for name, cell in zip(before, held, strict=True)]
-    if before == now:
-        return numbers
-    place = pc.index_in(numbers["cell"], pa.array(before, pa.string()))
-    names = pc.coalesce(pa.array(now, pa.string()).take(place), numbers["cell"])
-    return numbers.set_column(numbers.schema.get_field_index("cell"), "cell", names)
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:
@@ -178,10 +164,9 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _cell(raw: dict[str, Any], folder: Path, store: str) -> Cell:
     run = None if raw.get("run") is None else str(raw["run"])
-    labels = labels_of(_mapping(raw.get("labels")))
     return Cell(
-        name=clear_name(text_of(raw.get("name")), labels),
-        labels=labels,
+        name=text_of(raw.get("name")),
+        labels=labels_of(_mapping(raw.get("labels"))),
         overrides=_mapping(raw.get("overrides")),
         status=text_of(raw.get("status")) or "pending",
         error=None if raw.get("error") is None else str(raw["error"]),

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from probes.study.labels import clear_name
 from probes.study.measures import COLUMNS
 from synthlang.errors import InputError
 from synthlang.files import read_lines
@@ -64,14 +63,9 @@ def over_places(table: pa.Table, path: Path) -> tuple[Measure, ...]:
     columns = [placed[name].to_pylist() for name in ("cell", "labels", "probe", "measure", "layer", "step", "value")]
     rows = zip(*columns, strict=True)
     try:
-        return tuple(Measure(_clear(cell, labels), labels_of(labels), *rest) for cell, labels, *rest in rows)
+        return tuple(Measure(cell, labels_of(labels), *rest) for cell, labels, *rest in rows)
     except ValueError as error:
         raise InputError(str(error), path) from error
-
-
-@lru_cache(maxsize=4096)
-def _clear(cell: str, labels: str) -> str:
-    return clear_name(cell, labels_of(labels))
 
 
 @lru_cache(maxsize=4096)

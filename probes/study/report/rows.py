@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from probes.study.labels import clear_name
 from probes.study.report.measures import labels_of, read_columns, text_of
 from probes.study.results import COLUMNS
 from synthlang.errors import InputError
@@ -57,9 +56,7 @@ class ResultRow:
         numbers = {name: _number(name, row.get(name)) for name in (*SCORES, *ALIGNMENTS)}
         texts = {name: text_of(row.get(name)) for name in TEXTS}
         texts["task_name"] = texts["task_name"] or texts["task"]
-        labels = labels_of(row.get("labels"))
-        texts["cell"] = clear_name(texts["cell"], labels)
-        return cls(**texts, **numbers, labels=labels)  # type: ignore[arg-type]
+        return cls(**texts, **numbers, labels=labels_of(row.get("labels")))  # type: ignore[arg-type]
 
 
 TEXTS = tuple(f.name for f in fields(ResultRow) if f.name not in (*SCORES, *ALIGNMENTS, "labels"))
