@@ -75,6 +75,7 @@ class Slow:
         if variant == "types":
             self.sides = [self.first(i, side) for i, side in enumerate(self.sides)]
         self.links = [link for link in links if link[0] in self.sides[0] and link[1] in self.sides[1]]
+        self.sides = [[word for word in side if self.known(i, word)] for i, side in enumerate(self.sides)]
         self.cosines = self.similarities(layer)
         k = self.settings.k
         of_left = np.sort(self.cosines, 1)[:, -k:].mean(1)
@@ -108,17 +109,24 @@ class Slow:
         return kept
 
     def similarities(self, layer):
-        units = []
-        for i, role in enumerate(("target", "source")):
-            reader = self.subject.pretrained.target if role == "target" else self.subject.pretrained.source
-            states, rows = {}, {word[0] for word in self.sides[i]}
-            for row in rows:
-                words = self.sentence(i, row).words
-                subword = PLAIN[self.subject.config.subword]
-                states[row] = plain_states(self.subject.body(role), reader, words, layer, subword)
-            matrix = torch.stack([states[row][place] for row, place in self.sides[i]]).double().numpy()
-            units.append(matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
+        matrices = [self.vectors(i, layer) for i in (0, 1)]
+        units = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in matrices]
         return units[0] @ units[1].T
+
+    def vectors(self, i, layer):
+        """Of the candidates of a side."""
+        role = ("target", "source")[i]
+        reader = self.subject.pretrained.target if role == "target" else self.subject.pretrained.source
+        states, rows = {}, {word[0] for word in self.sides[i]}
+        for row in rows:
+            words = self.sentence(i, row).words
+            subword = PLAIN[self.subject.config.subword]
+            states[row] = plain_states(self.subject.body(role), reader, words, layer, subword)
+        return torch.stack([states[row][place] for row, place in self.sides[i]]).double().numpy()
+
+    def known(self, i, word):
+        """Whether a word has a vector."""
+        return True
 
     def kept(self, name):
         """The links of a set."""
@@ -138,6 +146,8 @@ class Slow:
 
     def credit(self, table, side, word):
         """What one word earns: of the words with the best score, the share that it is linked with."""
+        if word not in self.sides[side]:
+            return 0.0
         scores = table[self.sides[0].index(word)] if side == 0 else table[:, self.sides[1].index(word)]
         best = {self.sides[1 - side][i] for i in np.flatnonzero(scores >= scores.max() - 1e-6)}
         gold = {link[1 - side] for link in self.links if link[side] == word}

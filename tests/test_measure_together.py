@@ -18,7 +18,7 @@ def found_of(cka, counted, linked, variants=("context",)):
         for i, (a, b) in enumerate(zip(counted, linked, strict=True))
     ]  # fmt: skip
     links = {"counted": 0 if None in counted else 90, "unlike": 0 if None in counted else 90, "linked": 100}
-    retrieval = {"variants": {name: {"layers": layers, "links": links} for name in variants}}
+    retrieval = {"variants": {name: {"layers": layers, "links": links} for name in variants}, "static": None}
     same = {"biased": cka, "debiased": cka}
     return {
         "cka": Found({"comparisons": {"languages": {"same_layer": same}}, "counts": {"sentence pairs not drawn": 0}}),
@@ -62,6 +62,14 @@ def test_no_number_is_said_with_its_reason(tmp_path, cka, variants, reason):
     assert together is not None and together["r"] is None
     page = page_of(found, together, tmp_path)
     assert "<h2>CKA against retrieval</h2>" in page and reason in page
+
+
+def test_static_vectors_have_no_layers(tmp_path):
+    found = found_of(CKA, FEW[:1], ALL[:1])
+    found["retrieval"].values["static"] = {"kind": "load"}
+    together = cka_against_retrieval(found, 0)
+    assert together is not None and together["r"] is None
+    assert "static vectors, which have no layers" in page_of(found, together, tmp_path)
 
 
 def test_without_one_of_them_there_is_nothing(tmp_path):

@@ -17,6 +17,7 @@ from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
 from probes.study.tasks import graph
 from synthlang.config import load, load_yaml
+from synthlang.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ROOT / "configs" / "studies"
@@ -170,6 +171,15 @@ def test_tiny_studies_need_nothing_but_the_built_in_source(name):
         for task in cell.tasks.values():
             assert task.target is None and task.train is None and (task.test or "builtin:").startswith("builtin:")
     if name != "tiny/impact-table9":  # the model that it starts from has to be named: see its comment
+        check_cells(cells)
+
+
+def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
+    monkeypatch.setattr("probes.study.checks.find_spec", lambda name: None)
+    path = STUDIES / "tiny" / "cao2020-table3.yaml"
+    check_cells(load_study(path, [])[1])
+    _, cells = load_study(path, ["probes.retrieval.retrieval.static={kind: train, text: apart}"])
+    with pytest.raises(InputError, match=r"probes\.retrieval\.retrieval\.static: training word vectors needs gensim"):
         check_cells(cells)
 
 

@@ -163,6 +163,10 @@ TASKS = {
         ),
         ["left.txt", "right.txt", "left.vec", "right.vec"],
     ),
+    "probe retrieval": (
+        lambda: probed(retrieval={"static": {"kind": "load", "left": "left.vec", "right": "right.vec"}}),
+        ["left.vec", "right.vec"],
+    ),
     "probe language": (lambda: probed(language="language.yaml"), ["language.yaml", "base.yaml", "switch.txt"]),
     "probe parser": (lambda: probed(retrieval={"parser": "spacy:parser"}), ["parser/meta.json"]),
 }
@@ -213,6 +217,25 @@ def test_the_parser_of_a_probe_counts_by_its_content(monkeypatch):
         )
         found.append(json.dumps(identity(config, {})))
     assert found[0] != found[1]
+
+
+def test_a_probe_with_a_rotation_or_static_vectors_is_another_stage(here):
+    """By the settings, and by what is in the files and not by what they are called."""
+    Path("copy.vec").write_bytes(Path("left.vec").read_bytes())
+    load = {"kind": "load", "left": "left.vec", "right": "right.vec"}
+    kinds = [
+        {}, {"rotation": {}}, {"rotation": {"supervision": "sentences"}}, {"rotation": {"normalise": "centre"}},
+        {"rotation": {"words": None}}, {"rotation": {"moves": "source"}}, {"static": {"kind": "train"}},
+        {"static": {"kind": "train", "text": "apart"}}, {"static": load}, {"static": {**load, "lower": True}},
+    ]  # fmt: skip
+    configs = [parse(ProbeConfig, {"probes": ["retrieval"], "retrieval": kind}) for kind in kinds]
+    assert len({json.dumps(identity(config, {})) for config in configs}) == len(kinds)
+    assert len({probed(retrieval=kind).key for kind in kinds}) == len(kinds)
+    assert len({config.fits for config in configs[1:]}) == 1 and not configs[0].fits and configs[1].fits
+    moved = parse(ProbeConfig, {"probes": ["retrieval"], "retrieval": {"static": {**load, "left": "copy.vec"}}})
+    assert identity(moved, {}) == identity(configs[8], {})
+    Path("copy.vec").write_bytes(b"1 2\nx 1 2\n")
+    assert identity(moved, {}) != identity(configs[8], {})
 
 
 def test_what_has_no_files(here):

@@ -204,8 +204,7 @@ NOT_PRINTED = {
     *("monolingual-models-are-alike", "bilingual-models-are-more-alike", "lower-layers-are-more-alike"),
     *("similar-languages-are-more-alike", "cka-tells-sentence-retrieval", "sentences-align-best-in-lower-layers"),
     *("words-align-best-in-upper-layers", "a-rotation-aligns-monolingual-models", "mapped-transfer-is-below-bilingual"),
-    *("middle-layers-transfer-best", "adjustment-separates-words", "retrieval-in-context"),
-    *("retrieval-of-types", "unlike-frequency-aligns-worse"),
+    *("middle-layers-transfer-best", "adjustment-separates-words", "unlike-frequency-aligns-worse"),
 }
 """Claims whose measures are not printed."""
 

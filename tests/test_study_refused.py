@@ -171,6 +171,14 @@ DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
             {"probes": {"p": {"maps": {"static": {"kind": "train"}}}}},
             "probes.p.maps.static: training word vectors needs gensim",
         ),
+        (
+            {"probes": {"p": {"retrieval": {"static": {"kind": "train"}}}}},
+            "probes.p.retrieval.static: training word vectors needs gensim: .*, or vectors.kind: ppmi",
+        ),
+        (
+            {"probes": {"p": {"retrieval": {"static": {"kind": "load", "left": "none.vec", "right": "r"}}}}},
+            "probes.p.retrieval.static.left: no such file none.vec",
+        ),
         ({"probes": {"p": {"probes": ["distances"], "distances": {"picture": "tsne"}}}}, "needs scikit-learn"),
         (
             {"probes": {"p": {"maps": {"save": "here"}}}},

@@ -83,4 +83,4 @@ class ProbeConfig(StrictModel):
     @property
     def fits(self) -> bool:
         """Whether a probe fits something on sentence pairs that are not measured."""
-        return "maps" in self.probes
+        return "maps" in self.probes or ("retrieval" in self.probes and self.retrieval.fits)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
 from probes.maps.normalise import ROUNDS, Method
-from probes.static.text import POOLS, Pool
-from probes.static.training import StaticConfig
+from probes.measure.static_config import StaticSettings
 from synthlang.alignments.parallel import Words
 from synthlang.config import StrictModel
 
@@ -28,45 +27,30 @@ class SentenceFiles(StrictModel):
     words: Words = "rules"
 
 
-class StaticBaseline(StrictModel):
-    """One vector for a word (Cao et al. 2020, section 3.4), for comparison: normalised, rotated, with its sentence's.
+class FitSettings(StrictModel):
+    """How an orthogonal map of each layer is fitted.
 
-    supervision   ``parallel``: linked words, as the paper has it, or the ``dictionary``
-    pools         what a sentence adds to its words: mean, largest and smallest values
+    normalise   of both languages before a map is fitted and applied: ``iterative`` (Emerging Cross-lingual Structure,
+                section 5.1), ``none`` or ``centre`` (Kulshreshtha et al. 2020), which alone can move features in a
+                transfer, or ``unit-centre-unit`` (Cao et al. 2020, section 3.4)
+    rounds      of ``iterative``
+    moves       whose states are mapped to the other language's
+    words       at most so many linked words or translations are used (none: all); with a normalisation that centres,
+                their vectors wait in a temporary file (TMPDIR) of 8 · layers · d bytes for each word
     """
 
-    supervision: Literal["parallel", "dictionary"] = "parallel"
-    pools: tuple[Pool, ...] = POOLS
+    normalise: Method = "iterative"
+    rounds: int = Field(default=ROUNDS, ge=1)
+    moves: Literal["target", "source"] = "target"
+    words: int | None = Field(default=100_000, ge=2)
 
 
-class TrainedVectors(StaticBaseline):
-    """Trained on both sides of the sentence pairs that maps are fitted on; gensim comes with the extra ``probe``."""
-
-    kind: Literal["train"] = "train"
-    vectors: StaticConfig = StaticConfig()
-
-
-class LoadedVectors(StaticBaseline):
-    """Read from ``.vec`` files of the other language (``left``) and the parent (``right``): their first ``words``."""
-
-    kind: Literal["load"]
-    left: str
-    right: str
-    words: int | None = Field(default=200_000, ge=1)
-
-
-class MapsConfig(StrictModel):
+class MapsConfig(FitSettings):
     """Orthogonal maps between the languages' states, one for each layer, and what they are good for.
 
     supervision      what they are fitted on, each by itself: the mean of all occurrences of the words of a
                      ``dictionary``, linked words in context (``parallel``), mean vectors of parallel ``sentences``
                      (Emerging Cross-lingual Structure, sections 5.1.1 to 5.1.3)
-    normalise        of both languages before a map is fitted and applied: ``iterative`` (the same, section 5.1),
-                     ``none`` or ``centre`` (Kulshreshtha et al. 2020), which alone can move features in a transfer
-    rounds           of ``iterative``
-    moves            whose states are mapped to the other language's
-    words            at most so many linked words or translations are used for a fit; with a normalisation that centres,
-                     their vectors wait in a temporary file (TMPDIR) of 8 · layers · d bytes for each word
     dictionary       a MUSE file of words of the parent and of the other language; none: the most frequent link of each
                      word in the sentence pairs
     test_dictionary  the same to measure on; none: ``held_out``, the share of the dictionary's words that is drawn.
@@ -80,10 +64,6 @@ class MapsConfig(StrictModel):
     """
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)
-    normalise: Method = "iterative"
-    rounds: int = Field(default=ROUNDS, ge=1)
-    moves: Literal["target", "source"] = "target"
-    words: int = Field(default=100_000, ge=2)
     dictionary: str | None = None
     test_dictionary: str | None = None
     held_out: float = Field(default=0.2, gt=0, lt=1)
@@ -91,7 +71,7 @@ class MapsConfig(StrictModel):
     min_count: int = Field(default=1, ge=1)
     candidates: Literal["all", "linked"] = "all"
     sentences: SentenceFiles | None = None
-    static: Annotated[TrainedVectors | LoadedVectors, Field(discriminator="kind")] | None = None
+    static: StaticSettings | None = None
     save: str | None = None
 
     @field_validator("supervision")

@@ -22,12 +22,17 @@ def notes(values: Mapping[str, Any], config: MapsConfig, width: int) -> list[str
     if values["measured"]["sentence_pairs"] < 2 or (values["files"] is not None and values["files"] < 2):
         found.append("retrieval among one sentence says nothing, so it is left out")
     rank = min(held["fit"]["rank"] for maps in values["maps"].values() for held in maps["layers"])
-    if rank + 1 < width:  # LayerNorm takes one direction
-        found.append(
-            f"a map was fitted on pairs that say something of {rank} directions only; in the others it turns as little "
-            "as it can"
-        )
-    return found + _without_vector(values["static"])
+    return found + few_directions(rank, width) + _without_vector(values["static"])
+
+
+def few_directions(rank: int, width: int) -> list[str]:
+    """Where pairs do not tell a map of vectors of a ``width`` everything."""
+    if rank + 1 >= width:  # LayerNorm takes one direction
+        return []
+    return [
+        f"a map was fitted on pairs that say something of {rank} directions only; in the others it turns as little "
+        "as it can"
+    ]
 
 
 def _coverage(measured: Mapping[str, Any]) -> list[str]:

@@ -33,14 +33,16 @@ class Both:
     map: NormalisedMap | None
     moves: Role
 
+    def of(self, role: Role, rows: Tensor) -> Tensor:
+        """Vectors […, d] of one language, to be compared with those of the other one."""
+        if self.map is None:
+            return rows
+        return self.map.apply(rows) if role == self.moves else self.map.apply_right(rows)
+
     def apply(self, vectors: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """(other language, parent) [n, d] → (parent, other language), to be compared with each other."""
         left, right = vectors
-        if self.map is None:
-            return right, left
-        if self.moves == "target":
-            return self.map.apply_right(right), self.map.apply(left)
-        return self.map.apply(right), self.map.apply_right(left)
+        return self.of("source", right), self.of("target", left)
 
 
 def layer_scores(

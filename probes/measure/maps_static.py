@@ -3,9 +3,7 @@ the model's states are (Cao et al. 2020, section 3.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,33 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.maps.fitted import fit_map
-from probes.maps.normalise import Method, Normaliser
 from probes.maps.translation_set import TranslationSet
-from probes.measure.maps_config import LoadedVectors, StaticBaseline, TrainedVectors
 from probes.measure.maps_material import Dictionary, Occurrences
 from probes.measure.maps_scores import context_scores, word_scores
+from probes.measure.static_config import StaticBaseline
+from probes.measure.static_pair import StaticText, linked_codes, static_pair
 from probes.measure.subject import Subject
 from probes.static.text import Pool, augmented
-from probes.static.training import train_vectors
-from probes.static.vec_file import read_vec
 from probes.static.vectors import StaticVectors
 from synthlang.corpus import Corpus
-from synthlang.errors import InputError
-from synthlang.files import user_path
 from synthlang.progress import Report
-
-NORMALISE: Method = "unit-centre-unit"
-ROWS = 8192  # linked words that are looked up at once
-
-
-@dataclass(frozen=True, eq=False)
-class StaticPair:
-    """Vectors of the other language and of the parent in one space, with what the rotation is like."""
-
-    left: StaticVectors
-    right: StaticVectors
-    facts: dict[str, Any]
 
 
 def static_scores(
@@ -54,7 +35,8 @@ def static_scores(
     not the same size."""
     config = subject.config.maps
     assert config.static is not None, "only where a baseline is asked for"
-    pair = static_pair(subject, config.static, dictionary, report)
+    text = _text(subject, config.static, dictionary)
+    pair = static_pair(subject, config.static, text, config.moves, "maps.static", report)
     linked_only = config.candidates == "linked"
     sides = [pair.left, pair.right]
     left, right = (
@@ -92,84 +74,20 @@ def _missed(held: TranslationSet, asking: Tensor, answering: Tensor) -> tuple[in
     return int((~there).sum()), int((there & ~answered).sum())
 
 
-def static_pair(
-    subject: Subject, config: TrainedVectors | LoadedVectors, dictionary: Dictionary, report: Report
-) -> StaticPair:
-    """Vectors of both languages, normalised each by itself and the one that moves rotated onto the other."""
-    left, right = _vectors(subject, config, dictionary, report)
-    pairs, unknown = _pairs(subject, config, dictionary, left, right)
-    if not len(pairs):
-        raise InputError("maps.static: no pair of words to fit the rotation on has a vector on both sides")
-    held = [
-        (one, Normaliser.fit(one.vectors, NORMALISE), rows) for one, rows in zip((left, right), pairs.T, strict=True)
-    ]
-    moves = subject.config.maps.moves
-    (x, of_x, x_rows), (y, of_y, y_rows) = held if moves == "target" else held[::-1]
-    fitted = fit_map(_batches(x, x_rows), _batches(y, y_rows), (of_x, of_y))
-    facts = {
-        "vectors": {"left": dict(left.facts), "right": dict(right.facts)},
-        "fit": fitted.to_json(),
-        "counts": {"pairs of words without a vector": unknown},
-    }
-    moved, other = x.mapped(fitted.apply), y.mapped(fitted.apply_right)
-    return StaticPair(*((moved, other) if moves == "target" else (other, moved)), facts)
-
-
-def _vectors(
-    subject: Subject, config: TrainedVectors | LoadedVectors, dictionary: Dictionary, report: Report
-) -> tuple[StaticVectors, StaticVectors]:
-    if isinstance(config, LoadedVectors):
-        left, right = (read_vec(user_path(name), config.words, report) for name in (config.left, config.right))
-        return left, right
-    trained = []
-    for corpus, types in zip(dictionary.corpora, dictionary.types, strict=True):
-        text = partial(_once, corpus.take(subject.fitted))
-        names = corpus.form.names or ()
-        # the words that are measured in context, and those that are measured alone but may be too rare to be trained
-        measured = np.union1d(corpus.take(subject.measured).form.codes, types)
-        also = [names[code] for code in measured.tolist()]
-        unseen = also if config.vectors.kind == "fasttext" else ()
-        trained.append(train_vectors(config.vectors, text, unseen, report))
-    return trained[0], trained[1]
-
-
-def _once(corpus: Corpus) -> list[Corpus]:
-    return [corpus]
-
-
-def _pairs(
-    subject: Subject, config: StaticBaseline, dictionary: Dictionary, left: StaticVectors, right: StaticVectors
-) -> tuple[NDArray[np.int64], int]:
-    """[n, 2] rows of the vectors, left and right, that the rotation is fitted on; and how many pairs have none."""
-    most = subject.config.maps.words
+def _text(subject: Subject, config: StaticBaseline, dictionary: Dictionary) -> StaticText:
+    """Words as the dictionary has them, and the pairs that the rotation is fitted on."""
+    most, corpora, types = subject.config.maps.words, dictionary.corpora, dictionary.types
     if config.supervision == "dictionary":
         known = dictionary.fitted.pairs()[:most]
-        codes = dictionary.types[0][known[:, 1]], dictionary.types[1][known[:, 0]]
+        pairs = types[0][known[:, 1]], types[1][known[:, 0]]
     else:
-        links = subject.data.links.take(subject.fitted)
-        sentence = subject.fitted[links.sentence]
-        numbers = (
-            corpus.offsets[sentence] + column
-            for corpus, column in zip(dictionary.corpora, (links.left, links.right), strict=True)
-        )
-        left_codes, right_codes = (
-            corpus.form.codes[at][:most] for corpus, at in zip(dictionary.corpora, numbers, strict=True)
-        )
-        codes = left_codes, right_codes
-    rows = np.stack(
-        [
-            held.rows_of(corpus.form.names or ())[some]
-            for held, corpus, some in zip((left, right), dictionary.corpora, codes, strict=True)
-        ],
-        axis=1,
+        left, right = linked_codes(subject, corpora)
+        pairs = left[:most], right[:most]
+    # the words that are measured in context, and those that are measured alone but may be too rare to be trained
+    wanted = tuple(
+        np.union1d(corpus.take(subject.measured).form.codes, own) for corpus, own in zip(corpora, types, strict=True)
     )
-    known_rows = (rows >= 0).all(1)
-    return rows[known_rows], int((~known_rows).sum())
-
-
-def _batches(held: StaticVectors, rows: NDArray[np.int64]) -> Iterator[Tensor]:
-    for start in range(0, len(rows), ROWS):
-        yield held.vectors[torch.from_numpy(rows[start : start + ROWS])]
+    return StaticText(corpora, (wanted[0], wanted[1]), pairs)
 
 
 def _types(held: StaticVectors, corpus: Corpus, types: NDArray[np.int64]) -> Tensor:

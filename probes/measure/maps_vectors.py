@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -12,8 +13,7 @@ from torch import Tensor
 
 from probes.maps.fitted import NormalisedMap
 from probes.maps.layers import Batches, fit_layers, passes_of, spooled
-from probes.maps.normalise import Method
-from probes.measure.maps_config import Supervision
+from probes.measure.maps_config import FitSettings, Supervision
 from probes.measure.maps_material import Dictionary, Occurrences, SentencePairs, Sides
 from probes.measure.states import word_states
 from probes.measure.subject import Side, Subject
@@ -106,24 +106,28 @@ def fit_maps(
 ) -> tuple[NormalisedMap, ...]:
     """A map for each layer of ``sides``: from the language that moves to the other one."""
     config = subject.config.maps
+    if supervision != "dictionary":
+        return fit_read(subject, supervision, sides, config, report)
+    known = torch.from_numpy(dictionary.fitted.pairs()[: config.words])
+    return _fitted(lambda: [(vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]])], sides, config)
+
+
+def fit_read(
+    subject: Subject, supervision: Literal["parallel", "sentences"], sides: Sides, config: FitSettings, report: Report
+) -> tuple[NormalisedMap, ...]:
+    """The same from what is read for it, batch by batch, of the sentence pairs that maps are fitted on: linked words
+    in context, or means of sentences. Memory is that of 2 · layers · d² and a batch; see ``FitSettings.words``."""
+    batches: Callable[[], Batches]
     readers = sides[0].reader, sides[1].reader
-    pairs: Callable[[], Batches]
-    if supervision == "dictionary":
-        known = torch.from_numpy(dictionary.fitted.pairs()[: config.words])
-        pairs = lambda: [(vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]])]  # noqa: E731
-    elif supervision == "parallel":
-        pairs = _reading(
-            lambda: linked_vectors(subject.data, *readers, config.words, subject.config.seed, report), config.normalise
-        )
+    if supervision == "parallel":
+        batches = lambda: linked_vectors(subject.data, *readers, config.words, subject.config.seed, report)  # noqa: E731
     else:
-        pairs = _reading(
-            lambda: paired_means(subject.data, *readers, np.sort(subject.fitted), report), config.normalise
-        )
+        batches = lambda: paired_means(subject.data, *readers, np.sort(subject.fitted), report)  # noqa: E731
+    once = passes_of(config.normalise) == 1
+    return _fitted(batches if once else spooled(batches()), sides, config)
+
+
+def _fitted(pairs: Callable[[], Batches], sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
     moved = pairs if config.moves == "target" else lambda: ((y, x) for x, y in pairs())
     width = sides[0].reader.body.shape.hidden
     return fit_layers(moved, len(sides[0].reader.layers), width, config.normalise, config.rounds)
-
-
-def _reading(batches: Callable[[], Batches], method: Method) -> Callable[[], Batches]:
-    """As they come, or kept in a file where they are needed more than once."""
-    return batches if passes_of(method) == 1 else spooled(batches())

@@ -22,25 +22,27 @@ from probes.measure.retrieval_config import Variant
 from probes.measure.retrieval_items import SETS, Items, Numbers, Text, frequency_ranks, items
 from probes.measure.retrieval_scores import SIMILARITIES, Retrieved, retrieve
 from probes.measure.retrieval_show import drawings, kinds_of, notes_of, tables
+from probes.measure.retrieval_sources import Layer, Source, source_of
 from probes.measure.retrieval_tags import Tags, by_tag, tags_of
 from probes.measure.retrieval_vectors import WordVectors
-from probes.measure.states import word_states
-from probes.measure.subject import Side, Subject
+from probes.measure.subject import ROLES, Subject
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
-
-Layer = tuple[int, int]
-"""Numbers of a layer of the model of the left and of the right language."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """What is measured: the words and links of each variant, and the layers (the last one is the headline's)."""
+    """What is measured: the words and links of each variant, and what reads them (its last layer is the headline's)."""
 
     subject: Subject
     text: Text
     items: Mapping[Variant, Items]
-    layers: Sequence[Layer]
+    source: Source
+
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """Of the source."""
+        return self.source.layers
 
     def last(self) -> int:
         """The place of the last layer."""
@@ -54,21 +56,22 @@ def retrieval_probe(subject: Subject, report: Report = silent) -> Found:
     percent (0 to 100); what has no words to be measured on is None. A bin of ``ranks`` is at the median of its
     differences, or at 1 if that is less; ``drop`` is the accuracy of the first bin less that of the last one. Memory is
     that of the vectors of one layer, or of tiles of them where they are large; the vectors of all layers are in files
-    meanwhile.
+    meanwhile, rotated on their way there. Of a rotation 2 · layers · d² is held beside a batch, of static vectors
+    those of all their words.
     """
     settings, text = subject.config.retrieval, subject.aligned.text
     measured = np.sort(subject.measured)
     if len(measured) < 2:
         raise InputError("retrieval: one sentence pair has no words of other sentences to confuse; raise data.dev")
-    layers = _layers(subject)
+    source = source_of(subject, measured, report)
     tags = None if text.unit == "subword" else tags_of(text.right, measured, settings.parser, report)
     held = Text.of(text.left, text.right, subject.data)
     of_variant: dict[Variant, Items] = {
-        variant: items(held, measured, subject.fitted, settings, variant) for variant in settings.variants
+        variant: items(held, measured, subject.fitted, settings, variant, source.known) for variant in settings.variants
     }
-    job = _Job(subject, held, of_variant, layers)
-    by_layer, best = _measure(job, measured, report)
-    values: dict[str, Any] = {"similarity": "csls", "k": settings.k, "candidates": settings.candidates}
+    job = _Job(subject, held, of_variant, source)
+    by_layer, best = _measure(job, report)
+    values: dict[str, Any] = {"similarity": "csls", "k": settings.k, "candidates": settings.candidates, **source.facts}
     values["variants"] = {variant: _summary(job.items[variant], found) for variant, found in by_layer.items()}
     first = settings.variants[0] if "context" not in settings.variants else "context"
     headline = by_layer[first][job.last()]
@@ -82,39 +85,22 @@ def retrieval_probe(subject: Subject, report: Report = silent) -> Found:
         **_zero_vectors(by_layer),
     }
     names = subject.name("source"), subject.name("target")
-    notes = notes_of(values, settings, text.unit, subject.same_model)
+    notes = notes_of(values, settings, text.unit, subject.same_model, source.width)
     kinds = kinds_of(settings)
     return Found(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes)
 
 
-def _layers(subject: Subject) -> list[Layer]:
-    left, right = subject.layers("target"), subject.layers("source")
-    if len(left) != len(right):
-        raise InputError(
-            f"retrieval: of the two models {len(left)} and {len(right)} layers are read; name those to compare (layers)"
-        )
-    widths = subject.body("target").shape.hidden, subject.body("source").shape.hidden
-    if widths[0] != widths[1]:
-        raise InputError(f"retrieval: vectors of {widths[0]} and of {widths[1]} numbers cannot be compared")
-    return list(zip(left, right, strict=True))
-
-
-def _measure(
-    job: _Job, measured: Numbers, report: Report
-) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved]]:
+def _measure(job: _Job, report: Report) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved]]:
     """For each variant what every layer scores, and what each link earns at the last one."""
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in job.items}
     best: dict[Variant, Retrieved] = {}
     with ExitStack() as stack:
-        sides = job.subject.side("target"), job.subject.side("source")
         kept = []
-        for i, side in enumerate(sides):
-            vectors = stack.enter_context(
-                WordVectors(len(job.layers), side.reader.body.shape.hidden, side.reader.body.norm.weight.device)
-            )
+        for i, role in enumerate(ROLES):
+            device = job.subject.body(role).norm.weight.device
+            vectors = stack.enter_context(WordVectors(len(job.layers), job.source.width, device))
             words = np.unique(np.concatenate([(one.left, one.right)[i] for one in job.items.values()]))
-            task = f"words of {side.name} read"
-            vectors.write(word_states(side, measured, report, task), words, _called(side))
+            vectors.write(job.source.read(i), words, f"retrieval: language {job.subject.name(role)}")
             kept.append(vectors)
         for place, layer in enumerate(job.layers):
             matrices = kept[0].layer(place), kept[1].layer(place)
@@ -127,24 +113,22 @@ def _measure(
     return found, best
 
 
-def _called(side: Side) -> str:
-    return f"retrieval: language {side.name}"
-
-
 def _retrieve(
     job: _Job, one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix], report: Report
 ) -> Retrieved:
     """The candidates of a variant are some rows of the layer, or all."""
-    chosen, links = [], []
+    chosen, links = [], -1 - one.links  # a word without a vector is none of the rows
     for i, words in enumerate((one.left, one.right)):
+        linked = one.links[:, i]
+        there = np.isin(linked, words)
         if len(words) == len(matrices[i]):
             chosen.append(matrices[i])
-            links.append(kept[i].rows(one.links[:, i]))
+            links[there, i] = kept[i].rows(linked[there])
         else:
             rows: Any = kept[i].rows(words)
             chosen.append(matrices[i][torch.from_numpy(rows) if isinstance(matrices[i], torch.Tensor) else rows])
-            links.append(np.searchsorted(words, one.links[:, i]))
-    return retrieve(chosen[0], chosen[1], np.stack(links, 1), job.subject.config.retrieval.k, report)
+            links[there, i] = np.searchsorted(words, linked[there])
+    return retrieve(chosen[0], chosen[1], links, job.subject.config.retrieval.k, report, one.lost)
 
 
 def _scores(layer: Layer, one: Items, retrieved: Retrieved, same_model: bool) -> dict[str, Any]:
@@ -172,7 +156,8 @@ def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
     sizes = {"left": len(one.left), "right": len(one.right)}
     chance = 50 * sum(1 / size for size in sizes.values()) if all(sizes.values()) else None
     links = {name: int(chosen.sum()) for name, chosen in one.sets.items()}
-    return {"candidates": sizes, "links": links, "chance": chance, "layers": found}
+    lost = {name: int((chosen & one.lost).sum()) for name, chosen in one.sets.items()}
+    return {"candidates": sizes, "links": links, "lost": lost, "chance": chance, "layers": found}
 
 
 def _tags(job: _Job, best: Mapping[Variant, Retrieved], tags: Tags) -> dict[str, Any]:

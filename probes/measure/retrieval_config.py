@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from probes.maps.normalise import Method
+from probes.measure.maps_config import FitSettings
+from probes.measure.static_config import StaticSettings
 from synthlang.config import StrictModel
 
 Pairs = Literal["linked", "unlike", "counted"]
 Variant = Literal["context", "types"]
+
+
+class RotationSettings(FitSettings):
+    """An orthogonal map of each layer, fitted on the sentences that are not measured, before words are compared.
+
+    supervision   ``parallel``: linked words in context (Cao et al. 2020, equation 1; Wang et al. 2019), or mean vectors
+                  of parallel ``sentences`` (Aldarmaki & Diab 2019). Not a dictionary: its vectors are means of types,
+                  and what is compared are words in context; the probe ``maps`` has those
+    """
+
+    normalise: Method = "none"
+    supervision: Literal["parallel", "sentences"] = "parallel"
 
 
 class RetrievalConfig(StrictModel):
@@ -31,6 +46,10 @@ class RetrievalConfig(StrictModel):
                    have punctuation and numerals, which are mostly written alike
     rank_pairs     the set of pairs that is broken down by difference of frequency rank (figure 3)
     rank_bins      into so many bins of equally many pairs, at most
+    rotation       of the states before words are compared (table 3, "Word-aligned BERT (rotation)"); none: as they are
+    static         word vectors without context beside those of their sentence, instead of the model's states (section
+                   3.4 and table 3, "Aligned fastText + sentence"), rotated by all links of the sentences that maps are
+                   fitted on. A word without a vector is no candidate, and its links count as not found
     """
 
     variants: tuple[Variant, ...] = Field(default=("context", "types"), min_length=1)
@@ -42,3 +61,16 @@ class RetrievalConfig(StrictModel):
     tag_pairs: Pairs = "linked"
     rank_pairs: Pairs = "unlike"
     rank_bins: int = Field(default=10, ge=1)
+    rotation: RotationSettings | None = None
+    static: StaticSettings | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> RetrievalConfig:
+        if self.rotation is not None and self.static is not None:
+            raise ValueError("rotation moves a model's states, static vectors stand in their place: give one of them")
+        return self
+
+    @property
+    def fits(self) -> bool:
+        """Whether maps are fitted."""
+        return self.rotation is not None or self.static is not None

@@ -47,9 +47,10 @@ class Text:
 class Items:
     """The candidates of both sides, and the links between them.
 
-    left, right   [n], [m] words of each corpus, ascending
+    left, right   [n], [m] words of each corpus, ascending; all of them have a vector
     links         [q, 2] a left and a right word
     sets          name → [q] whether a link belongs to the set
+    lost          [q] whether a word of the link has no vector, so that it counts as not found
     counts        how many words and links were left out, by reason
     """
 
@@ -57,11 +58,22 @@ class Items:
     right: Numbers
     links: Numbers
     sets: Mapping[Pairs, Mask]
+    lost: Mask
     counts: dict[str, int]
 
 
-def items(text: Text, measured: Numbers, fitted: Numbers, config: RetrievalConfig, variant: Variant) -> Items:
-    """Candidates and links of the sentence pairs ``measured``; what was seen is what the ``fitted`` link."""
+def items(
+    text: Text,
+    measured: Numbers,
+    fitted: Numbers,
+    config: RetrievalConfig,
+    variant: Variant,
+    known: tuple[Mask, Mask] | None = None,
+) -> Items:
+    """Candidates and links of the sentence pairs ``measured``; what was seen is what the ``fitted`` link.
+
+    ``known`` [words] of each corpus: which have a vector; none: all that have a subword.
+    """
     rows = np.sort(measured)
     links = np.stack(text.links(rows), 1)
     counts: dict[str, int] = {}
@@ -84,7 +96,13 @@ def items(text: Text, measured: Numbers, fitted: Numbers, config: RetrievalConfi
         counted = ~np.isin(_keys(left, right), _keys(*seen))
         _count(counts, "links of types that are linked in the fitted sentences", ~counted & unlike)
     sets: dict[Pairs, Mask] = {"linked": np.ones(len(links), bool), "unlike": unlike, "counted": unlike & counted}
-    return Items(sides[0], sides[1], links, sets, counts)
+    lost = np.zeros(len(links), bool)
+    for i, there in enumerate(known or ()):
+        _count(counts, "words without a vector", ~there[sides[i]])
+        sides[i] = sides[i][there[sides[i]]]
+        lost |= ~there[links[:, i]]
+    _count(counts, "links of words without a vector", lost)
+    return Items(sides[0], sides[1], links, sets, lost, counts)
 
 
 def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[np.float64]:

@@ -80,21 +80,34 @@ class Retrieved:
         return (credits[0] + credits[1]) / 2
 
 
-def retrieve(left: Matrix, right: Matrix, links: NDArray[np.int64], k: int, report: Report = silent) -> Retrieved:
-    """Search in both directions; ``links`` [q, 2] are rows of ``left`` [n, d] and ``right`` [m, d]."""
-    found = nearest(right, left, torch.from_numpy(links[:, ::-1].copy()), k=k, report=report)
+def retrieve(
+    left: Matrix,
+    right: Matrix,
+    links: NDArray[np.int64],
+    k: int,
+    report: Report = silent,
+    lost: NDArray[np.bool_] | None = None,
+) -> Retrieved:
+    """Search in both directions; ``links`` [q, 2] are rows of ``left`` [n, d] and ``right`` [m, d].
+
+    Of links that are ``lost`` [q] a word has no row: they earn nothing, and negative numbers stand for such words.
+    """
+    there = np.ones(len(links), bool) if lost is None else ~lost
+    found = nearest(right, left, torch.from_numpy(links[there, ::-1].copy()), k=k, report=report)
     ways = ((found.forward, links[:, 1]), (found.backward, links[:, 0]))
 
     def credits(similarity: str) -> tuple[Credits, Credits]:
-        one, other = (_of_any(_credit(way, similarity), asking) for way, asking in ways)
+        one, other = (_of_any(_credit(way, similarity, there), asking) for way, asking in ways)
         return one, other
 
     return Retrieved(links, credits("csls"), credits("cosine"), (found.backward.zeros, found.forward.zeros))
 
 
-def _credit(way: Direction, similarity: str) -> Credits:
+def _credit(way: Direction, similarity: str, there: NDArray[np.bool_]) -> Credits:
+    """[q] of every link; nothing for those that are not ``there``."""
     found = way.csls if similarity == "csls" else way.cosine
-    credit: Credits = found.credit.cpu().numpy()
+    credit = np.zeros(len(there))
+    credit[there] = found.credit.cpu().numpy()
     return credit
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
+from probes.measure.maps_notes import few_directions
 from probes.measure.retrieval_config import RetrievalConfig
 from probes.measure.retrieval_items import SETS
 from probes.measure.retrieval_scores import LEVEL, SIMILARITIES
@@ -37,15 +38,25 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 
 def tables(values: Mapping[str, Any], names: Names, kinds: Kinds) -> list[Table]:
     """By layer for each variant, then by part of speech."""
-    made = [_by_layer(found, variant, names, kinds) for variant, found in values["variants"].items()]
-    return made if values["tags"] is None else [*made, _by_tag(values["tags"], names, kinds)]
+    made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
+    if values["tags"] is None:
+        return made
+    return [*made, _by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"]))]
 
 
-def _by_layer(found: Mapping[str, Any], variant: str, names: Names, kinds: Kinds) -> Table:
+def read_of(values: Mapping[str, Any], layer: int) -> str:
+    """What the vectors of a layer are."""
+    if values["static"] is not None:
+        return "static vectors"
+    return f"layer {layer}" if values["rotation"] is None else f"layer {layer}, rotated"
+
+
+def _by_layer(values: Mapping[str, Any], variant: str, names: Names, kinds: Kinds) -> Table:
+    found = values["variants"][variant]
     sizes = f"{found['candidates']['right']:,} and {found['candidates']['left']:,} words"
     title = f"Word retrieval, {names[0]} ↔ {names[1]}, {VARIANTS[variant]}: % that find their translation, of {sizes}"
     table = Table(title=title)
-    table.add_column("layer", justify="right")
+    table.add_column("vectors", justify="right")
     columns = [f"CSLS, {kinds['counted']} (95 % interval)", f"{names[0]} asks", f"{names[1]} asks", "cosine, the same"]
     columns += [f"CSLS, {kinds[kind]}" for kind in ("unlike", "linked")]
     for name in columns:
@@ -57,14 +68,13 @@ def _by_layer(found: Mapping[str, Any], variant: str, names: Names, kinds: Kinds
         cells = [_bounds(counted["csls"])]
         cells += [_one(counted["csls"], key) for key in ("forward", "backward")]
         cells += [_one(counted["cosine"]), *(_one(layer["pairs"][kind]["csls"]) for kind in ("unlike", "linked"))]
-        table.add_row(str(layer["layer"]), *cells)
+        table.add_row(read_of(values, layer["layer"]), *cells)
     return table
 
 
-def _by_tag(found: Mapping[str, Any], names: Names, kinds: Kinds) -> Table:
+def _by_tag(found: Mapping[str, Any], names: Names, kinds: Kinds, read: str) -> Table:
     table = Table(
-        title=f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, layer {found['layer']}, "
-        f"{kinds[found['pairs']]} (CSLS, %)"
+        title=f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
     )
     table.add_column("part of speech")
     for variant in found["variants"]:
@@ -107,8 +117,9 @@ def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kind
         for similarity in SIMILARITIES
         if (points := _points(found, kind, similarity))
     ]
-    if lines:
-        title = f"Word retrieval by layer, {both}: {kinds[kind]}"
+    if lines and values["static"] is None:
+        rotated = "" if values["rotation"] is None else ", rotated"
+        title = f"Word retrieval by layer{rotated}, {both}: {kinds[kind]}"
         made.append(retrieval_by_layer("retrieval-by-layer", title, lines))
     bars = _bars(values["tags"])
     if bars:
@@ -116,13 +127,15 @@ def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kind
         made.append(retrieval_by_tag("retrieval-by-tag", title, bars))
     if ranks is not None and len(ranks.x) > 1:
         title = f"Word retrieval by difference of frequency rank, {both}: {kinds[values['ranks']['pairs']]}"
-        made.append(replace(accuracy_by_rank("retrieval-by-rank", title, [ranks]), note=_rank_note(values["ranks"])))
+        read = read_of(values, values["ranks"]["layer"])
+        note = _rank_note(values["ranks"], read[0].upper() + read[1:])
+        made.append(replace(accuracy_by_rank("retrieval-by-rank", title, [ranks]), note=note))
     return made
 
 
-def _rank_note(ranks: Mapping[str, Any]) -> str:
+def _rank_note(ranks: Mapping[str, Any], read: str) -> str:
     return (
-        f"Layer {ranks['layer']}, {VARIANTS[ranks['variant']]}, CSLS, both directions averaged. Each point: about "
+        f"{read}, {VARIANTS[ranks['variant']]}, CSLS, both directions averaged. Each point: about "
         f"{ranks['links'] / len(ranks['bins']):,.0f} linked pairs, at the median of their differences of frequency "
         "rank in the sentences read; pairs of one difference are in one point; bands: 95 % intervals. Where the line "
         "falls, words that both languages use equally often are found more often (Cao et al. 2020, figure 3)."
@@ -160,8 +173,10 @@ def _bars(found: Mapping[str, Any] | None) -> list[Bar]:
     return sorted(bars, key=lambda bar: (groups.index(bar.group), places.index((bar.group, bar.tag))))
 
 
-def notes_of(values: Mapping[str, Any], settings: RetrievalConfig, unit: str, same_model: bool) -> Sequence[str]:
-    """What a reader has to know."""
+def notes_of(
+    values: Mapping[str, Any], settings: RetrievalConfig, unit: str, same_model: bool, width: int
+) -> Sequence[str]:
+    """What a reader has to know; ``width`` is the size of the vectors."""
     notes = []
     dropped = [
         text
@@ -193,6 +208,18 @@ def notes_of(values: Mapping[str, Any], settings: RetrievalConfig, unit: str, sa
         notes.append("retrieval: nothing is broken down by frequency rank: no link is left in retrieval.rank_pairs")
     elif len(values["ranks"]["bins"]) < 2:
         notes.append("retrieval: linked words hardly differ in frequency rank, so there is no figure of it")
-    if not same_model:
+    if not same_model and not settings.fits:
         notes.append("retrieval: vectors of two models are compared as they are, without a map between their spaces")
-    return notes
+    if values["rotation"] is not None:
+        notes += few_directions(min(fit["rank"] for fit in values["rotation"]["fit"]), width)
+    return notes + _without_vector(values)
+
+
+def _without_vector(values: Mapping[str, Any]) -> list[str]:
+    """Misses of static vectors that say nothing of their quality."""
+    return [
+        f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} links that count have a word "
+        "without a static vector: they count as not found, whatever the others are"
+        for variant, found in values["variants"].items()
+        if (lost := found["lost"]["counted"])
+    ]

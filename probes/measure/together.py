@@ -29,6 +29,8 @@ def cka_against_retrieval(found: Mapping[ProbeName, Found], seed: int) -> dict[s
         return _nothing("words in context were not retrieved (retrieval.variants)")
     if cka is None:
         return _nothing("the models are read at different numbers of layers")
+    if retrieval["static"] is not None:
+        return _nothing("words were retrieved by static vectors, which have no layers (retrieval.static)")
     kind = drawn_kind(retrieval)
     accuracy = [_accuracy(layer["pairs"][kind]) for layer in context["layers"]]
     return {"pairs": KINDS[kind], **against_retrieval(cka, accuracy, seed).to_json()}

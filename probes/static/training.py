@@ -1,4 +1,4 @@
-"""Word vectors trained on a corpus by gensim (extra ``probe``): fastText or word2vec, the same bytes every time.
+"""Word vectors trained on a corpus, the same bytes every time: fastText or word2vec by gensim, or from counts.
 
 fastText: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"; word2vec: Mikolov et al. 2013.
 """
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from probes.static.ppmi import count_vectors
 from probes.static.vectors import StaticVectors
 from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
@@ -28,7 +29,9 @@ LONGEST = 10_000  # words; gensim leaves out the rest of a longer sentence in si
 class StaticConfig(StrictModel):
     """Settings of the training, the defaults mostly those of fastText.
 
-    kind            ``fasttext``: a word is the mean of vectors of itself and its character n-grams; ``word2vec``
+    kind            ``fasttext``: a word is the mean of vectors of itself and its character n-grams; ``word2vec``; or
+                    ``ppmi``, singular vectors of counts (ppmi.py), which need no gensim: of the keys below only
+                    ``size``, ``window`` and ``min_count`` are theirs
     size            dimensions; the vectors of Cao et al. 2020 have 300
     min_count       rarer words have no vector
     sample          words more frequent than about this share are thinned out
@@ -37,7 +40,7 @@ class StaticConfig(StrictModel):
                     2,000,000
     """
 
-    kind: Literal["fasttext", "word2vec"] = "fasttext"
+    kind: Literal["fasttext", "word2vec", "ppmi"] = "fasttext"
     size: int = Field(default=300, ge=1)
     epochs: int = Field(default=5, ge=1)
     window: int = Field(default=5, ge=1)
@@ -50,6 +53,11 @@ class StaticConfig(StrictModel):
     max_n: int = Field(default=6, ge=1)
     buckets: int = Field(default=200_000, ge=1)
     seed: int = Field(default=0, ge=0, lt=2**32)
+
+    @property
+    def needs_gensim(self) -> bool:
+        """Whether the extra ``probe`` must be installed."""
+        return self.kind != "ppmi"
 
 
 def train_vectors(
@@ -68,9 +76,11 @@ def train_vectors(
     Raises InputError without gensim, for a corpus in which no word is frequent enough, and if the training diverges.
     """
     if also and config.kind != "fasttext":
-        raise InputError("words that are not in the corpus have no vector with word2vec; use fasttext")
+        raise InputError(f"words that are not in the corpus have no vector with {config.kind}; use fasttext")
     if config.max_n < config.min_n:
         raise InputError(f"max_n is {config.max_n}, smaller than min_n, {config.min_n}")
+    if config.kind == "ppmi":
+        return _counted(config, batches, report)
     sentences = _Sentences(batches, config.epochs + 1, report)
     model = _model(config)
     model.build_vocab(corpus_iterable=sentences)
@@ -98,6 +108,12 @@ def train_vectors(
         "also": len(extra),
     }
     return StaticVectors((*words, *extra), torch.from_numpy(rows.copy()), facts)
+
+
+def _counted(config: StaticConfig, batches: Callable[[], Iterable[Corpus]], report: Report) -> StaticVectors:
+    words, vectors = count_vectors(batches(), config.size, config.window, config.min_count, report)
+    settings = config.model_dump(mode="json", include={"kind", "size", "window", "min_count"})
+    return StaticVectors(words, torch.from_numpy(vectors), {"source": "counts", "settings": settings})
 
 
 class _Sentences:

@@ -15,7 +15,7 @@ from pretrain.config import PretrainConfig
 from pretrain.trackers import check_trackers
 from pretrain.weights import check_start
 from probes.measure.config import ProbeConfig
-from probes.measure.maps_config import TrainedVectors
+from probes.measure.static_config import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.cells import MODEL, SECOND, Cell, in_study, positions_of
 from probes.study.digest import digest_of
@@ -172,8 +172,10 @@ class _Checks:
             raise InputError("words: which words are translations is known of runs alone; name words.dictionary")
         if config.probes != ("words",) and not known and not any(config.pairs.values()):
             raise InputError("the text of a model of Hugging Face is not known: name sentence pairs (pairs)")
-        if "maps" in config.probes and isinstance(config.maps.static, TrainedVectors) and find_spec("gensim") is None:
-            raise InputError(f"maps.static: training word vectors needs gensim: {INSTALL}")
+        for name, static in (("maps", config.maps.static), ("retrieval", config.retrieval.static)):
+            trained = name in config.probes and isinstance(static, TrainedVectors) and static.vectors.needs_gensim
+            if trained and find_spec("gensim") is None:
+                raise InputError(f"{name}.static: training word vectors needs gensim: {INSTALL}, or vectors.kind: ppmi")
         if "distances" in config.probes and config.distances.picture == "tsne" and find_spec("sklearn") is None:
             raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
         if "retrieval" in config.probes and config.retrieval.parser is not None:

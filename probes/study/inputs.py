@@ -14,7 +14,8 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import DerivedPair, FileLinks, TextPair
 from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
-from probes.measure.maps_config import LoadedVectors, MapsConfig
+from probes.measure.maps_config import MapsConfig
+from probes.measure.static_config import LoadedVectors
 from probes.study.cells import MODEL, SECOND
 from probes.transfer.config import TaskName, TransferConfig
 from synthlang.config import BASE, load
@@ -251,11 +252,12 @@ def _of_probes(config: ProbeConfig) -> Iterator[Named]:
     if config.retrieval.parser is not None:
         yield Named(("retrieval", "parser"), "parser", config.retrieval.parser)
     yield from _of_maps(config.maps)
+    for probe, static in (("maps", config.maps.static), ("retrieval", config.retrieval.static)):
+        if isinstance(static, LoadedVectors):
+            yield from _fields(static, ("left", "right"), (probe, "static"))
 
 
 def _of_maps(config: MapsConfig) -> Iterator[Named]:
     yield from _fields(config, ("dictionary", "test_dictionary"), ("maps",))
     if config.sentences is not None:
         yield from _fields(config.sentences, ("left", "right"), ("maps", "sentences"))
-    if isinstance(config.static, LoadedVectors):
-        yield from _fields(config.static, ("left", "right"), ("maps", "static"))

@@ -23,8 +23,9 @@ ALIGNMENT = "alignment"
 """The name of the quick alignment of a run among the probes of a cell, and the first part of its measures."""
 NO_MEASURES = frozenset(
     {
-        *("counts", "asking", "candidates", "fitted", "links", "measured", "n"),  # what was measured on
+        *("counts", "asking", "candidates", "fitted", "links", "lost", "measured", "n"),  # what was measured on
         *("histograms", "pictures", "quantiles"),  # to be drawn
+        "vectors",  # of words, and how they came about
         *("low", "high", "level"),  # of one model: what another seed would give is told by the seeds of a study
         *("fit", "layer", "right_layers", "step", "k"),
     }

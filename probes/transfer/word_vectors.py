@@ -57,14 +57,14 @@ def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
 
 
 def linked_vectors(
-    data: PairData, left: SideReader, right: SideReader, words: int, seed: int, report: Report = silent
+    data: PairData, left: SideReader, right: SideReader, words: int | None, seed: int, report: Report = silent
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Vectors [layers, links, d] of both sides of linked words of the training sentences, batch by batch.
 
-    At most ``words`` links: those of sentence pairs in an order drawn by the seed (Kulshreshtha et al. 2020, section
-    2.2.2).
+    At most ``words`` links (none: all): those of sentence pairs in an order drawn by the seed (Kulshreshtha et al.
+    2020, section 2.2.2).
     """
-    data = _first_links(data, words, seed)
+    data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
         yield of_left, of_right
 
@@ -95,11 +95,11 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
     return replace(data, train=rows, links=data.links.select(kept))
 
 
-def translations(text: Aligned, words: int) -> NDArray[np.int64]:
+def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
     """[n, 2] codes of a left and a right word type: each right type with the left one that it has most links to.
 
-    Of the links of the training sentences; of equals the first in the table of words. At most ``words``, those
-    with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
+    Of the links of the training sentences; of equals the first in the table of words. At most ``words`` (none:
+    all), those with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
     """
     data = text.data
     links = data.links.take(data.train)

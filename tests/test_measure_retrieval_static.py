@@ -1,0 +1,191 @@
+"""Word retrieval by static vectors: against a plain reading word by word, planted, trained, and what is refused."""
+
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+from scipy.linalg import orthogonal_procrustes
+
+from probes.measure.config import ProbeConfig
+from probes.measure.subject import Subject
+from probes.static.training import train_vectors
+from probes.study.measures import probe_measures
+from synthlang.config import parse
+from synthlang.errors import InputError
+from tests.adjust_models import save_model
+from tests.aligned_runs import random_run
+from tests.measure_maps_cases import unit
+from tests.test_measure_maps_static import WIDTH, names_of, planted, write_vec
+from tests.test_measure_retrieval import Slow, check
+from tests.test_measure_retrieval_controls import DIAGONAL, KEEP, probe, sentences, subject_of
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return random_run(tmp_path_factory.mktemp("store"))
+
+
+def subject(run, static, data=None, **retrieval):
+    settings = {"data": {"dev": 15, "sentences": 60, **(data or {})}, "retrieval": {"static": static, **retrieval}}
+    return Subject(run, parse(ProbeConfig, {"probes": ["retrieval"], **settings}))
+
+
+class SlowStatic(Slow):
+    """By the section: normalised, centred, normalised; rotated by the links; beside what its sentence has."""
+
+    def __init__(self, subject, variant, words, pools):
+        self.words_of, self.pools = [], pools
+        for vectors in words:
+            rows = unit(np.array(list(vectors.values())))
+            self.words_of.append(dict(zip(vectors, unit(rows - rows.mean(0)), strict=True)))
+        self.subject = subject
+        links = [((row, a), (row, b)) for row in subject.fitted.tolist() for a, b in subject.data.links.of_pair(row)]
+        forms = [(self.form(0, a), self.form(1, b)) for a, b in links]
+        fitted = [(a, b) for a, b in forms if a in self.words_of[0] and b in self.words_of[1]]
+        left, right = (np.array([self.words_of[i][pair[i]] for pair in fitted]) for i in (0, 1))
+        turn, _ = orthogonal_procrustes(left, right)
+        self.words_of[0] = {word: row @ turn for word, row in self.words_of[0].items()}
+        super().__init__(subject, variant, 0)
+
+    def known(self, i, word):
+        return self.form(i, word) in self.words_of[i]
+
+    def vectors(self, i, layer):
+        found = []
+        for row, place in self.sides[i]:
+            words = self.sentence(i, row).words
+            there = np.array([self.words_of[i][word] for word in words if word in self.words_of[i]])
+            pools = {"mean": there.mean(0), "max": there.max(0), "min": there.min(0)}
+            found.append(np.concatenate([self.words_of[i][words[place]], *(pools[name] for name in self.pools)]))
+        return np.array(found)
+
+
+@pytest.mark.parametrize("pools", [["mean", "max", "min"], [], ["min"]], ids=["paper", "alone", "min"])
+def test_every_number_is_that_of_a_plain_reading(run, tmp_path, pools):
+    """Words without a vector are no candidates, and not found."""
+    left, right, _ = planted(run, tmp_path, 0.5)
+    for vectors in (left, right):
+        for word in list(vectors)[3::9]:
+            del vectors[word]
+    files = {"left": write_vec(tmp_path / "l.vec", left), "right": write_vec(tmp_path / "r.vec", right)}
+    one = subject(run, {"kind": "load", "pools": pools, **files}, seen="keep")
+    found = probe(one)
+    for variant in ("context", "types"):
+        slow = SlowStatic(one, variant, (left, right), pools)
+        held = found.values["variants"][variant]
+        [layer] = held["layers"]
+        assert held["candidates"] == {"left": len(slow.sides[0]), "right": len(slow.sides[1])}
+        for name in ("linked", "unlike", "counted"):
+            links = slow.kept(name)
+            lost = [link for link in links if not (slow.known(0, link[0]) and slow.known(1, link[1]))]
+            assert (held["links"][name], held["lost"][name]) == (len(links), len(lost)) and lost
+            check(layer["pairs"][name]["csls"], slow.accuracy(links, slow.csls))
+            check(layer["pairs"][name]["cosine"], slow.accuracy(links, slow.cosines))
+        assert layer["layer"] == 0 and 0 < layer["pairs"]["linked"]["csls"]["mean"] < 90
+        assert found.values["counts"][f"{variant}: links of words without a vector"] == held["lost"]["linked"]
+    assert sum("a word without a static vector" in note for note in found.notes) == 2
+    assert found.values["static"]["pools"] == pools and found.values["rotation"] is None
+    assert list(found.tables[0].columns[0].cells) == ["links", "static vectors"]
+    measures = {name for name, *_ in probe_measures({"probes": {"retrieval": found.values}})}
+    assert "retrieval.variants.context.layers.pairs.counted.csls.mean" in measures
+    assert not any(part in name for name in measures for part in ("retrieval.static", "lost"))
+    assert "retrieval-by-layer" not in {figure.name for figure in found.figures}
+
+
+def test_a_planted_turn_is_undone_and_what_the_model_reads_does_not_matter(run, tmp_path):
+    *_, files = planted(run, tmp_path, 0.0)
+    static = {"kind": "load", **files}
+    found = probe(subject(run, static, seen="keep", exact_matches="keep")).values
+    assert found["static"]["fit"]["residual"] < 1e-6 and found["headline"]["cosine"]["mean"] > 85
+    assert found["variants"]["types"]["layers"][0]["pairs"]["linked"]["cosine"]["mean"] > 85
+    without = probe(subject(run, None, seen="keep", exact_matches="keep")).values
+    assert without["headline"]["cosine"]["mean"] < 30
+    for key in ("links", "lost"):  # what is asked is the same
+        assert found["variants"]["context"][key] == without["variants"]["context"][key]
+    dictionary = probe(subject(run, {**static, "supervision": "dictionary"}, seen="keep")).values
+    assert 0 < dictionary["static"]["fit"]["pairs"] < found["static"]["fit"]["pairs"]
+
+
+def test_words_of_zeros_have_no_vector(run, tmp_path):
+    left, *_ = planted(run, tmp_path, 0.0)
+    gone, one = dict(left), subject(run, None)
+    row = int(one.measured[0])
+    word = one.aligned.text.left[row].words[one.data.links.of_pair(row)[0][0]]
+    del gone[word]
+    left[word] = np.zeros(WIDTH)
+    names = "links", "lost", "candidates"
+    found = []
+    for vectors, name in ((left, "zero.vec"), (gone, "gone.vec")):
+        files = {"left": write_vec(tmp_path / name, vectors), "right": str(tmp_path / "r.vec")}
+        held = probe(subject(run, {"kind": "load", **files}, seen="keep")).values["variants"]["context"]
+        found.append(json.dumps({key: held[key] for key in (*names, "layers")}))
+    assert found[0] == found[1] and '"lost": {"linked": 0' not in found[0]
+
+
+def test_words_in_capitals_can_take_the_vector_of_small_letters(tmp_path):
+    text = sentences()
+    great = [line.title() for line in text]
+    model = save_model(tmp_path / "model", "roberta")
+    draw = np.random.default_rng(0)
+    vectors = {word: draw.normal(size=WIDTH) for line in text for word in line.split()}
+    path = write_vec(tmp_path / "x.vec", vectors)
+    load = {"kind": "load", "left": path, "right": path}
+    with pytest.raises(InputError, match="no pair of words to fit the rotation on"):
+        probe(subject_of(model, tmp_path, great, text, [DIAGONAL] * 60, {**KEEP, "static": load}))
+    found = probe(
+        subject_of(model, tmp_path, great, text, [DIAGONAL] * 60, {**KEEP, "static": {**load, "lower": True}})
+    )
+    assert found.values["variants"]["context"]["lost"]["linked"] == 0
+    assert found.values["static"]["vectors"]["left"]["small_letters"] == len({w for x in great for w in x.split()})
+    assert found.values["headline"]["cosine"]["mean"] == 100
+
+
+@pytest.mark.parametrize("kind", ["ppmi", "fasttext"])
+def test_vectors_are_trained_on_what_is_not_measured(run, kind, monkeypatch):
+    if kind != "ppmi":
+        pytest.importorskip("gensim", reason="gensim (extra probe) is not installed")
+    read: list[tuple[tuple[int, ...], int]] = []
+
+    def training(config, batches, also, report):
+        read.append((tuple(row for batch in batches() for row in batch.ids.tolist()), len(also)))
+        return train_vectors(config, batches, also, report)
+
+    monkeypatch.setattr("probes.measure.static_pair.train_vectors", training)
+    vectors = {"kind": kind, "size": 8, "min_count": 1, "epochs": 1, "buckets": 100}
+    found = {}
+    for text in ("fitted", "apart"):
+        one = subject(run, {"kind": "train", "text": text, "vectors": vectors})
+        found[text] = probe(one).values
+        assert found[text] == probe(subject(run, {"kind": "train", "text": text, "vectors": vectors})).values
+        assert all(also > 0 for _, also in read) == (kind == "fasttext")
+        left, right = ({int(row) for row in rows} for rows, _ in read[:2])
+        if text == "fitted":
+            assert left == right == set(one.aligned.text.left.ids[one.fitted].tolist())
+        else:
+            assert left | right == set(one.aligned.text.left.ids[: one.measured.min()].tolist()) and not left & right
+        read.clear()
+    lost = [found[text]["variants"]["context"]["lost"]["linked"] for text in ("fitted", "apart")]
+    assert lost[0] > lost[1] if kind == "ppmi" else lost == [0, 0]
+
+
+def test_what_cannot_be_measured_is_one_line(run, tmp_path):
+    *_, files = planted(run, tmp_path, 0.0)
+    one = subject(run, None)
+    measured = {word for row in one.measured.tolist() for word in one.aligned.text.left[row].words}
+    others = {word: np.arange(WIDTH) * i + 1 for i, word in enumerate(names_of(one, 0)) if word not in measured}
+    cases = [
+        ({"left": write_vec(tmp_path / "none.vec", others)}, "no measured word of .* has a vector"),
+        (
+            {"left": write_vec(tmp_path / "x.vec", {"qqq": np.arange(WIDTH)})},
+            "retrieval.static: no pair of words to fit",
+        ),
+        ({"right": str(tmp_path / "gone.vec")}, "gone.vec"),
+    ]
+    for changed, message in cases:
+        with pytest.raises(InputError, match=message) as caught:
+            probe(subject(run, {"kind": "load", **files, **changed}))
+        assert "\n" not in str(caught.value)
+    if importlib.util.find_spec("gensim") is None:
+        with pytest.raises(InputError, match="needs gensim"):
+            probe(subject(run, {"kind": "train"}))
