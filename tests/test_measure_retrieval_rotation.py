@@ -36,7 +36,7 @@ def turned_subject(folder, monkeypatch, retrieval, **settings):
         found = layer_states(body, words, layers)
         return found @ turn.to(found) if body is other else found
 
-    for place in ("pretrain.adjust.vectors", "probes.measure.states"):
+    for place in ("pretrain.adjust.vectors", "probes.transfer.sentence_vectors"):
         monkeypatch.setattr(f"{place}.layer_states", states)
     return replace(subject, pretrained=replace(subject.pretrained, target_model=other))
 
