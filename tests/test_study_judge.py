@@ -205,6 +205,8 @@ NOT_PRINTED = {
     *("similar-languages-are-more-alike", "cka-tells-sentence-retrieval", "sentences-align-best-in-lower-layers"),
     *("words-align-best-in-upper-layers", "a-rotation-aligns-monolingual-models", "mapped-transfer-is-below-bilingual"),
     *("middle-layers-transfer-best", "adjustment-separates-words", "unlike-frequency-aligns-worse"),
+    *("tuning-draws-words-together", "tuning-forgets-separation"),
+    *("adjusted-stays-better-separated", "continual-keeps-separation"),
 }
 """Claims whose measures are not printed."""
 

@@ -48,7 +48,10 @@ def test_options_are_read_as_they_stand():
         ("gpus=-1", "--slurm gpus: -1 must be greater than or equal to 0"),
         ("gpus=2", "--slurm gpus: 2 must be less than or equal to 1"),
         ("mem=lots", "--slurm mem: 'lots'"),
-        ("pretraining.gpus=1", "'pretraining' is no kind of work; known: pretrain, adjust, alignment, probe, transfer"),
+        (
+            "pretraining.gpus=1",
+            "'pretraining' is no kind of work; known: pretrain, adjust, tune, alignment, probe, transfer",
+        ),
         ("pretrain.poll=1", "--slurm pretrain.poll=1: unknown option 'poll'; known: partition, "),
         ("transfer.time=soon", "--slurm time: 'soon' must be an integer"),
     ],

@@ -99,7 +99,7 @@ def test_json_and_back_is_the_same_task(data):
 
 
 def test_json_of_something_else_is_refused():
-    with pytest.raises(InputError, match="'stage' is no kind of task; there is pretrain, adjust, alignment"):
+    with pytest.raises(InputError, match="'stage' is no kind of task; there is pretrain, adjust, tune, alignment"):
         task_from_json({"kind": "stage"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,19 +9,20 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import pydantic
+from pydantic import Field
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
 from probes.study.assignments import with_assignments
-from probes.study.axes import Setting
-from probes.study.config import StudyConfig
+from probes.study.blame import blame, in_study
+from probes.study.config import LARGEST, StudyConfig
 from probes.study.digest import digest_of
 from probes.study.grid import Point
 from probes.study.sameness import Sameness
 from probes.study.sections import Bases, Draft, Place
 from probes.transfer.config import TaskName, TransferConfig
-from synthlang.config import load_yaml, merged, parse
+from synthlang.config import StrictModel, load_yaml, merged, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 
@@ -40,6 +40,7 @@ class Cell:
     overrides  dotted key → value, the changes to the base
     model      instead of ``pretrain``
     adjust     its model is ``cell:model``, filled in when it runs
+    tuned      what the probes' model is fine-tuned on before they read it, and with which seed
     tasks      by name; ``target_model`` is ``cell:second`` where there is a second model
     probes     by name; ``model2`` likewise
     """
@@ -53,13 +54,16 @@ class Cell:
     adjust: AdjustConfig | None
     tasks: Mapping[str, TransferConfig]
     probes: Mapping[str, ProbeConfig]
+    tuned: TransferConfig | None = None
+    tuned_seed: int = 0
 
     @property
     def content(self) -> str:
         """Of all settings; not of name and labels."""
         parts = {part: None if held is None else digest_of(held) for part, held in self._single()}
         named = {part: {n: digest_of(c) for n, c in held.items()} for part, held in self._named()}
-        return fingerprint("cell", model=self.model, **parts, **named)
+        tuned = {} if self.tuned is None else {"tuned": [digest_of(self.tuned), self.tuned_seed]}
+        return fingerprint("cell", model=self.model, **parts, **named, **tuned)
 
     def _single(self) -> Iterable[tuple[str, pydantic.BaseModel | None]]:
         return ("pretrain", self.pretrain), ("second", self.second), ("adjust", self.adjust)
@@ -140,6 +144,10 @@ def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig
     return named
 
 
+class _Seed(StrictModel):
+    seed: int = Field(ge=0, le=LARGEST)
+
+
 class _Builder:
     """Makes cells; equal settings are parsed once and shared."""
 
@@ -169,11 +177,18 @@ class _Builder:
             raise InputError("a cell has either adjust or second: of two models there is none to adjust")
         if pretrain is None and draft.values["source"] is not None and second is None:
             raise InputError("source has no effect on a model that is not pretrained here; name it in transfer.train")
+        tuned, seed = self._tuning(draft, point)
+        if tuned is not None and second is not None:
+            raise InputError("a cell has either tuned or second: of two models there is none to fine-tune for probes")
         tasks = {n: self._task(n, draft, point, second is not None) for n in self._task_names(draft)}
         probes = {n: self._probe(n, draft, point, second is not None) for n in draft.names("probes")}
-        for task, config in tasks.items():
-            _check_length("transfer" if draft.default_task else f"tasks.{task}", config, pretrain, second)
-        return Cell(name, point.labels, point.overrides, pretrain, second, model, adjust, tasks, probes)
+        if tuned is not None and not probes:
+            raise InputError("tuned has no effect on a cell without probes, which alone read the fine-tuned model")
+        named = {"transfer" if draft.default_task else f"tasks.{task}": config for task, config in tasks.items()}
+        for where, config in (named if tuned is None else {**named, "tuned": tuned}).items():
+            _check_length(where, config, pretrain, second)
+        parts = (pretrain, second, model, adjust, tasks, probes, tuned, seed)
+        return Cell(name, point.labels, point.overrides, *parts)
 
     def _pretraining(self, root: str, draft: Draft, point: Point) -> PretrainConfig | None:
         section = draft.sections[root,]
@@ -194,6 +209,15 @@ class _Builder:
             raise InputError("adjust.model: the model of the cell is adjusted; leave it out")
         data = {**self._data(draft, ("adjust",)), "model": MODEL}
         return self._parse(AdjustConfig, data, ("adjust",), point, "adjust")
+
+    def _tuning(self, draft: Draft, point: Point) -> tuple[TransferConfig | None, int]:
+        """The fine-tuning of the model that probes read, on top of what all tasks have in common; and its seed."""
+        if draft.sections["tuned",] is None:
+            return None, 0
+        own = self._data(draft, ("tuned",))
+        seed = self._parse(_Seed, {"seed": own.get("seed", self.study.seeds[0])}, ("tuned",), point, "tuned").seed
+        data = merged(self._data(draft, ("transfer",)), {key: value for key, value in own.items() if key != "seed"})
+        return self._parse(TransferConfig, data, ("tuned",), point, "tuned").of_source, seed
 
     def _task_names(self, draft: Draft) -> list[str]:
         if not draft.default_task:
@@ -232,43 +256,16 @@ class _Builder:
             try:
                 self._parsed[key] = parse(model, data)
             except InputError as error:
-                blame = _blame(str(error), place, point)
-                raise InputError(f"{in_study(str(error), where, model)}{blame}") from error
+                whose = blame(str(error), place, point)
+                raise InputError(f"{in_study(str(error), where, model)}{whose}") from error
         config: M = self._parsed[key]
         return config
-
-
-def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
-    """A problem of a config with its keys as they are written in a study; ``where`` is the section it stands in."""
-    if re.match(r"[\w.]+: unknown key", problem):
-        return f"{where}.{problem}"
-    name = rf"(?:{'|'.join(model.model_fields)})"
-    key = rf"(?:(?:^|(?<=; )){name}(?=:)|(?<![\w./-]){name}(?=\.\w| \())"
-    found = re.sub(key, lambda match: f"{where}.{match[0]}", problem)
-    return found if found.startswith(f"{where}.") else f"{where}: {found}"
 
 
 def _names_its_own(data: Mapping[str, Any]) -> bool:
     """Whether every language of a pretraining config names its source."""
     languages = data.get("languages")
     return isinstance(languages, list) and all(isinstance(m, dict) and m.get("source") for m in languages)
-
-
-def _blame(problem: str, place: Place, point: Point) -> str:
-    """The axis whose change a problem is about, as far as the key at its start tells."""
-    key = problem.split(":", maxsplit=1)[0].split(".")
-    for setting in reversed(point.settings):
-        if (keys := _inside(setting, place)) is not None and all(a == b for a, b in zip(keys, key, strict=False)):
-            return f" (axis {setting.axis!r}" + (")" if setting.axis == setting.key else f" sets {setting.key})")
-    return ""
-
-
-def _inside(setting: Setting, place: Place) -> list[str] | None:
-    """The key of a change inside a section, of a task also in what all tasks have in common."""
-    keys = setting.key.split(".")
-    if place[0] == "tasks" and keys[0] == "transfer":
-        return keys[1:]
-    return keys[len(place) :] if tuple(keys[: len(place)]) == place else None
 
 
 def positions_of(pretrain: PretrainConfig) -> int | None:

@@ -17,14 +17,17 @@ from pretrain.weights import check_start
 from probes.measure.config import ProbeConfig
 from probes.measure.static_config import TrainedVectors
 from probes.static.training import INSTALL
-from probes.study.cells import MODEL, SECOND, Cell, in_study, positions_of
+from probes.study.blame import in_study
+from probes.study.cells import MODEL, SECOND, Cell, positions_of
 from probes.study.digest import digest_of
 from probes.study.inputs import named_in
 from probes.study.models import positions_of_model
 from probes.transfer.config import TransferConfig
+from probes.transfer.continual_config import has_text
 from probes.transfer.model import first_derived, is_run, model_path
-from probes.transfer.places import check_columns, open_places
+from probes.transfer.places import check_columns, open_places, open_training
 from synthlang.alignments.aligner import find_aligner
+from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import Language, check_source, parse_language
@@ -65,6 +68,10 @@ class _Checks:
         if (adjust := cell.adjust) is not None:
             key = digest_of(adjust), "" if cell.pretrain is None else digest_of(cell.pretrain)
             self._once("adjust", adjust, lambda held: self._adjustment(held, cell.pretrain), *key)
+        if (tuned := cell.tuned) is not None:
+            key = digest_of(tuned), digest_of(cell.pretrain) if cell.pretrain else str(cell.model)
+            self._once("tuned", tuned, lambda held: self._tuning(held, cell, known), *key)
+            self._once("tuned", tuned, lambda held: self._named(held, cell), digest_of(tuned))
         for name, task in cell.tasks.items():
             where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
             items = task.model_dump_json(include=ITEMS)
@@ -72,7 +79,7 @@ class _Checks:
             self._once(where, task, lambda held: self._transfer(held, cell, text, known), *key)
             self._once(where, task, lambda held: self._named(held, cell), digest_of(task), str(cell.second is None))
         for name, probe in cell.probes.items():
-            key = digest_of(probe), f"{cell.second is None} {known} {cell.adjust is None}"
+            key = digest_of(probe), f"{cell.second is None} {known} {cell.adjust is None} {cell.tuned is None}"
             self._once(f"probes.{name}", probe, lambda held: self._probe(held, cell, known), *key)
 
     def _once(self, where: str, config: M, check: Callable[[M], None], *key: str) -> None:
@@ -148,6 +155,29 @@ class _Checks:
         elif config.target is None and config.target_model is None:
             check_columns(_spoken(config.language, cell.pretrain), places)
 
+    def _tuning(self, config: TransferConfig, cell: Cell, known: bool) -> None:
+        """What ``check_keep`` and the fit would say."""
+        if config.features.tune == "none":
+            raise InputError("features.tune: with none no body is fine-tuned; probe the model without tuned")
+        if config.best > 1:
+            raise InputError("best: the probes read one model, that of the best setting; leave it at 1")
+        run = cell.pretrain
+        if run is None and known:
+            run = load(PretrainConfig, model_path(str(cell.model)) / "config.yaml")
+        if run is not None and (run.sharing.separates or run.objective.uses_language_ids):
+            raise InputError("the languages of the run have weights of their own, which one tuned model cannot hold")
+        if (continual := config.continual) is not None:
+            if not any(continual.pairs.values()) and not known:
+                raise InputError(
+                    "continual.pairs: the text of a model of Hugging Face is not known: name sentence pairs"
+                )
+            if config.language is None and (not known or has_text(continual)):
+                raise InputError("the language to align with needs a name: language")
+        text = None if run is None else run.members[0].source
+        open_training(config, text, self._length(cell) or config.length)
+        if config.parser is not None:
+            open_engine(config.parser)
+
     def _length(self, cell: Cell) -> int | None:
         """How many tokens the cell's models read, as far as that is known."""
         run = cell.pretrain
@@ -167,7 +197,7 @@ class _Checks:
         self._pairs(config.pairs.values())
         if config.maps.save is not None:
             raise InputError("maps.save: the cells of a study would write one folder; use synthlang probe for that")
-        needs_words = not known or cell.adjust is not None or cell.second is not None
+        needs_words = not known or any(held is not None for held in (cell.adjust, cell.tuned, cell.second))
         if "words" in config.probes and needs_words and config.words.dictionary is None:
             raise InputError("words: which words are translations is known of runs alone; name words.dictionary")
         if config.probes != ("words",) and not known and not any(config.pairs.values()):

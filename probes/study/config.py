@@ -26,10 +26,12 @@ class StudyConfig(StrictModel):
     paper      the file, or files, of a paper's tables that the study is set beside (configs/papers)
     claims     files of claims that its results are judged by (configs/claims)
     source     what ``pretrain`` and ``second`` read where they name no source of their own
-    pretrain   a pretraining config; ``base:`` in this and the next four names files from the study's folder
+    pretrain   a pretraining config; ``base:`` in this and other mappings names files from the study's folder
     second     another pretraining, the model that reads the target language (two monolingual models)
     model      instead of ``pretrain``: a Hugging Face name or folder, or a finished run
     adjust     an adjustment, without its model: it adjusts the cell's, and what follows reads the result
+    tuned      changes to ``transfer``, and a ``seed`` (default: the first of ``seeds``): the probes, and nothing else,
+               read the model after its body was fine-tuned on the source language of that task
     transfer   what all tasks have in common
     tasks      name → changes to ``transfer``; null takes one of a base away. Default: one task, named as transfer.task
     probes     name → config of ``synthlang probe``
@@ -48,6 +50,7 @@ class StudyConfig(StrictModel):
     second: Changes | None = None
     model: str | None = Field(default=None, min_length=1)
     adjust: Changes | None = None
+    tuned: Changes | None = None
     transfer: Changes = Field(default_factory=dict)
     tasks: dict[str, Changes | None] | None = None
     probes: dict[str, Changes | None] = Field(default_factory=dict)

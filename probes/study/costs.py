@@ -14,7 +14,7 @@ from pretrain.bench.flops import per_token
 from pretrain.bench.shapes import Shape
 from pretrain.config import CheckpointConfig, ModelConfig, PretrainConfig
 from probes.measure.config import ProbeConfig
-from probes.study.kinds import AdjustTask, AlignmentTask, Model, PretrainTask, ProbeTask, TransferTask
+from probes.study.kinds import AdjustTask, AlignmentTask, Model, PretrainTask, ProbeTask, TransferTask, TuneTask, origin
 from probes.study.task import Task
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import is_run, model_path
@@ -55,8 +55,7 @@ class Size:
 
 def size_of_model(model: Model) -> Size:
     """The shape of a task's model; for one of Hugging Face that is not here, that of BERT."""
-    if isinstance(model, AdjustTask):
-        return size_of_model(model.model)
+    model = origin(model)
     if isinstance(model, PretrainTask):
         return _size_of_run(model.config)
     path = model_path(model)
@@ -100,8 +99,8 @@ def operations(task: Task) -> float:
         return size_of_model(task.model).per_token(TOKENS) * tokens * 4 / 3
     if isinstance(task, ProbeTask):
         return _of_probes(task.config, size_of_model(task.model))
-    assert isinstance(task, TransferTask), "the last kind"
-    return _of_transfer(task.config, size_of_model(task.model), _text(task.model))
+    assert isinstance(task, TransferTask | TuneTask), "the last kinds"
+    return _of_transfer(task.config, size_of_model(task.model), _text(task.model), isinstance(task, TuneTask))
 
 
 def _of_pretraining(config: PretrainConfig) -> float:
@@ -117,15 +116,16 @@ def _of_probes(config: ProbeConfig, size: Size) -> float:
     return 2 * TOKENS * read * size.per_token(TOKENS) / 3 + 4.0 * size.hidden * size.ids**2 * ("words" in config.probes)
 
 
-def _of_transfer(config: TransferConfig, size: Size, text: str | None) -> float:
+def _of_transfer(config: TransferConfig, size: Size, text: str | None, alone: bool) -> float:
+    """``alone``: the fits on the source language, and no test."""
     length = min(config.length, TOKENS)
     items = config.train_items or _items(config.train or text)
     settings = math.prod(len(values) for values in config.search.values())
-    has_sup = config.target is None or config.target.train is not None
+    has_sup = not alone and (config.target is None or config.target.train is not None)
     trained = items * config.fine_tune.epochs * (settings + (config.best if has_sup else 0))
     whole, forward = size.per_token(length), size.per_token(length) / 3
-    tested = 3 * (config.test_items or TEST_ITEMS) * config.best
-    chosen = (config.dev_items or items / 10) * config.fine_tune.epochs * (settings + config.best)
+    tested = 0 if alone else 3 * (config.test_items or TEST_ITEMS) * config.best
+    chosen = (config.dev_items or items / 10) * config.fine_tune.epochs * (settings + (0 if alone else config.best))
     return length * (trained * (whole if config.features.tune == "all" else forward) + (tested + chosen) * forward)
 
 
@@ -136,9 +136,8 @@ def _items(spec: str | None) -> int:
 
 
 def _text(model: Model) -> str | None:
-    if isinstance(model, AdjustTask):
-        return _text(model.model)
-    return model.config.members[0].source if isinstance(model, PretrainTask) else None
+    first = origin(model)
+    return first.config.members[0].source if isinstance(first, PretrainTask) else None
 
 
 def disk(task: Task) -> float:
@@ -146,8 +145,11 @@ def disk(task: Task) -> float:
     if isinstance(task, PretrainTask):
         size, copies = _size_of_run(task.config), len(task.config.members)
         return NUMBER * size.weights * (3 * _kept(task.config.checkpoints, task.config.steps) + copies)
-    if isinstance(task, AdjustTask):
-        copies = len(task.model.config.members) if isinstance(task.model, PretrainTask) else 1
+    if isinstance(task, AdjustTask | TuneTask):
+        run = origin(task.model)
+        copies = len(run.config.members) if isinstance(run, PretrainTask) else 1
+        if isinstance(task, TuneTask):
+            return NUMBER * size_of_model(task.model).weights * copies
         steps = (task.config.data.sentences or SENTENCES) // task.config.rows * task.config.epochs
         return NUMBER * size_of_model(task.model).weights * (3 * _kept(task.config.checkpoints, steps) + copies)
     if isinstance(task, TransferTask):

@@ -27,8 +27,8 @@ from synthlang.store import Store
 POLICIES = ("checkpoints", "final", "results")
 """From the one that keeps most."""
 DROPPED = "dropped.json"
-RUNS = {"pretrain": "pretrain", "second": "pretrain", "adjust": "adjust"}
-"""Stages that are runs, and the kind of their folders."""
+RUNS = {"pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
+"""Stages that hold weights, and the kind of their folders; a fine-tuned model, too, is a run here."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def check_weights(tasks: Sequence[Task], done: Mapping[str, str], store: Store) 
 
 
 def _run_of(store: Store, name: str) -> Path | None:
-    paths = [store.path(kind, name) for kind in ("pretrain", "adjust")]
+    paths = [store.path(kind, name) for kind in dict.fromkeys(RUNS.values())]
     return next((path for path in paths if path.exists()), None)
 
 

@@ -1,6 +1,7 @@
-"""The five kinds of tasks of a study.
+"""The six kinds of tasks of a study.
 
     pretrain, adjust       their stage is the run folder
+    tune                   done.json and export/, as those of a run: a fine-tuned body without its head
     alignment, transfer    result.json, of a transfer also predictions.parquet
     probe                  probes.json, figures/, probes.html
 
@@ -119,7 +120,51 @@ class AdjustTask(Task):
         return _held_models(model=self.model)
 
 
-Model = PretrainTask | AdjustTask | str
+Untuned = PretrainTask | AdjustTask | str
+
+
+@dataclass(frozen=True, eq=False)
+class TuneTask(Task):
+    """Fine-tune the body of a model on the source language of a task, for probes to read.
+
+    config   only what that depends on (``TransferConfig.of_source``), so that cells of other target languages share it
+    """
+
+    kind = "tune"
+    format = TRANSFER_FORMAT
+    content = (DONE,)
+    config: TransferConfig
+    seed: int
+    model: Untuned
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The run that is fine-tuned, if it is one of the study."""
+        return _tasks(self.model)
+
+    @property
+    def label(self) -> str:
+        """Which model, on which task, and the seed."""
+        return f"tune {short(self.model)} on {_what(self.config)} seed {self.seed}"
+
+    def run(self, store: Store, report: Report) -> str:
+        """Fine-tune in ``tune-<fingerprint>``; a fit that was killed goes on from its last epoch."""
+        from probes.study.work import run_tuning
+
+        return run_tuning(self, store, report)
+
+    def files(self) -> list[Path]:
+        """Those that the config names and those of the model."""
+        return super().files() + _files_of_named(self.model)
+
+    def _more(self) -> dict[str, Any]:
+        return {"seed": self.seed, **_named(model=self.model)}
+
+    def _held(self) -> dict[str, Any]:
+        return {"seed": self.seed, **_held_models(model=self.model)}
+
+
+Model = Untuned | TuneTask
 
 
 class _Reader(Task):
@@ -140,10 +185,7 @@ class _Reader(Task):
 
 @dataclass(frozen=True, eq=False)
 class ProbeTask(_Reader):
-    """Probe a model, or two.
-
-    before   the model that ``model`` is an adjustment of
-    """
+    """Probe a model, or two."""
 
     kind = "probe"
     format = PROBE_FORMAT
@@ -181,7 +223,7 @@ class TransferTask(_Reader):
     config: TransferConfig
     name: str
     seed: int
-    model: Model
+    model: Untuned
     second: PretrainTask | None = None
 
     @property
@@ -202,13 +244,24 @@ class TransferTask(_Reader):
         return {"name": self.name, "seed": self.seed, **_held_models(model=self.model, second=self.second)}
 
 
+def origin(model: Model) -> PretrainTask | str:
+    """What a model is an adjustment, or was fine-tuned, of; itself if it is neither."""
+    return origin(model.model) if isinstance(model, AdjustTask | TuneTask) else model
+
+
 def short(model: Model | None) -> str:
     """What a label calls a model."""
+    if isinstance(model, TuneTask):
+        return f"{short(model.model)} tuned on {_what(model.config)}"
     if isinstance(model, AdjustTask):
         return f"{short(model.model)} adjusted"
     if isinstance(model, PretrainTask):
         return model.label.removeprefix("pretrain ")
     return Path(model or "").name
+
+
+def _what(config: TransferConfig) -> str:
+    return config.task if config.continual is None else f"{config.task}+continual"
 
 
 def _tasks(*models: Model | None) -> tuple[Task, ...]:

@@ -15,10 +15,12 @@ from pretrain.run import open_run
 from pretrain.weights import from_hf
 from pretrain.weights.names import ARCHITECTURES
 from probes.study.cells import positions_of
-from probes.transfer.model import Pretrained, is_run, model_path, of_run, open_pretrained
+from probes.transfer.keep import Languages
+from probes.transfer.model import Pretrained, is_run, model_path, of_run, open_pretrained, tokenizer_of
 from synthlang.config import load
 from synthlang.files import read_json
 from synthlang.fingerprint import fingerprint
+from synthlang.language import PARENT
 
 
 def open_model(
@@ -31,7 +33,7 @@ def open_model(
 ) -> Pretrained:
     """A model and the language to transfer to, as ``open_pretrained`` has them.
 
-    before    what ``model`` is an adjustment of: of a run of ours it has the languages and the text
+    before    what ``model`` is an adjustment, or was fine-tuned, of: of a run of ours it has the languages and the text
     configs   the settings of runs of the study, by their folders
     """
     if before is None or not is_run(model_path(before)):
@@ -44,6 +46,27 @@ def open_model(
     body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
     opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
     return replace(opened, name=Path(model).name, target=replace(opened.target, member=0))
+
+
+def source_of(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
+    """What the source language of a model is called, by which ``open_model`` finds it as a natural one."""
+    path = model_path(model)
+    if not is_run(path):
+        return PARENT.name
+    return (configs.get(model) or load(PretrainConfig, path / "config.yaml")).members[0].name
+
+
+def languages_of(model: str, opened: Pretrained) -> Languages:
+    """All languages of a model that ``open_model`` has opened, as an adjustment of it writes them.
+
+    "" for a model of Hugging Face, which has one tokenizer whatever the language.
+    """
+    if opened.run is not None:
+        is_own = is_run(model_path(model))  # an adjusted one has one body, which knows no languages
+        members = opened.run[1].members
+        return {member.name: (member.tokenizer, number if is_own else 0) for number, member in enumerate(members)}
+    held = open_base(model).checkpoints
+    return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in held.items()}
 
 
 def positions_of_model(model: str) -> int | None:

@@ -33,7 +33,10 @@ class Sameness:
         adjusted = self._once(cell.adjust, False, lambda held: [held.fingerprint({}), _json(held, {"model", "pairs"})])
         tasks = {name: self._once(task, False, _json) for name, task in cell.tasks.items()}
         probes = {name: self._once(probe, False, _json) for name, probe in cell.probes.items()}
-        return fingerprint("work", model=cell.model, runs=runs, adjust=adjusted, tasks=tasks, probes=probes)
+        tuned = [self._once(cell.tuned, False, _json), cell.tuned_seed]
+        return fingerprint(
+            "work", model=cell.model, runs=runs, adjust=adjusted, tuned=tuned, tasks=tasks, probes=probes
+        )
 
     def _once(self, config: pydantic.BaseModel | None, look: bool, parts: Callable[[Any], Any]) -> str | None:
         if config is None:

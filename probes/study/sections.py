@@ -83,7 +83,7 @@ class Draft:
         self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
         self.sections: dict[Place, Section | None] = {}
         self.default_task = study.tasks is None
-        for root in ("pretrain", "second", "adjust", "transfer"):
+        for root in ("pretrain", "second", "adjust", "transfer", "tuned"):
             self.sections[(root,)] = _section(root, getattr(study, root))
         for root in NAMED:
             for name, value in (getattr(study, root) or {}).items():

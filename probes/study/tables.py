@@ -16,13 +16,15 @@ from synthlang.files import read_json
 from synthlang.store import Store
 
 RESULT, PROBES, DONE = "result.json", "probes.json", "done.json"
+KINDS = {"adjust": "adjust", "tuned": "tune"}
+"""Stages that are runs, but for the pretrainings, and the kinds of their folders."""
 Drops = Mapping[str, Mapping[str, int]]
 """Data → reason → how many were left out or changed."""
 
 
 def stage_keys(tasks: CellTasks, seeds: Sequence[int]) -> dict[str, str]:
     """Stage of a cell (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key of its task, parents first."""
-    single = {kind: getattr(tasks, kind) for kind in ("pretrain", "second", "adjust", "alignment")}
+    single = {kind: getattr(tasks, kind) for kind in ("pretrain", "second", "adjust", "tuned", "alignment")}
     found = {kind: key for kind, key in single.items() if key is not None}
     found |= {f"probe {name}": key for name, key in tasks.probes.items()}
     names = dict.fromkeys(name for name, _ in tasks.transfers)
@@ -79,7 +81,8 @@ class Tables:
         found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
             tasks = self._of_cell[cell.name]
-            stages = [("pretrain", tasks.pretrain), ("second", tasks.second), ("adjust", tasks.adjust)]
+            stages = [("pretrain", tasks.pretrain), ("second", tasks.second)]
+            stages += [("adjust", tasks.adjust), ("tuned", tasks.tuned)]
             stages += [(f"transfer {name}", key) for (name, _), key in tasks.transfers.items()]
             for stage, key in stages:
                 if key is not None and key in done:
@@ -104,7 +107,7 @@ class Tables:
         if stage.startswith("transfer "):
             self._transfer(name)
         elif name not in self._drops:
-            kind = "adjust" if stage == "adjust" else "pretrain"
+            kind = KINDS.get(stage, "pretrain")
             self._drops[name] = read_json(self._store.path(kind, name) / DONE).get("counts", {})
         return self._drops[name]
 

@@ -21,6 +21,8 @@ from probes.study.kinds import (
     PretrainTask,
     ProbeTask,
     TransferTask,
+    TuneTask,
+    Untuned,
 )
 from probes.study.task import Task
 from probes.transfer.config import TransferConfig
@@ -29,9 +31,9 @@ from synthlang.errors import InputError
 
 __all__ = [
     "KINDS", "PREDICTIONS", "PROBES", "RESULT", "AdjustTask", "AlignmentTask", "CellTasks", "Graph", "Model",
-    "PretrainTask", "ProbeTask", "Task", "TransferTask", "finish", "finished", "graph", "task_from_json",
+    "PretrainTask", "ProbeTask", "Task", "TransferTask", "TuneTask", "finish", "finished", "graph", "task_from_json",
 ]  # fmt: skip
-KINDS: tuple[type[Task], ...] = (PretrainTask, AdjustTask, AlignmentTask, ProbeTask, TransferTask)
+KINDS: tuple[type[Task], ...] = (PretrainTask, AdjustTask, TuneTask, AlignmentTask, ProbeTask, TransferTask)
 T = TypeVar("T", bound=Task)
 
 
@@ -45,11 +47,12 @@ class CellTasks:
     alignment: str | None
     probes: Mapping[str, str]
     transfers: Mapping[tuple[str, int], str]
+    tuned: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
         """All of them, each once, parents first."""
-        single = (self.pretrain, self.second, self.adjust, self.alignment)
+        single = (self.pretrain, self.second, self.adjust, self.tuned, self.alignment)
         found = [key for key in single if key is not None]
         return tuple(dict.fromkeys([*found, *self.probes.values(), *self.transfers.values()]))
 
@@ -87,19 +90,21 @@ def graph(cells: Sequence[Cell], seeds: Sequence[int]) -> Graph:
 def _tasks_of(cell: Cell, seeds: Sequence[int], whole: Graph) -> CellTasks:
     pretrained = None if cell.pretrain is None else whole.add(PretrainTask(cell.pretrain))
     second = None if cell.second is None else whole.add(PretrainTask(cell.second))
-    model: Model = pretrained if pretrained is not None else cell.model or ""
+    model: Untuned = pretrained if pretrained is not None else cell.model or ""
     adjusted = None
     if cell.adjust is not None:
         assert not isinstance(model, AdjustTask), "no model is adjusted twice"
         model = adjusted = whole.add(AdjustTask(cell.adjust, model))
     alignment = None if pretrained is None else whole.add(AlignmentTask(pretrained))
-    probes = {name: whole.add(ProbeTask(config, name, model, second)).key for name, config in cell.probes.items()}
+    tuned = None if cell.tuned is None else whole.add(TuneTask(cell.tuned, cell.tuned_seed, model))
+    probed: Model = model if tuned is None else tuned
+    probes = {name: whole.add(ProbeTask(config, name, probed, second)).key for name, config in cell.probes.items()}
     transfers = {
         (name, seed): whole.add(TransferTask(config, name, seed, model, second)).key
         for name, config in cell.tasks.items()
         for seed in seeds
     }
-    return CellTasks(_key(pretrained), _key(second), _key(adjusted), _key(alignment), probes, transfers)
+    return CellTasks(_key(pretrained), _key(second), _key(adjusted), _key(alignment), probes, transfers, _key(tuned))
 
 
 def _key(task: Task | None) -> str | None:
@@ -114,16 +119,18 @@ def task_from_json(data: Mapping[str, Any]) -> Task:
     if kind == AlignmentTask.kind:
         return AlignmentTask(PretrainTask(parse(PretrainConfig, data["config"])))
     if kind == AdjustTask.kind:
-        model = _model(data["model"])
+        model = _untuned(data["model"])
         assert not isinstance(model, AdjustTask), "no model is adjusted twice"
         return AdjustTask(parse(AdjustConfig, data["config"]), model)
+    if kind == TuneTask.kind:
+        return TuneTask(parse(TransferConfig, data["config"]), data["seed"], _untuned(data["model"]))
     second = None if data.get("second") is None else task_from_json(data["second"])
     assert second is None or isinstance(second, PretrainTask), "a second model is pretrained"
     if kind == ProbeTask.kind:
         return ProbeTask(parse(ProbeConfig, data["config"]), data["name"], _model(data["model"]), second)
     if kind == TransferTask.kind:
         config = parse(TransferConfig, data["config"])
-        return TransferTask(config, data["name"], data["seed"], _model(data["model"]), second)
+        return TransferTask(config, data["name"], data["seed"], _untuned(data["model"]), second)
     raise InputError(f"{kind!r} is no kind of task; there is {', '.join(task.kind for task in KINDS)}")
 
 
@@ -131,5 +138,11 @@ def _model(data: Any) -> Model:
     if isinstance(data, str):
         return data
     task = task_from_json(data)
-    assert isinstance(task, PretrainTask | AdjustTask), "a model is a name, a run or an adjusted one"
+    assert isinstance(task, PretrainTask | AdjustTask | TuneTask), "a model is a name, a run, or made of one of them"
     return task
+
+
+def _untuned(data: Any) -> Untuned:
+    model = _model(data)
+    assert not isinstance(model, TuneTask), "a fine-tuned model is for probes alone"
+    return model

@@ -33,12 +33,16 @@ from probes.study.kinds import (
     PretrainTask,
     ProbeTask,
     TransferTask,
+    TuneTask,
+    origin,
     short,
 )
-from probes.study.models import content_of, open_model
+from probes.study.models import content_of, languages_of, open_model, source_of
 from probes.study.task import Task
 from probes.study.tasks import task_from_json
-from probes.transfer.data import load_data
+from probes.transfer.continual_config import has_text
+from probes.transfer.data import load_data, load_training
+from probes.transfer.keep import check_keep, keep_languages
 from probes.transfer.model import Pretrained, is_run, model_path
 from probes.transfer.predictions import write_predictions
 from probes.transfer.result import drops, facts, seed_record
@@ -103,6 +107,29 @@ def run_adjustment(task: AdjustTask, store: Store, report: Report) -> str:
             (folder / DONE).unlink(missing_ok=True)
             adjust(config, folder, report, stop=stop)
     return name
+
+
+def run_tuning(task: TuneTask, store: Store, report: Report) -> str:
+    """Fine-tune on the source language for one seed; ``<stage>.work`` has fits in progress."""
+    task = _reread(task)
+    opened, _ = _opened(task, store)
+    check_keep(task.config, opened, "tuned")
+    transfer = Transfer(opened, load_training(task.config, opened, report), task.config, report, store)
+    name = fingerprint("tune-stage", transfer=transfer.fingerprint, seed=task.seed)
+
+    def build(path: Path) -> None:
+        transfer.check()
+        work = path.with_name(f"{path.name}.work")
+        body, fit = transfer.tune(task.seed, work)
+        texts = {f"aligned text {name}": held["counts"] for name, held in transfer.aligned.get("aligned", {}).items()}
+        counts = {**drops(transfer), **texts}
+        record = {"model": opened.name, "task": task.config.task, "seed": task.seed, "fit": fit, "counts": counts}
+        with atomic_folder(path) as folder:
+            keep_languages(body, languages_of(_place(store, task.model), opened), folder, record)
+        if work.exists():
+            shutil.rmtree(work)
+
+    return _obtained(task, store, name, build)
 
 
 def run_probes(task: ProbeTask, store: Store, report: Report) -> str:
@@ -207,23 +234,27 @@ def _obtained(task: Task, store: Store, name: str, build: Callable[[Path], None]
     return name
 
 
-def _opened(task: TransferTask | ProbeTask, store: Store) -> tuple[Pretrained, dict[str, str]]:
+def _opened(task: TransferTask | TuneTask | ProbeTask, store: Store) -> tuple[Pretrained, dict[str, str]]:
     """The model, and the folders of what configs call ``cell:model`` and ``cell:second``."""
     model, config = _place(store, task.model), task.config
-    first = task.model.model if isinstance(task.model, AdjustTask) else None
-    before = None if first is None else _place(store, first)
-    models = {MODEL: before or model}
-    if task.second is not None:
-        models[SECOND] = _place(store, task.second)
-    runs = [held for held in (task.model, first, task.second) if isinstance(held, PretrainTask)]
-    configs = {_place(store, run): run.config for run in runs}
+    first, other = origin(task.model), None if isinstance(task, TuneTask) else task.second
+    root = _place(store, first)
+    models = {MODEL: root}
+    if other is not None:
+        models[SECOND] = _place(store, other)
+    configs = {_place(store, run): run.config for run in (first, other) if isinstance(run, PretrainTask)}
+    language = config.language
     if isinstance(config, ProbeConfig):
         named, natural = config.model2, config.natural
-    else:
+    elif isinstance(task, TransferTask):
         named, natural = config.target_model, config.target is not None
+    elif config.continual is not None:
+        named, natural = None, has_text(config.continual)
+    else:  # there is no target language
+        named, natural, language = None, True, source_of(root, configs)
     second = None if named is None else models.get(named, named)
-    opened = open_model(model, config.language, natural, second, before, configs)
-    both = [short(held) for held in (task.model, task.second) if held is not None]
+    opened = open_model(model, language, natural, second, None if root == model else root, configs)
+    both = [short(held) for held in (task.model, other) if held is not None]
     return replace(opened, name=" and ".join(both)), models
 
 

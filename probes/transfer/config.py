@@ -161,6 +161,17 @@ class TransferConfig(StrictModel):
     target_model: str | None = None
 
     @property
+    def of_source(self) -> TransferConfig:
+        """The same without what the fit on the source language, and its dev score, do not depend on.
+
+        Of the target language that is all but, with continual learning, which one it is.
+        """
+        continual = self.continual if self.continual is not None and self.continual.alpha else None
+        changes: dict[str, Any] = {"target": None, "test": None, "test_items": None, "mixed": False}
+        changes |= {"continual": continual} | ({"language": None} if continual is None else {})
+        return self.model_copy(update=changes)
+
+    @property
     def idle(self) -> list[str]:
         """The keys that differ from their defaults and mean nothing for the task."""
         found, plain = [], TransferConfig()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from pretrain.adjust.config import DataConfig, LossConfig
-from pretrain.adjust.pairs import PairConfig
+from pretrain.adjust.pairs import PairConfig, TextPair
 from synthlang.config import StrictModel
 
 
@@ -21,3 +21,8 @@ class ContinualConfig(StrictModel):
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     loss: LossConfig = LossConfig(subword="mean", pulled="all")
     data: DataConfig = DataConfig(dev=0)
+
+
+def has_text(config: ContinualConfig) -> bool:
+    """Whether sentences of the target language itself are named, so that it need not be a derived one."""
+    return any(isinstance(pair, TextPair) for pair in config.pairs.values())

@@ -18,7 +18,7 @@ import numpy as np
 from probes.transfer.batch import Reader
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import Pretrained
-from probes.transfer.places import Place, Places, check_columns, open_places, parsed
+from probes.transfer.places import Place, Places, check_columns, open_places, open_training, parsed
 from probes.transfer.tasks import Task
 from synthlang.errors import InputError
 from synthlang.language import Language, bind_language
@@ -81,13 +81,29 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     if config.mixed:
         for number, field in enumerate(places.train.task.fields):
             sets[f"mixed {field}"] = _derived(items["test"], language, source, target, number)
-    for name, held in sets.items():
-        if not len(held.batch):
-            raise InputError(f"{name}: no item of the task {config.task} is left{because(held.drops)}")
+    _check_left(sets, config)
     prints: dict[str, object] = {"source": places.fingerprints, "language": language.fingerprint}
     if own is not None:
         prints["target"] = own.fingerprints
     return TransferData(task, sets, language, prints)
+
+
+def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
+    """The sets that a model is fine-tuned on in the source language, and chosen by: nothing is derived or tested."""
+    task, places = open_training(config, pretrained.text, pretrained.length)
+    if config.parser is not None:
+        places = parsed(places, config.parser, report)
+    assert places.train is not None, "the parent's language is trained on"
+    readers = (pretrained.source,) * len(places.train.task.fields)
+    sets = {f"source {name}": Set(batch, readers, batch.counts) for name, batch in _read(places, config).items()}
+    _check_left(sets, config)
+    return TransferData(task, sets, pretrained.target.language, {"source": places.fingerprints})
+
+
+def _check_left(sets: Mapping[str, Set], config: TransferConfig) -> None:
+    for name, held in sets.items():
+        if not len(held.batch):
+            raise InputError(f"{name}: no item of the task {config.task} is left{because(held.drops)}")
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
@@ -111,7 +127,8 @@ def _read(places: Places, config: TransferConfig) -> dict[str, TaskBatch]:
             items["train"] = items["train"].take(every[:count])
     if places.dev is not None:
         items["dev"] = _items(places.dev, config.dev_items)
-    items["test"] = _items(places.test, config.test_items)
+    if places.test is not None:
+        items["test"] = _items(places.test, config.test_items)
     return items
 
 

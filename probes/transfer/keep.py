@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from safetensors.torch import save_file
 
@@ -14,16 +16,23 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, write_json
+from synthlang.vocabularies import MemberTokenizer
+
+Languages = Mapping[str, tuple[MemberTokenizer, int]]
+"""Language → its tokenizer, and its number in the body."""
 
 
-def check_keep(config: TransferConfig, pretrained: Pretrained) -> None:
-    """Raise InputError where no body is fine-tuned, or one model cannot hold it for both languages."""
+def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--keep") -> None:
+    """Raise InputError where no body is fine-tuned, or one model cannot hold it for both languages.
+
+    ``asked`` is what asked for it, the start of the line.
+    """
     if config.features.tune == "none":
-        raise InputError("--keep: with features.tune none no body is fine-tuned, so there is nothing to keep")
+        raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
     if config.rotation is not None:
-        raise InputError("--keep: a rotation is no part of a model, so the folder would not be what was tested")
-    if pretrained.model.language_specific():
-        raise InputError("--keep: the model has parts of its own for each language, which one folder cannot hold")
+        raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
+    if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
+        raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
 
 
 def keep_body(body: MaskedLM, pretrained: Pretrained, folder: Path) -> None:
@@ -32,11 +41,18 @@ def keep_body(body: MaskedLM, pretrained: Pretrained, folder: Path) -> None:
     Each is a plain model with its tokenizer; the task's head is left out.
     """
     roles: tuple[Role, Role] = ("source", "target")
-    for role, reader in zip(roles, (pretrained.source, pretrained.target), strict=True):
-        settings, weights = to_hf(body, reader.member)
-        with atomic_folder(folder / "export" / pretrained.language_name(role), replace=True) as new:
+    readers = zip(roles, (pretrained.source, pretrained.target), strict=True)
+    languages = {pretrained.language_name(role): (reader.tokenizer, reader.member) for role, reader in readers}
+    keep_languages(body, languages, folder, {"model": pretrained.name})
+
+
+def keep_languages(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
+    """Write ``folder/export/<language>``, or ``folder/export`` for "", and then the record as ``folder/done.json``."""
+    for name, (tokenizer, member) in languages.items():
+        settings, weights = to_hf(body, member)
+        with atomic_folder(folder / "export" / name, replace=True) as new:
             settings.save_pretrained(new)
             with disk_errors():
                 save_file(weights, new / "model.safetensors", metadata={"format": "pt"})
-            reader.tokenizer.save(new)
-    write_json(folder / "done.json", {"model": pretrained.name})
+            tokenizer.save(new)
+    write_json(folder / "done.json", dict(record))

@@ -192,12 +192,16 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
     body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
     bert = body.architecture == "bert"
     for role, checkpoint in held.items():
-        tokenizer = MemberTokenizer(role, checkpoint.tokenizer, _ids(checkpoint), settings=checkpoint.settings)
-        readers[role] = tokenizer
+        readers[role] = tokenizer_of(role, checkpoint)
     source = Reader(PARENT, readers["source"], 0, base.specials, "source", bert)
     target = Reader(spoken, readers["target"], 0, base.specials, "target", bert)
     name = Path(model).name or model
     return Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
+
+
+def tokenizer_of(name: str, checkpoint: Checkpoint) -> MemberTokenizer:
+    """The tokenizer of a checkpoint as that of a language."""
+    return MemberTokenizer(name, checkpoint.tokenizer, _ids(checkpoint), settings=checkpoint.settings)
 
 
 def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -30,11 +30,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the sets of one language come from; no ``dev``: the last tenth of ``train``. Nothing is read yet."""
+    """Where the sets of one language come from; no ``dev``: the last tenth of ``train``. Nothing is read yet.
+
+    No ``test``: a model is fine-tuned, and nothing is tested.
+    """
 
     train: Place | None
     dev: Place | None
-    test: Place
+    test: Place | None
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -49,6 +52,25 @@ def open_places(config: TransferConfig, text: str | None, length: int) -> tuple[
     text     the spec of the pretraining text, which a task without ``train`` is read from
     length   how many tokens the model reads at once
     """
+    opener, train = _opener(config, text, length)
+    target = config.target
+    own = None if target is None else opener.places(target.train, target.dev, target.test)
+    found = opener.places(train, config.dev, config.test or train)
+    for mine in (found,) if own is None else (found, own):
+        for other in (found,) if own is None else (found, own):
+            assert other.test is not None, "it was named"
+            _check_apart(mine, other.test, config)
+    return opener.task, found, own
+
+
+def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Places]:
+    """The task and where the sets come from that a model is fine-tuned on in the source language, and chosen by."""
+    opener, train = _opener(config, text, length)
+    return opener.task, opener.places(train, config.dev, None)
+
+
+def _opener(config: TransferConfig, text: str | None, length: int) -> tuple[_Opener, str]:
+    """What opens the task's sets, and the spec of those to train on."""
     task = task_of(config)
     main_metric(task)  # an unknown one is an error
     if config.length > length:
@@ -56,29 +78,30 @@ def open_places(config: TransferConfig, text: str | None, length: int) -> tuple[
     train = config.train or text
     if train is None:
         raise InputError(f"the task {config.task} needs labelled sentences: name them with --train")
-    opened: dict[str, TaskSet] = {}
+    return _Opener(task), train
 
-    def place(spec: str, split: str) -> Place:
+
+class _Opener:
+    """Opens sets of a task, each source once."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._opened: dict[str, TaskSet] = {}
+
+    def place(self, spec: str, split: str) -> Place:
         name, chosen = choose(spec)
-        if name not in opened:
-            opened[name] = task.open(name)
-        return Place(opened[name], split_for(opened[name], split, chosen, spec))
+        if name not in self._opened:
+            self._opened[name] = self.task.open(name)
+        return Place(self._opened[name], split_for(self._opened[name], split, chosen, spec))
 
-    def places(train: str | None, dev: str | None, test: str) -> Places:
-        first = None if train is None else place(train, "train")
+    def places(self, train: str | None, dev: str | None, test: str | None) -> Places:
+        first = None if train is None else self.place(train, "train")
         held: Place | None
         if dev is not None:
-            held = place(dev, "dev")
+            held = self.place(dev, "dev")
         else:
             held = Place(first.task, "dev") if first and "dev" in first.task.splits and first.split != "dev" else None
-        return Places(first, held, place(test, "test"))
-
-    own = None if config.target is None else places(config.target.train, config.target.dev, config.target.test)
-    found = places(train, config.dev, config.test or train)
-    for mine in (found,) if own is None else (found, own):
-        for other in (found,) if own is None else (found, own):
-            _check_apart(mine, other.test, config)
-    return task, found, own
+        return Places(first, held, None if test is None else self.place(test, "test"))
 
 
 def _check_apart(places: Places, test: Place, config: TransferConfig) -> None:
@@ -127,6 +150,4 @@ def parsed(places: Places, parser: str, report: Report) -> Places:
             done[id(task)] = ParsedTask(task, lambda source: ParsedSource(source, engine, report=count))
         return replace(place, task=done[id(place.task)])
 
-    test = with_trees(places.test)
-    assert test is not None
-    return Places(with_trees(places.train), with_trees(places.dev), test)
+    return Places(with_trees(places.train), with_trees(places.dev), with_trees(places.test))

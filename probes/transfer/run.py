@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from pretrain.adjust.vectors import layer_numbers
+from pretrain.encoder import MaskedLM
 from probes.maps.saved import check_linear, maps_fingerprint
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
@@ -141,7 +142,9 @@ class Transfer:
 
     @property
     def tests(self) -> dict[str, tuple[str, Role]]:
-        """Test → the set, and the language that the model is trained on."""
+        """Test → the set, and the language that the model is trained on; none where there is nothing to test."""
+        if "source test" not in self.data.sets:
+            return {}
         mixed = {name: (name, "source") for name in self.data.sets if name.startswith("mixed ")}
         tests: dict[str, tuple[str, Role]] = {"parent": ("source test", "source"), "zs": ("target test", "source")}
         tests |= mixed  # type: ignore[arg-type]
@@ -154,11 +157,7 @@ class Transfer:
         keep     where the bodies fine-tuned on the source language are written: ``seed-N``, or ``seed-N-setting-K``
                  where a search keeps several
         """
-        kept: list[tuple[str, TransferConfig, TaskModel, Fitted]] = []
-        for label, config in combinations(self.config):
-            kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
-            # no more models are held than are kept in the end
-            kept = [kept[i] for i in rank([_dev(fitted) for *_, fitted in kept], self.config.best)]
+        kept = self._tuned(seed, folder)
         models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
         fits = {"source": [_record(label, fitted) for label, _, _, fitted in kept], "target": []}
         if self.data.has_target_train:
@@ -177,6 +176,23 @@ class Transfer:
                 said = predict(model, examples)
                 predictions.append(Predictions(test, seed, setting, examples.ids, list(examples.gold), said))
         return SeedResult(seed, self._scores(predictions), tuple(predictions), fits)
+
+    def tune(self, seed: int, folder: Path | None = None) -> tuple[MaskedLM, dict[str, Any]]:
+        """Fine-tune on the source language alone, as ``run`` does, and test nothing.
+
+        Returns the body, of a search the one that is best on the dev set, and the record of its fit.
+        """
+        label, _, model, fitted = self._tuned(seed, folder)[0]
+        return model.features.body("source"), _record(label, fitted)
+
+    def _tuned(self, seed: int, folder: Path | None) -> list[tuple[str, TransferConfig, TaskModel, Fitted]]:
+        """The models fine-tuned on the source language that are kept of a search, the best one first."""
+        kept: list[tuple[str, TransferConfig, TaskModel, Fitted]] = []
+        for label, config in combinations(self.config):
+            kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
+            # no more models are held than are kept in the end
+            kept = [kept[i] for i in rank([_dev(fitted) for *_, fitted in kept], self.config.best)]
+        return kept
 
     def _scores(self, predictions: list[Predictions]) -> dict[str, dict[str, float | None]]:
         found: dict[str, dict[str, list[float | None]]] = {}

@@ -13,7 +13,7 @@ from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.strict_yaml import parse_yaml
 
-KINDS = ("pretrain", "adjust", "alignment", "probe", "transfer")
+KINDS = ("pretrain", "adjust", "tune", "alignment", "probe", "transfer")
 
 
 def _memory(text: str) -> str:

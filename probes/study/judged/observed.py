@@ -30,7 +30,7 @@ ALIGNMENT = {
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
 """Key of a plain axis → the name that papers and claims have for it, so that it does as well as a named one."""
-AFTER = ("adjust", "transfer", "tasks", "probes")
+AFTER = ("adjust", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys of seeds that the pretraining does not depend on."""
 
 

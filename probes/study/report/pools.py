@@ -32,7 +32,8 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     """Name → studies that are judged together, in order of appearance.
 
     The data of a study is what its settings say of it: the text (``model``, ``source``, or the source of its first
-    language) and what its tasks and its adjustment read; tasks that only one study has keep none apart. Where both have
+    language) and what its tasks, its adjustment and
+    its fine-tuning for probes read; tasks that only one study has keep none apart. Where both have
     results, these are of one source at least. Names and files of settings do not matter; paths count as written. A pool
     is called by its scale, and by its studies too where there are several of a scale.
     """
@@ -68,6 +69,8 @@ def _data(study: Study) -> _Data:
         for name, task in _mapping(tasks).items()
         if isinstance(task, Mapping)
     }
+    if isinstance(tuned := config.get("tuned"), Mapping):
+        parts["tuned"] = {key: _place(value) for key in ("train", "dev") if (value := {**transfer, **tuned}.get(key))}
     if pairs := _mapping(config.get("adjust")).get("pairs"):
         parts["pairs"] = _place(pairs)
     sources = frozenset(_place(row.source) for row in study.rows if row.source)
