@@ -31,6 +31,8 @@ SEPARATE = {"embeddings": "separate"}
         ({"tuned": {"epochs": 3}}, "tuned.epochs: unknown key"),
         ({"tuned": {"length": 500}}, "tuned.length 500 exceeds the 48 tokens that the model reads"),
         ({"tuned": {"features": {"tune": "none"}}}, "tuned.features.tune: with none no body is fine-tuned"),
+        ({"tuned": {"search": {"features.tune": ["all", "none"]}}}, "tuned.features.tune: with none no body"),
+        ({"transfer__rotation": {}}, "tuned.rotation: a rotation is no part of the model"),
         ({"tuned": {"best": 2, "search": {"fine_tune.rows": [4, 8]}}}, "tuned.best: the probes read one model"),
         ({"tuned": {"train": "conllu:/nowhere"}}, "tuned.*nowhere"),
         ({"pretrain__sharing": SEPARATE}, "tuned: the languages of the run have weights of their own"),

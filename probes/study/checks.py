@@ -26,6 +26,7 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.continual_config import has_text
 from probes.transfer.model import first_derived, is_run, model_path
 from probes.transfer.places import check_columns, open_places, open_training
+from probes.transfer.search import combinations
 from synthlang.alignments.aligner import find_aligner
 from synthlang.config import load
 from synthlang.errors import InputError
@@ -157,8 +158,12 @@ class _Checks:
 
     def _tuning(self, config: TransferConfig, cell: Cell, known: bool) -> None:
         """What ``check_keep`` and the fit would say."""
-        if config.features.tune == "none":
+        if any(tried.features.tune == "none" for _, tried in combinations(config)):
             raise InputError("features.tune: with none no body is fine-tuned; probe the model without tuned")
+        if config.rotation is not None:
+            raise InputError(
+                "rotation: a rotation is no part of the model that probes read; set tuned.rotation to null"
+            )
         if config.best > 1:
             raise InputError("best: the probes read one model, that of the best setting; leave it at 1")
         run = cell.pretrain
