@@ -101,7 +101,7 @@ def test_what_it_shows(tmp_path):
     found, _ = planned(changed(FULL, grid={"product": axes}), Store(tmp_path))
     text = shown(found)
     assert "full: 50 cells × 2 fine-tuning seeds" in text
-    assert all(f"trans, seed={seed} " in text for seed in range(50))
+    assert all(f"trans, pretrain seed={seed} " in text for seed in range(50))
     one, _ = planned(changed(FULL, seeds=[0], pretrain__language="trans"), Store(tmp_path))
     assert "full: 1 cell × 1 fine-tuning seed\n" in "\n".join(map(str.rstrip, shown(one).split("\n"))) + "\n"
     assert "a matrix product" in text
