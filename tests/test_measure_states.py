@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from probes.measure.config import ProbeConfig
-from probes.measure.states import linked_states, sentence_states, word_states
+from probes.measure.states import linked_states, word_states
 from probes.measure.subject import Subject
 from probes.transfer.model import open_pretrained
+from probes.transfer.sentence_vectors import sentence_states
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
@@ -90,7 +91,7 @@ def test_sentence_states_are_means_of_tokens_or_the_first_state(probed, role):
         side = probed.side(role, layers=(1, 0))
         for first in (False, True):
             seen = []
-            for states, rows in sentence_states(side, probed.measured, first):
+            for states, rows in sentence_states(side.sentences, side.reader, probed.measured, first):
                 seen += rows.tolist()
                 for i, row in enumerate(rows.tolist()):
                     tokens = [t for span in plain_ids(reader, side.corpus[row].words)[1] for t in span]
@@ -161,7 +162,7 @@ def test_a_sentence_without_a_token_has_the_mean_zero(tmp_path):
         none = replace(
             side.sentences, ids=side.sentences.ids[:0], word_offsets=np.zeros_like(side.sentences.word_offsets)
         )
-        ((states, rows),) = sentence_states(replace(side, sentences=none), subject.measured[:3])
+        ((states, rows),) = sentence_states(none, side.reader, subject.measured[:3])
         assert len(rows) == 3 and not states.any()
 
 

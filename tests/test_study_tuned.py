@@ -15,6 +15,7 @@ from probes.study.checks import check_cells
 from probes.study.costs import disk, operations
 from probes.study.gc import check_weights, collect
 from probes.study.models import open_model
+from probes.study.resolved import DIFFERS, common_settings
 from probes.study.tasks import AdjustTask, ProbeTask, TransferTask, TuneTask, finished, task_from_json
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.data import load_data
@@ -92,6 +93,14 @@ def test_transfers_do_not_read_it_and_the_seed_is_an_axis():
     transfers = [task for task in whole.tasks.values() if isinstance(task, TransferTask)]
     assert len(transfers) == 2 and all(isinstance(task.model, AdjustTask) for task in transfers)
     assert [cell.tuned_seed for cell in cells] == [0, 5]
+
+
+def test_the_settings_in_full_have_it():
+    found = common_settings(graph_of(CELLS)[1][1:])["tuned"]
+    assert (found["task"], found["continual"], found["seed"]) == ("pos", DIFFERS, 3)
+    _, cells = graph_of(changed(CELLS, grid={"product": {"tuned.seed": [0, 5]}}))
+    assert common_settings(cells)["tuned"]["seed"] == DIFFERS
+    assert common_settings(graph_of(CELLS)[1])["tuned"] == DIFFERS, "one cell has none"
 
 
 def test_json_and_back_costs_and_keys(made):

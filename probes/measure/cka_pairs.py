@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measure.cka_config import Pooling
-from probes.measure.states import sentence_states, word_states
+from probes.measure.states import word_states
 from probes.measure.subject import Side
 from probes.transfer.batching import bounded_batches
+from probes.transfer.sentence_vectors import sentence_states
 from probes.transfer.word_vectors import row_lengths
 from synthlang.alignments import Links
 from synthlang.progress import Report, silent
@@ -42,7 +43,7 @@ def paired_states(
     Every sentence once, in batches of like length, the longest first; memory is that of a batch.
     """
     left, right, rows = pairing.left, pairing.right, pairing.rows
-    batches = bounded_batches(np.maximum(_lengths(left)[rows], _lengths(right)[rows]))
+    batches = bounded_batches(np.maximum(row_lengths(left.sentences)[rows], row_lengths(right.sentences)[rows]))
     for done, chosen in enumerate(batches, 1):
         at = rows[chosen]
         if pooling == "words":
@@ -53,13 +54,9 @@ def paired_states(
         report(task, done, len(batches), "")
 
 
-def _lengths(side: Side) -> Rows:
-    return row_lengths(side.sentences)
-
-
 def _sentences(side: Side, at: Rows, first: bool) -> Tensor:
     """The sentences at ``at``, which are distinct, in the order of their numbers."""
-    parts, order = zip(*sentence_states(side, at, first), strict=True)
+    parts, order = zip(*sentence_states(side.sentences, side.reader, at, first), strict=True)
     return torch.cat(parts, dim=1)[:, torch.from_numpy(np.argsort(np.concatenate(order)))]
 
 

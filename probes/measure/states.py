@@ -1,4 +1,4 @@
-"""States of words and sentences of the sentence pairs, batch by batch: memory is that of a batch."""
+"""States of words of the sentence pairs, batch by batch: memory is that of a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from torch import Tensor
 from pretrain.adjust.batches import side_words
 from probes.distances.linked import Linked
 from probes.measure.subject import Side, Subject
-from probes.transfer.sentence_vectors import sentence_states as text_states
 from probes.transfer.word_vectors import batches_by_length, link_batches
 from synthlang.progress import Report, silent
 
@@ -52,14 +51,6 @@ def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.
     """The numbers of the words of the sentences at ``rows``, in their order; ``offsets`` are those of a corpus."""
     counts = np.diff(offsets)[rows]
     return np.repeat(offsets[rows] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
-
-
-def sentence_states(
-    side: Side, rows: NDArray[np.int64], first: bool = False, report: Report = silent, task: str = ""
-) -> Iterator[tuple[Tensor, NDArray[np.int64]]]:
-    """([layers, n, d] float32, the n rows): the mean of a sentence's tokens without those around it; with ``first`` the
-    state of the token before it (``<s>``). A sentence without a token has the mean 0."""
-    return text_states(side.sentences, side.reader, rows, first, report, task)
 
 
 def linked_states(

@@ -83,8 +83,31 @@ class AlignmentTask(Task):
         return run_alignment(self, store, report)
 
 
+class _OfModel(Task):
+    """A task of a model of the study or of a name; some read a second one, a run."""
+
+    model: Model
+    second: PretrainTask | None = None
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The models that the study makes."""
+        return tuple(model for model in (self.model, self.second) if isinstance(model, Task))
+
+    def files(self) -> list[Path]:
+        """Those that the config names and those of the model."""
+        return super().files() + (files_of_model(self.model) if isinstance(self.model, str) else [])
+
+    def _more(self) -> dict[str, Any]:
+        return {"model": self.model if isinstance(self.model, str) else None}  # others are parents
+
+    def _held(self) -> dict[str, Any]:
+        models = {"model": self.model, "second": self.second}
+        return {role: held.to_json() if isinstance(held, Task) else held for role, held in models.items()}
+
+
 @dataclass(frozen=True, eq=False)
-class AdjustTask(Task):
+class AdjustTask(_OfModel):
     """Adjust a model: a run of the study, or one of a name."""
 
     kind = "adjust"
@@ -92,11 +115,6 @@ class AdjustTask(Task):
     content = (DONE,)
     config: AdjustConfig
     model: PretrainTask | str
-
-    @property
-    def needs(self) -> tuple[Task, ...]:
-        """The run, if it is one of the study."""
-        return _tasks(self.model)
 
     @property
     def label(self) -> str:
@@ -109,22 +127,12 @@ class AdjustTask(Task):
 
         return run_adjustment(self, store, report)
 
-    def files(self) -> list[Path]:
-        """Those of the pairs and of the model."""
-        return super().files() + _files_of_named(self.model)
-
-    def _more(self) -> dict[str, Any]:
-        return _named(model=self.model)
-
-    def _held(self) -> dict[str, Any]:
-        return _held_models(model=self.model)
-
 
 Untuned = PretrainTask | AdjustTask | str
 
 
 @dataclass(frozen=True, eq=False)
-class TuneTask(Task):
+class TuneTask(_OfModel):
     """Fine-tune the body of a model on the source language of a task, for probes to read.
 
     config   only what that depends on (``TransferConfig.of_source``), so that cells of other target languages share it
@@ -138,11 +146,6 @@ class TuneTask(Task):
     model: Untuned
 
     @property
-    def needs(self) -> tuple[Task, ...]:
-        """The run that is fine-tuned, if it is one of the study."""
-        return _tasks(self.model)
-
-    @property
     def label(self) -> str:
         """Which model, on which task, and the seed."""
         return f"tune {short(self.model)} on {_what(self.config)} seed {self.seed}"
@@ -153,38 +156,18 @@ class TuneTask(Task):
 
         return run_tuning(self, store, report)
 
-    def files(self) -> list[Path]:
-        """Those that the config names and those of the model."""
-        return super().files() + _files_of_named(self.model)
-
     def _more(self) -> dict[str, Any]:
-        return {"seed": self.seed, **_named(model=self.model)}
+        return {"seed": self.seed, **super()._more()}
 
     def _held(self) -> dict[str, Any]:
-        return {"seed": self.seed, **_held_models(model=self.model)}
+        return {"seed": self.seed, **super()._held()}
 
 
 Model = Untuned | TuneTask
 
 
-class _Reader(Task):
-    """A task that reads a model of the study or of a name, or two."""
-
-    model: Model
-    second: PretrainTask | None
-
-    @property
-    def needs(self) -> tuple[Task, ...]:
-        """The runs it reads."""
-        return _tasks(self.model, self.second)
-
-    def files(self) -> list[Path]:
-        """Those that the config names and those of the model."""
-        return super().files() + _files_of_named(self.model)
-
-
 @dataclass(frozen=True, eq=False)
-class ProbeTask(_Reader):
+class ProbeTask(_OfModel):
     """Probe a model, or two."""
 
     kind = "probe"
@@ -206,15 +189,12 @@ class ProbeTask(_Reader):
 
         return run_probes(self, store, report)
 
-    def _more(self) -> dict[str, Any]:
-        return _named(model=self.model)
-
     def _held(self) -> dict[str, Any]:
-        return {"name": self.name, **_held_models(model=self.model, second=self.second)}
+        return {"name": self.name, **super()._held()}
 
 
 @dataclass(frozen=True, eq=False)
-class TransferTask(_Reader):
+class TransferTask(_OfModel):
     """Transfer of a model, or of two, for one seed."""
 
     kind = "transfer"
@@ -238,10 +218,10 @@ class TransferTask(_Reader):
         return run_transfer(self, store, report)
 
     def _more(self) -> dict[str, Any]:
-        return {"seed": self.seed, **_named(model=self.model)}
+        return {"seed": self.seed, **super()._more()}
 
     def _held(self) -> dict[str, Any]:
-        return {"name": self.name, "seed": self.seed, **_held_models(model=self.model, second=self.second)}
+        return {"name": self.name, "seed": self.seed, **super()._held()}
 
 
 def origin(model: Model) -> PretrainTask | str:
@@ -262,20 +242,3 @@ def short(model: Model | None) -> str:
 
 def _what(config: TransferConfig) -> str:
     return config.task if config.continual is None else f"{config.task}+continual"
-
-
-def _tasks(*models: Model | None) -> tuple[Task, ...]:
-    return tuple(model for model in models if isinstance(model, Task))
-
-
-def _files_of_named(model: Model) -> list[Path]:
-    return files_of_model(model) if isinstance(model, str) else []
-
-
-def _named(**models: Model | None) -> dict[str, Any]:
-    """Which models have a name only; the others are parents."""
-    return {role: model if isinstance(model, str) else None for role, model in models.items()}
-
-
-def _held_models(**models: Model | None) -> dict[str, Any]:
-    return {role: model.to_json() if isinstance(model, Task) else model for role, model in models.items()}

@@ -11,6 +11,7 @@ import pydantic
 from probes.study.cells import Cell
 from probes.study.digest import json_of_config
 
+PARTS = "pretrain", "second", "model", "adjust", "tuned"
 DIFFERS = "(differs)"
 """In the place of a value that is not the same in all cells."""
 _ABSENT = object()
@@ -18,7 +19,9 @@ _ABSENT = object()
 
 def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
     """Part of a cell (``pretrain``, ``tasks`` …) → its settings as JSON; parts that no cell has are left out."""
-    parts = {part: _of_all(getattr(cell, part) for cell in cells) for part in ("pretrain", "second", "model", "adjust")}
+    parts = {part: _of_all(getattr(cell, part) for cell in cells) for part in PARTS}
+    if isinstance(parts["tuned"], Mapping):
+        parts["tuned"] = {**parts["tuned"], "seed": _of_all(cell.tuned_seed for cell in cells)}
     for part in ("tasks", "probes"):
         held: list[Mapping[str, pydantic.BaseModel]] = [getattr(cell, part) for cell in cells]
         names = dict.fromkeys(name for one in held for name in one)
@@ -26,7 +29,7 @@ def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
     return {part: settings for part, settings in parts.items() if settings not in (None, {})}
 
 
-def _of_all(configs: Iterable[pydantic.BaseModel | str | None]) -> Any:
+def _of_all(configs: Iterable[pydantic.BaseModel | str | int | None]) -> Any:
     """What configs have in common; cells share them, so each is looked at once."""
     once = {id(config): config for config in configs}.values()
     return reduce(_common, (json_of_config(c) if isinstance(c, pydantic.BaseModel) else c for c in once))

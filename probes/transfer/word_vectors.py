@@ -156,6 +156,5 @@ def batches_by_length(
 
 
 def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
-    """How many tokens the row of each sentence has."""
     """[sentences] how many tokens each row has."""
     return np.diff(sentences.bounds) + AROUND

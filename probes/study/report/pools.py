@@ -32,10 +32,9 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     """Name → studies that are judged together, in order of appearance.
 
     The data of a study is what its settings say of it: the text (``model``, ``source``, or the source of its first
-    language) and what its tasks, its adjustment and
-    its fine-tuning for probes read; tasks that only one study has keep none apart. Where both have
-    results, these are of one source at least. Names and files of settings do not matter; paths count as written. A pool
-    is called by its scale, and by its studies too where there are several of a scale.
+    language) and what its tasks, its adjustment and its fine-tuning for probes read; tasks that only one study has keep
+    none apart. Where both have results, these are of one source at least. Names and files of settings do not matter;
+    paths count as written. A pool is called by its scale, and by its studies too where there are several of a scale.
     """
     held: dict[str, list[list[int]]] = {}
     data = [_data(study) for study in studies]
