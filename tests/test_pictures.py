@@ -14,7 +14,8 @@ from scipy import stats
 from probes.distances.linked import Linked
 from probes.distances.separation import separations
 from probes.figures.bars import Bar, retrieval_by_tag
-from probes.figures.charts import cka_map, distance_histograms
+from probes.figures.cka import cka_map
+from probes.figures.histograms import distance_histograms
 from probes.figures.lines import (
     Series,
     accuracy_by_rank,

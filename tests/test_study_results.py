@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from probes.study import measures, results, tables
+from probes.study import kinds, measures, results
 from probes.study.measures import alignment_measures, probe_measures
 from probes.study.results import alignment_columns, write_results, write_table
 from probes.study.tables import Tables, stage_keys
@@ -262,4 +262,4 @@ def test_the_names_of_stages():
         **{"transfer pos seed 3": "pos-3", "transfer pos seed 0": "pos-0"},
         **{"transfer ner seed 3": "ner-3", "transfer ner seed 0": "ner-0"},
     }
-    assert Path(tables.RESULT).name == "result.json"
+    assert Path(kinds.RESULT).name == "result.json"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
-from probes.figures.charts import CELLS, cka_map
+from probes.figures.cka import CELLS, cka_map
 from probes.figures.drawing import Drawing, legend_above
 from probes.figures.lines import grid
 from probes.measure.cka_compared import ESTIMATORS, Compared

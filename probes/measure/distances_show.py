@@ -11,8 +11,8 @@ from rich.table import Table
 from probes.distances.compare import Change
 from probes.distances.dimensions import Dominance
 from probes.distances.separation import DISTANCES, Distance, Separation
-from probes.figures.charts import distance_histograms
 from probes.figures.drawing import Drawing
+from probes.figures.histograms import distance_histograms
 from probes.figures.lines import Series, auc_by_layer, interval_series
 from probes.measure.subject import Subject
 from probes.statistics import Interval

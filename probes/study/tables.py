@@ -9,13 +9,13 @@ from typing import Any
 
 from probes.study import measures
 from probes.study.cells import Cell
+from probes.study.kinds import DONE, PROBES, RESULT
 from probes.study.measures import Measured, alignment_measures, probe_measures
 from probes.study.results import alignment_columns, run_columns, transfer_columns
 from probes.study.tasks import CellTasks
 from synthlang.files import read_json
 from synthlang.store import Store
 
-RESULT, PROBES, DONE = "result.json", "probes.json", "done.json"
 KINDS = {"adjust": "adjust", "tuned": "tune"}
 """Stages that are runs, but for the pretrainings, and the kinds of their folders."""
 Drops = Mapping[str, Mapping[str, int]]

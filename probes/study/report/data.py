@@ -36,6 +36,15 @@ class Cell:
     run: str | None
     folder: Path | None
     """The run folder, where it is at hand."""
+    store: Path | None = None
+    """The folder of stages, where it is at hand."""
+
+    def stage(self, name: str) -> Path | None:
+        """The folder of a stage, as ``probe NAME``, where it is at hand."""
+        if self.store is None or name not in self.stages:
+            return None
+        path = self.store / f"{name.split(' ', maxsplit=1)[0]}-{self.stages[name]}"
+        return path if path.parent == self.store and path.is_dir() else None
 
 
 @dataclass(frozen=True)
@@ -86,8 +95,8 @@ def read_study(folder: Path) -> Study:
     rows = read_results(results) if results.exists() else ()
     notes = _not_numbers(rows) if results.exists() else ("results.parquet is missing: no cell has been scored yet.",)
     name = text_of(raw.get("name")) or folder.resolve().name
-    store = text_of(raw.get("store"))
-    cells = tuple(_cell(cell, folder, store) for cell in raw.get("cells", []) if isinstance(cell, dict))
+    roots = _roots(folder, text_of(raw.get("store")))
+    cells = tuple(_cell(cell, folder, roots) for cell in raw.get("cells", []) if isinstance(cell, dict))
     axes = raw.get("axes") or dict.fromkeys(axis for cell in cells for axis in cell.labels)
     study = Study(
         folder=folder,
@@ -134,12 +143,16 @@ def _not_numbers(rows: Sequence[ResultRow]) -> tuple[str, ...]:
     return (f"{len(found)} {what} not a number, left out of every mean and shown among the seeds: {named}.",)
 
 
-def _run_folder(folder: Path, store: str, run: str | None) -> Path | None:
-    """The run folder of a cell; None if it is not there, or neither in the study's folder nor in its store."""
+def _roots(folder: Path, store: str) -> list[Path]:
+    """The study's folder, and that of its stages: a report reads nothing else."""
+    return [folder.resolve(), *([(folder / store).resolve()] if store else [])]
+
+
+def _run_folder(folder: Path, roots: Sequence[Path], run: str | None) -> Path | None:
+    """The run folder of a cell; None if it is not there, or in none of these places."""
     if not run:
         return None
     path = (folder / run).resolve()
-    roots = [folder.resolve(), *([(folder / store).resolve()] if store else [])]
     return path if path.is_dir() and any(path.is_relative_to(root) for root in roots) else None
 
 
@@ -162,7 +175,7 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _cell(raw: dict[str, Any], folder: Path, store: str) -> Cell:
+def _cell(raw: dict[str, Any], folder: Path, roots: Sequence[Path]) -> Cell:
     run = None if raw.get("run") is None else str(raw["run"])
     return Cell(
         name=text_of(raw.get("name")),
@@ -173,5 +186,6 @@ def _cell(raw: dict[str, Any], folder: Path, store: str) -> Cell:
         log=text_of(raw.get("log")),
         stages={str(k): text_of(v) for k, v in _mapping(raw.get("stages")).items()},
         run=run,
-        folder=_run_folder(folder, store, run),
+        folder=_run_folder(folder, roots, run),
+        store=roots[-1] if len(roots) > 1 else None,
     )

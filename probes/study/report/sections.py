@@ -12,6 +12,7 @@ from probes.study.report.beside import Comparisons, beside_papers, judged_claims
 from probes.study.report.budget import Budget
 from probes.study.report.constant import without_constant
 from probes.study.report.data import Cell, Study
+from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
 from probes.study.report.dropped import dropped
 from probes.study.report.figures_scores import alignment_scatter, delta_bars
@@ -60,6 +61,7 @@ def sections(study: Study, beside: Comparisons) -> list[Section]:
             _transfer(scores, budget) if scores.rows else None,
             dose_responses(scores, budget),
             _alignment(scores, budget) if scores.rows else None,
+            word_distances(study, scores.layout, budget),
             by_layer(study.measures, scores.layout, budget),
             over_training(study.measures, scores.layout, budget),
             training(study, scores.layout, budget),

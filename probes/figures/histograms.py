@@ -1,0 +1,103 @@
+"""Histograms of the distances of related and unrelated words. Plain data in; nothing here computes a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from probes.distances.compare import BINS, histograms
+from probes.distances.separation import Distance, Separation
+from probes.figures.drawing import Drawing
+from probes.figures.lines import grid
+from probes.report.figure import COLOURS, shorten
+from probes.statistics import Interval
+from synthlang.errors import InputError
+
+UNITS = {"l2": "L2 distance (units of the vectors)", "cosine": "cosine distance (1 − cos)"}
+RELATED, UNRELATED = COLOURS[0], COLOURS[5]
+LABEL = {1: 40, 2: 30, 3: 20}
+"""Columns of panels → characters of a label."""
+NOTE = (
+    "Related: words that are linked as translations. Unrelated: words of two different sentences. Each colour has area "
+    "1. Dashed: medians. AUC: how probably a related pair is closer than an unrelated one (0.5 = mixed up, 1 = apart), "
+    "in brackets its {level:g} % interval over sentences."
+)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Counts [bins] of pairs between ``edges`` [bins + 1], the medians of related and unrelated pairs, and the AUC."""
+
+    label: str
+    edges: Sequence[float]
+    related: Sequence[float]
+    unrelated: Sequence[float]
+    medians: tuple[float, float]
+    auc: Interval
+
+    @property
+    def said(self) -> str:
+        """What it shows, in words."""
+        return f"{self.label}: AUC {_interval(self.auc)}"
+
+
+def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
+    """A panel for each model (before, after …), one under another with common bins."""
+    if not found:
+        raise InputError("no distances to draw")
+    panels = [
+        Panel(label, counts.edges.tolist(), counts.related.tolist(), counts.unrelated.tolist(), _medians(one), one.auc)
+        for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True)
+    ]
+    return histogram_panels(name, title, found[0][1].distance, [[panel] for panel in panels])
+
+
+def _medians(one: Separation) -> tuple[float, float]:
+    return float(np.median(one.related)), float(np.median(one.unrelated))
+
+
+def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[Sequence[Panel | None]]) -> Drawing:
+    """Rows of panels with common axes; None is an empty place. Bins may differ: what is drawn is the density."""
+    columns, known = len(rows[0]), [panel for row in rows for panel in row if panel is not None]
+    assert known and all(len(row) == columns for row in rows), "a panel at least, in rows of one length"
+
+    def paint(canvas: Canvas) -> None:
+        places = canvas.subplots(len(rows), columns, sharex=True, sharey=True, squeeze=False)
+        drawn = []
+        for panel, axes in zip((panel for row in rows for panel in row), places.flat, strict=True):
+            if panel is None:
+                axes.set_axis_off()
+            else:
+                _paint(axes, panel, columns)
+                drawn.append(axes)
+        drawn[0].set_ylim(bottom=0)  # once all is drawn, since it ends the scaling; the axes are shared
+        canvas.supxlabel(UNITS[distance], fontsize=9.5)
+        canvas.supylabel("density of pairs of words", fontsize=9.5)
+        drawn[0].legend(fontsize=8.5 if columns == 1 else 7)
+
+    alt = f"{title}. {'; '.join(panel.said for panel in known)}."
+    height = 0.7 + (1.45 if columns == 1 else 1.6) * len(rows)
+    return Drawing(name, title, paint, NOTE.format(level=100 * known[0].auc.level), alt, height)
+
+
+def _paint(axes: Axes, panel: Panel, columns: int) -> None:
+    kinds = (("related", panel.related, RELATED), ("unrelated", panel.unrelated, UNRELATED))
+    for (kind, counts, colour), median in zip(kinds, panel.medians, strict=True):
+        density = np.asarray(counts) / (np.sum(counts) * np.diff(panel.edges))
+        axes.stairs(density, panel.edges, fill=True, color=colour, alpha=0.3)
+        axes.stairs(density, panel.edges, color=colour, linewidth=1.4, label=kind)
+        axes.axvline(median, color=colour, linewidth=1, linestyle="--")
+    label, auc = shorten(panel.label, LABEL.get(columns, 14)), f"AUC {_interval(panel.auc)}"
+    text = f"{label}: {auc}" if columns == 1 else f"{label}\n{auc}"
+    axes.set_title(text, loc="left", fontsize=9 if columns == 1 else 7)
+    axes.tick_params(labelsize=8)
+    grid(axes, "y")
+
+
+def _interval(interval: Interval, digits: int = 3) -> str:
+    bounds = "" if interval.low is None else f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+    return f"{interval.mean:.{digits}f}{bounds}"

@@ -1,0 +1,174 @@
+"""The histograms of a report: the stages' own counts, a panel for each condition, and what is not at hand is told."""
+
+import itertools
+import json
+import re
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.axes import Axes
+
+from probes.distances.linked import Linked
+from probes.distances.separation import DISTANCES, Separation, separations
+from probes.figures.histograms import Panel, histogram_panels
+from probes.measure.distances import _model_values
+from probes.measure.distances_show import Measured
+from probes.study.report import distances
+from probes.study.report.budget import Budget
+from probes.study.report.data import read_study
+from probes.study.report.folder import write_report
+from probes.study.report.scores import scores_of
+from synthlang.files import write_json
+from tests.report_study import change, make_grid, write_measures
+
+NO_DIMENSIONS: Any = [SimpleNamespace(tops=())]
+AXES = {"language": ["hi", "es"], "method": ["Original", "Adjusted"], "tuning": ["none", "NLI"]}
+
+
+def separated(seed: int, apart: float = 1.0) -> list[Separation]:
+    """Of one layer, both distances."""
+    random = torch.Generator().manual_seed(seed)
+    base = torch.randn(1, 200, 8, generator=random)
+    left, right = (base + apart * torch.randn(1, 200, 8, generator=random) for _ in range(2))
+    return separations([Linked(left, right, torch.arange(200) // 4)], 0)
+
+
+def probe_study(folder: Path, axes: dict[str, list[str]] = AXES) -> dict[str, list[Separation]]:
+    """A study whose cells have probed distances, with the stages; cell → what was measured."""
+    make_grid(folder, axes)
+    record = json.loads((folder / "study.json").read_text())
+    found, rows = {}, []
+    for number, cell in enumerate(record["cells"]):
+        held = found[cell["name"]] = separated(number, 0.2 + 0.2 * number)
+        cell["stages"]["probe d"] = name = f"{number:016x}"
+        measured = [Measured("base", separated(99), NO_DIMENSIONS, 0), Measured("mine", held, NO_DIMENSIONS, 0)]
+        models = dict(zip(("base", "mine"), _model_values(measured, 10), strict=True))
+        values = {"probes": {"distances": {"model": "mine", "models": models}}, "model": "mine"}
+        (folder / "stages" / f"probe-{name}").mkdir(parents=True)
+        write_json(folder / "stages" / f"probe-{name}" / "probes.json", values)
+        for one in held:
+            measure = f"distances.models.model.layers.{one.distance}.auc.mean"
+            labels = json.dumps(cell["labels"])
+            rows.append([cell["name"], labels, 0, "d", measure, 0, "", one.auc.mean])
+    change(folder, cells=record["cells"])
+    write_measures(folder, rows)
+    return found
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """(title, rows of panels) of each figure, as they are drawn."""
+    held: list[tuple[str, Any]] = []
+
+    def kept(name: str, title: str, distance: Any, rows: Any) -> Any:
+        held.append((title, rows))
+        return histogram_panels(name, title, distance, rows)
+
+    monkeypatch.setattr(distances, "histogram_panels", kept)
+    return held
+
+
+def test_every_condition_has_the_counts_medians_and_auc_of_its_probe(tmp_path, monkeypatch):
+    found, figures = probe_study(tmp_path), drawn(monkeypatch)
+    paths = write_report(tmp_path)
+    assert [title for title, _ in figures] == [
+        f"{what} distance of related and unrelated words, {language}"
+        for language, what in itertools.product(("hi", "es"), ("L2", "Cosine"))
+    ]
+    for (_, rows), (language, distance) in zip(figures, itertools.product(("hi", "es"), DISTANCES), strict=True):
+        labels = [[panel.label for panel in row] for row in rows]
+        assert labels == [["Original, none", "Adjusted, none"], ["Original, NLI", "Adjusted, NLI"]]
+        for panel in itertools.chain(*rows):
+            held = next(one for one in found[f"{language}, {panel.label}"] if one.distance == distance)
+            edges = np.asarray(panel.edges)
+            assert len(edges) == 11 and np.histogram(held.related, edges)[0].tolist() == pytest.approx(
+                panel.related, abs=1
+            )
+            assert sum(panel.unrelated) == len(held.unrelated)
+            assert panel.medians == pytest.approx((np.median(held.related), np.median(held.unrelated)), rel=1e-5)
+            assert panel.auc == held.auc
+    assert "<h2>Distances of words</h2>" in re.sub(r"<h2[^>]*>", "<h2>", paths.html.read_text())
+    names = sorted(path.name for path in paths.figures.glob("histograms-*.svg"))
+    assert names == [f"histograms-{n}-{lang}.svg" for n, lang in ((1, "hi"), (2, "hi"), (3, "es"), (4, "es"))]
+    assert "area 1" in paths.markdown.read_text()
+
+
+def test_other_seeds_are_counted_and_the_first_run_at_hand_is_drawn(tmp_path, monkeypatch):
+    found = probe_study(tmp_path, {"method": ["Original", "Adjusted"], "pretrain.seed": ["0", "1", "2"]})
+    (tmp_path / "stages" / f"probe-{0:016x}" / "probes.json").unlink()
+    (tmp_path / "stages" / f"probe-{0:016x}").rmdir()
+    figures = drawn(monkeypatch)
+    text = write_report(tmp_path).markdown.read_text()
+    (first, second) = (panel for (panel,) in figures[0][1])
+    assert (first.label, second.label) == ("Original", "Adjusted"), "without further axes one under another"
+    assert first.auc == found["Original, 1"][0].auc and second.auc == found["Adjusted, 0"][0].auc
+    assert "Drawn is the first run of each condition; 3 others in measures.csv." in text
+    assert "Without a histogram, since the stage of the probe is not here or cannot be read: Original, 0." in text
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "{",
+        "[]",
+        '{"probes": {}}',
+        '{"probes": {"distances": {"model": "mine", "models": {}}}}',
+        '{"probes": {"distances": {"model": "m", "models": {"m": {"layer": 0, "layers": [{"distance": "l2"}]}}}}}',
+    ],
+)
+def test_results_that_cannot_be_read_are_named(tmp_path, broken):
+    probe_study(tmp_path, {"method": ["Original", "Adjusted"]})
+    (tmp_path / "stages" / f"probe-{1:016x}" / "probes.json").write_text(broken)
+    paths = write_report(tmp_path)
+    assert "since the stage of the probe is not here or cannot be read: Adjusted." in paths.markdown.read_text()
+    assert len(list(paths.figures.glob("histograms-*"))) == 2, "the others are drawn"
+
+
+def test_bins_without_pairs_or_of_another_number_are_not_drawn(tmp_path):
+    probe_study(tmp_path, {"method": ["Original", "Adjusted"]})
+    for number, (key, value) in enumerate((("related", [0] * 10), ("edges", [0.0, 1.0]))):
+        path = tmp_path / "stages" / f"probe-{number:016x}" / "probes.json"
+        record = json.loads(path.read_text())
+        record["probes"]["distances"]["models"]["mine"]["histograms"]["l2"][key] = value
+        path.write_text(json.dumps(record))
+    paths = write_report(tmp_path)
+    assert not list(paths.figures.glob("histograms-*")) and "Original; Adjusted" in paths.markdown.read_text()
+
+
+def test_a_study_without_distances_has_no_section_and_paths_stay_in_the_store(tmp_path):
+    assert "Distances of words" not in write_report(make_grid(tmp_path / "a", AXES, layers=2)).markdown.read_text()
+    probe_study(tmp_path / "b", {"method": ["Original", "Adjusted"]})
+    (tmp_path / "b" / "probe-x").mkdir()
+    record = json.loads((tmp_path / "b" / "study.json").read_text())
+    record["cells"][0]["stages"]["probe d"] = "x/../../probe-x"
+    change(tmp_path / "b", cells=record["cells"])
+    first, second = read_study(tmp_path / "b").cells
+    assert first.stage("probe d") is None and first.stage("probe e") is None
+    assert second.stage("probe d") == (tmp_path / "b" / "stages" / f"probe-{1:016x}").resolve()
+
+
+def test_what_the_budget_has_no_room_for_is_told(tmp_path):
+    probe_study(tmp_path)
+    study = read_study(tmp_path)
+    budget = Budget(8)
+    budget.left = 1
+    section = distances.word_distances(study, scores_of(study).layout, budget)
+    assert section is not None and "3 further figures of distances left out here" in str(section.blocks)
+
+
+def test_densities_have_area_one_whatever_the_bins(monkeypatch):
+    one, areas = separated(0)[0], []
+    monkeypatch.setattr(Axes, "stairs", lambda _, heights, edges, **kw: areas.append(float(heights @ np.diff(edges))))
+    panels = []
+    for edges in (np.linspace(0, 20, 11), np.geomspace(1, 21, 41) - 1):
+        counts = [np.histogram(values, edges)[0].tolist() for values in (one.related, one.unrelated)]
+        panels.append(Panel("m", edges.tolist(), counts[0], counts[1], (1.0, 2.0), one.auc))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # there is nothing for the legend
+        drawing = histogram_panels("h", "H", "l2", [[panels[0], None], panels])
+        drawing.figure()
+    assert areas == pytest.approx([1.0] * 12) and drawing.alt.count("m: AUC") == 3
