@@ -62,9 +62,13 @@ def gc(
         str | None,
         typer.Option(help="final (exports, last and best weights) or results (no weights); default: the study's keep."),
     ] = None,
+    unused: Annotated[
+        bool,
+        typer.Option("--unused", help="Also stages of no cell of any study of the store: of cells that left a grid."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted; delete nothing.")] = False,
 ) -> None:
     """Delete weights of finished runs that no cell of any study of the store needs any more."""
     from probes.commands import collect_garbage
 
-    collect_garbage(folders, keep, dry_run)
+    collect_garbage(folders, keep, unused, dry_run)

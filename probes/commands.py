@@ -18,6 +18,7 @@ from probes.study.record import LOGS, STUDY, CellRecord
 from probes.study.report.folder import ReportPaths, terminal_table, write_report
 from probes.study.report.join import write_joined_report
 from probes.study.runner import RunOptions, StudyRun
+from probes.study.unused import delete_unused
 from synthlang.errors import InputError
 from synthlang.progress import Display
 
@@ -86,8 +87,8 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
         _say_where(Console(), folder, write_report(folder))
 
 
-def collect_garbage(folders: list[Path], keep: str | None, dry_run: bool) -> None:
-    """Delete weights by policy and say how much that frees."""
+def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:
+    """Delete weights by policy, and unused stages if asked to, and say how much that frees."""
     for folder in folders:
         if not (folder / STUDY).exists():
             raise InputError(f"is no study folder: {STUDY} is missing", folder)
@@ -98,6 +99,12 @@ def collect_garbage(folders: list[Path], keep: str | None, dry_run: bool) -> Non
     would = "would free" if dry_run else "freed"
     needed = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
     _say(console, f"{would} {shown_bytes(found.size)} of {plural(len(found.freed), 'run')}{needed}{_told_held(found)}")
+    if unused:
+        gone = delete_unused(folders, dry_run)
+        for one in gone:
+            _say(console, f"{one.folder}: {shown_bytes(one.size)} (no cell has {one.label})")
+        size = shown_bytes(sum(one.size for one in gone))
+        _say(console, f"{would} {size} of {plural(len(gone), 'stage')} that no cell has")
 
 
 def _told_held(found: Collection) -> str:

@@ -10,6 +10,7 @@ import pytest
 from pretrain.run import open_run
 from probes.study.gc import collect
 from probes.study.plan import shown_bytes
+from probes.study.unused import delete_unused
 from synthlang.errors import InputError
 from tests.study_cases import TINY, command, opened, rows_of, run_here, tables
 from tests.tiny import changed
@@ -242,3 +243,83 @@ def test_wrong_use_is_one_line(arguments, message, out, monkeypatch, capsys):
     assert command(monkeypatch, "gc", *arguments) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
     assert all_files(out) == before
+
+
+# --- stages that no cell has ---
+
+
+TWO: dict[str, Any] = changed(ONE, grid={"product": {"pretrain.objective.kind": ["mlm"], "pretrain.seed": [0, 1]}})
+SIX = ["alignment", "pretrain", "transfer"]
+
+
+def kinds(folders: Any) -> list[str]:
+    return sorted(path.name.split("-")[0] for path in folders)
+
+
+def stages(store: Path) -> set[Path]:
+    return {path for kind in SIX for path in store.glob(f"{kind}-*")}
+
+
+def test_stages_of_a_cell_that_left_the_grid_go_and_nothing_else(tmp_path):
+    out = tmp_path / "out"
+    run_here(out, TWO)
+    assert delete_unused([out]) == [], "every stage has its cell"
+    both, first = stages(out / "stages"), tables(out)
+    run_here(out, {**ONE, "name": TWO["name"]})
+    before, results = all_files(out), tables(out)
+    planned = delete_unused([out], dry_run=True)
+    assert all_files(out) == before and kinds(one.folder for one in planned) == SIX
+    assert all(one.size == sum(path.stat().st_size for path in all_files(one.folder)) > 0 for one in planned)
+    assert delete_unused([out]) == planned
+    assert stages(out / "stages") == both - {one.folder for one in planned}
+    gone = {path for path in before - all_files(out) if path.parent.name != "index"}
+    assert all(any(path.is_relative_to(one.folder) for one in planned) for path in gone)
+    assert tables(out) == results and delete_unused([out]) == []
+    assert [cell.status for cell in run_here(out, {**ONE, "name": TWO["name"]}).cells] == ["done"]
+    run_here(out, TWO)
+    assert tables(out) == first and stages(out / "stages") == both, "made again, with the same result"
+
+
+def test_unused_is_what_no_study_of_the_store_has(tmp_path):
+    store = tmp_path / "store"
+    run_here(tmp_path / "a", ONE, store=store)
+    run_here(tmp_path / "b", {**TWO, "name": "more"}, store=store)
+    assert delete_unused([tmp_path / "a"]) == []
+    record = json.loads((tmp_path / "b" / "study.json").read_text())
+    for cell in record["cells"]:
+        cell["stages"] = {}
+    (tmp_path / "b" / "study.json").write_text(json.dumps(record))
+    assert delete_unused([tmp_path / "a"]) == [], "it has not come to see them finished"
+    shutil.rmtree(tmp_path / "b")
+    assert kinds(one.folder for one in delete_unused([tmp_path / "a"])) == SIX
+    assert [cell.status for cell in run_here(tmp_path / "a", ONE, store=store).cells] == ["done"]
+
+
+def test_a_stage_that_is_half_deleted_is_no_stage_and_goes_the_next_time(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    run_here(out, TWO)
+    first = tables(out)
+    run_here(out, {**ONE, "name": TWO["name"]})
+    monkeypatch.setattr(shutil, "rmtree", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        delete_unused([out])
+    monkeypatch.undo()
+    assert len(list((out / "stages").glob(".tmp-unused-*"))) == 1
+    assert len(delete_unused([out])) == 2 and not list((out / "stages").glob(".tmp-*"))
+    run_here(out, TWO)
+    assert tables(out) == first
+
+
+def test_the_command_deletes_unused_stages_when_asked_to(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    run_here(out, TWO)
+    run_here(out, {**ONE, "name": TWO["name"]})
+    whole = all_files(out)
+    assert command(monkeypatch, "gc", out) == 0
+    assert "stage" not in capsys.readouterr().out and all_files(out) == whole
+    assert command(monkeypatch, "gc", out, "--unused", "--dry-run") == 0
+    said = capsys.readouterr().out
+    assert "(no cell has pretrain mlm trans" in said and "of 3 stages that no cell has" in said
+    assert "would free" in said.splitlines()[-1] and all_files(out) == whole
+    assert command(monkeypatch, "gc", out, "--unused") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("freed ") and len(stages(out / "stages")) == 3

@@ -184,10 +184,11 @@ def _freed(run: Path, keep: str) -> Freed:
     elif steps:
         best = read_json(folder / f"step-{steps[-1]}" / "state.json").get(BEST)
         paths = [folder / f"step-{step}" for step in steps[:-1] if step != best]
-    return Freed(run, keep, tuple(sorted(paths)), sum(map(_size, paths)))
+    return Freed(run, keep, tuple(sorted(paths)), sum(map(size_of, paths)))
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
     if path.is_file():
         return path.stat().st_size
     return sum(inside.stat().st_size for inside in path.rglob("*") if inside.is_file())

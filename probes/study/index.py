@@ -41,13 +41,19 @@ def entry_of(store: Store, key: str) -> dict[str, Any] | None:
 def entries(store: Store) -> Iterator[dict[str, Any]]:
     """An entry for each stage of a store: that of the task that made it, of which others took no time for theirs."""
     made: dict[tuple[str, str], dict[str, Any]] = {}
-    for path in sorted((store.root / FOLDER).glob("*.json")):
-        entry = entry_of(store, path.stem)
-        assert entry is not None, "the file is there"
+    for _, entry in entries_by_key(store):
         stage = entry["kind"], entry["fingerprint"]
         if stage not in made or made[stage]["seconds"] < entry["seconds"]:
             made[stage] = entry
     yield from made.values()
+
+
+def entries_by_key(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every task that has ended, by its key, in the order of the keys."""
+    for path in sorted((store.root / FOLDER).glob("*.json")):
+        entry = entry_of(store, path.stem)
+        assert entry is not None, "the file is there"
+        yield path.stem, entry
 
 
 def files_now(task: Task) -> dict[str, list[int]]:
