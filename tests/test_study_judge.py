@@ -148,9 +148,18 @@ def test_several_comparisons():
 
     found = judge(both, of([]))
     assert found.verdict == "agrees in sign" and found.text.startswith("1 of 2 comparisons were run")
-    assert judge(both, of([("A", [9, 8, 9]), ("B", [1, 1, 2])])).verdict == "agrees in sign"
-    assert judge(both, of([("A", [1, 2, 2]), ("B", [9, 9, 8])])).verdict == "differs"
-    assert judge(both, of([("A", [9, 1, 5]), ("B", [5, 3, 7])])).verdict == "too small to tell"
+    assert found.tally == "", "of one comparison the verdict says all"
+    pos, ner = (f"{task} delta, B − A" for task in ("pos", "ner"))
+    for ner_of, verdict, tally, outcomes in (
+        ([("A", [9, 8, 9]), ("B", [1, 1, 2])], "agrees in sign", f"2 of 2 hold; ours is {pos}", ("holds", "holds")),
+        ([("A", [1, 2, 2]), ("B", [9, 9, 8])], "differs", f"1 of 2 hold, 1 against; ours is {ner}", ("holds", "fails")),
+        ([("A", [9, 1, 5]), ("B", [5, 3, 7])], "too small to tell", f"1 of 2 hold, 1 open; ours is {ner}",
+         ("holds", "open")),
+    ):  # fmt: skip
+        found = judge(both, of(ner_of))
+        assert (found.verdict, found.tally) == (verdict, tally)
+        assert tuple(said.rpartition(": ")[2] for said in found.text.split("; ")) == outcomes
+        assert interval(found) == next(p.ours.interval for p in found.parts if p.what in tally and p.ours)
 
 
 def test_order():

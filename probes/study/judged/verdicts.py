@@ -20,6 +20,7 @@ perfect, the permutation p decides: .05 or less.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -45,6 +46,8 @@ from probes.study.judged.quantities import Quantity
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
+REST: dict[Outcome, str] = {"fails": "against", "open": "open"}
+"""What is said of comparisons that do not hold."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Part:
 
     def text(self) -> str:
         """As a sentence without a stop."""
-        return f"{self.what}: {f'not run, {self.why}' if self.ours is None else self.ours.text()}"
+        return f"{self.what}: {f'not run, {self.why}' if self.ours is None else f'{self.ours.text()}: {self.outcome}'}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Verdict:
     n, unit     what it is of, and how many
     text        all comparisons in words
     one_model   every replicate of a side comes from one pretraining
+    tally       of several comparisons, how many hold, and which one ``ours`` is of
     """
 
     verdict: Word
@@ -78,6 +82,7 @@ class Verdict:
     parts: tuple[Part, ...] = ()
     unit: Unit = "models"
     one_model: bool = False
+    tally: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,17 @@ def judge(claim: Claim, results: Results) -> Verdict:
     word: Word = {"fails": "differs", "open": "too small to tell"}.get(deciding.outcome, holds)  # type: ignore[assignment]
     said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
     said = "; ".join([said, *(part.text() for part in left)])
-    return Verdict(word, ours.interval, ours.interval.n, said, tuple(parts), ours.unit, ours.one_model)
+    return Verdict(
+        word, ours.interval, ours.interval.n, said, tuple(parts), ours.unit, ours.one_model, _tally(run, deciding)
+    )
+
+
+def _tally(run: Sequence[Part], deciding: Part) -> str:
+    if len(run) < 2:
+        return ""
+    counts = Counter(part.outcome for part in run)
+    others = "".join(f", {counts[outcome]} {word}" for outcome, word in REST.items() if counts[outcome])
+    return f"{counts['holds']} of {len(run)} hold{others}; ours is {deciding.what}"
 
 
 def _compared(compare: Compare, results: Results) -> _Asked:

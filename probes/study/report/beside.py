@@ -42,6 +42,7 @@ class Judged:
 
     n, unit     what ``ours`` is of, and how many
     one_model   every replicate of a side comes from one pretraining
+    tally       of a claim of several comparisons, how many of them hold
     """
 
     pool: str
@@ -51,6 +52,7 @@ class Judged:
     unit: str = "models"
     one_model: bool = False
     text: str = ""
+    tally: str = ""
 
     @property
     def count(self) -> str:
@@ -61,7 +63,8 @@ class Judged:
     def badge(self) -> Badge:
         """The verdict in its colour, marked where it rests on one model."""
         marked = self.one_model and self.verdict != "not run"
-        return Badge(self.verdict + (MARK if marked else ""), KINDS.get(self.verdict, "open"))
+        text = self.verdict + (MARK if marked else "") + (f"\n{self.tally}" if self.tally else "")
+        return Badge(text, KINDS.get(self.verdict, "open"))
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def _claimed(claim: Claim, found: Mapping[str, Results]) -> Claimed:
     judged, telling = list[Judged](), list[Judged]()
     for pool, results in found.items():
         said = judge(claim, results)
-        judged.append(Judged(pool, said.verdict, said.ours, said.n, said.unit, said.one_model, said.text))
+        judged.append(Judged(pool, said.verdict, said.ours, said.n, said.unit, said.one_model, said.text, said.tally))
         if said.verdict != "not run" or any(part.why not in ("", NOTHING) for part in said.parts):
             telling.append(judged[-1])
     run = [held for held in judged if held.verdict != "not run"]
