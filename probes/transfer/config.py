@@ -127,7 +127,8 @@ class TransferConfig(StrictModel):
                        split of ``train``. A source with several splits gives the one of that name; ``SOURCE#dev``
                        chooses another one
     target             the sentences of another natural language; none: those of the parent, derived
-    mixed              pair tasks are also tested with one text in the target language and the other in the parent's
+    mixed              pair tasks are also tested with one text in the target language and the other in the parent's;
+                       with a ``target`` its test set has to be the translation of the parent's, item for item
     parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
     train_items …      at most so many of each split, the first ones of the file (none: all)
     length             longest row in tokens, sentence tokens included; words beyond it are not predicted and count as
@@ -214,6 +215,4 @@ class TransferConfig(StrictModel):
             raise ValueError("mixed needs one model that reads both texts: leave target_model out")
         if self.mixed and self.rotation is not None:
             raise ValueError("mixed rows have both languages, and a rotation moves the states of one: leave one out")
-        if self.mixed and self.target is not None:
-            raise ValueError("mixed needs a derived language, where both texts of an item are known")
         return self

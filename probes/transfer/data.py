@@ -17,6 +17,7 @@ import numpy as np
 
 from probes.transfer.batch import Reader
 from probes.transfer.config import TransferConfig
+from probes.transfer.mixed import Translated, mixed_items, translated
 from probes.transfer.model import Pretrained
 from probes.transfer.places import Place, Places, check_columns, open_places, open_training, parsed
 from probes.transfer.tasks import Task
@@ -79,8 +80,13 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
         for name, batch in items.items():
             sets[f"target {name}"] = _derived(batch, language, source, target, None)
     if config.mixed:
+        both = None if own is None else _translated(places, own, config)
         for number, field in enumerate(places.train.task.fields):
-            sets[f"mixed {field}"] = _derived(items["test"], language, source, target, number)
+            sets[f"mixed {field}"] = (
+                _derived(items["test"], language, source, target, number)
+                if both is None
+                else _mixed(both, source, target, number)
+            )
     _check_left(sets, config)
     prints: dict[str, object] = {"source": places.fingerprints, "language": language.fingerprint}
     if own is not None:
@@ -98,6 +104,18 @@ def load_training(config: TransferConfig, pretrained: Pretrained, report: Report
     sets = {f"source {name}": Set(batch, readers, batch.counts) for name, batch in _read(places, config).items()}
     _check_left(sets, config)
     return TransferData(task, sets, pretrained.target.language, {"source": places.fingerprints})
+
+
+def _translated(places: Places, own: Places, config: TransferConfig) -> Translated:
+    """What both test sets have; the first items of one need not be the first of the other."""
+    assert places.test is not None and own.test is not None, "they were named"
+    return translated(_items(places.test, None), _items(own.test, None), config.test_items)
+
+
+def _mixed(both: Translated, source: Reader, target: Reader, field: int) -> Set:
+    batch = mixed_items(both, field)
+    readers = tuple(target if i == field else source for i in range(batch.texts.shape[1]))
+    return Set(batch, readers, batch.counts)
 
 
 def _check_left(sets: Mapping[str, Set], config: TransferConfig) -> None:
