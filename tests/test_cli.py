@@ -123,7 +123,7 @@ OPTIONS = {
         *("--slurm", "--no-wait", "--set"),
     ],
     "report": ["--out"],
-    "gc": ["--keep", "--dry-run"],
+    "gc": ["--keep", "--unused", "--dry-run"],
     "doctor": [],
 }
 
