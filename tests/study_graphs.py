@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from probes.study.cells import MODEL, SECOND, expand
+from probes.study.cell import MODEL, SECOND
+from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.tasks import finish, finished, graph
 from synthlang.config import parse

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from pretrain.config import PretrainConfig
-from probes.study.cells import MODEL, Cell, expand, load_study
+from probes.study.cell import MODEL, Cell
+from probes.study.cells import expand, load_study
 from probes.study.config import StudyConfig
 from probes.study.tasks import graph
 from synthlang.config import parse

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes.study.cells import Cell, load_study
+from probes.study.cell import START, Cell
+from probes.study.cells import load_study
 from probes.study.checks import check_cells
 from probes.study.config import StudyConfig
 from probes.study.judged.claims import read_claims
@@ -166,12 +167,12 @@ def test_tiny_studies_need_nothing_but_the_built_in_source(name):
     _, cells = study(name)
     for cell in cells:
         assert cell.model is None and cell.pretrain is not None
-        for run in (cell.pretrain, cell.second):
+        for run in (cell.start, cell.pretrain, cell.second):
             assert run is None or all(member.source.startswith("builtin:") for member in run.members)
+            assert run is None or run.start is None or run.start.model == START
         for task in cell.tasks.values():
             assert task.target is None and task.train is None and (task.test or "builtin:").startswith("builtin:")
-    if name != "tiny/impact-table9":  # the model that it starts from has to be named: see its comment
-        check_cells(cells)
+    check_cells(cells)
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):

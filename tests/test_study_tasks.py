@@ -9,7 +9,8 @@ import pytest
 from pretrain.checkpoint import steps_in
 from pretrain.stopping import Stopped
 from probes.study import work
-from probes.study.cells import MODEL, SECOND, expand
+from probes.study.cell import MODEL, SECOND
+from probes.study.cells import expand
 from probes.study.tasks import (
     AdjustTask,
     AlignmentTask,

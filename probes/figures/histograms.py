@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +17,11 @@ from probes.report.figure import COLOURS, shorten
 from probes.statistics import Interval
 from synthlang.errors import InputError
 
+NAMES: Mapping[Distance, str] = {"l2": "L2", "cosine": "cosine"}
 UNITS = {"l2": "L2 distance (units of the vectors)", "cosine": "cosine distance (1 − cos)"}
 RELATED, UNRELATED = COLOURS[0], COLOURS[5]
 LABEL = {1: 40, 2: 30, 3: 20}
-"""Columns of panels → characters of a label."""
+"""Columns of panels, which are these at most → characters of a label."""
 NOTE = (
     "Related: words that are linked as translations. Unrelated: words of two different sentences. Each colour has area "
     "1. Dashed: medians. AUC: how probably a related pair is closer than an unrelated one (0.5 = mixed up, 1 = apart), "
@@ -64,6 +65,7 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
     """Rows of panels with common axes; None is an empty place. Bins may differ: what is drawn is the density."""
     columns, known = len(rows[0]), [panel for row in rows for panel in row if panel is not None]
     assert known and all(len(row) == columns for row in rows), "a panel at least, in rows of one length"
+    assert columns in LABEL, "few columns"
 
     def paint(canvas: Canvas) -> None:
         places = canvas.subplots(len(rows), columns, sharex=True, sharey=True, squeeze=False)
@@ -91,7 +93,7 @@ def _paint(axes: Axes, panel: Panel, columns: int) -> None:
         axes.stairs(density, panel.edges, fill=True, color=colour, alpha=0.3)
         axes.stairs(density, panel.edges, color=colour, linewidth=1.4, label=kind)
         axes.axvline(median, color=colour, linewidth=1, linestyle="--")
-    label, auc = shorten(panel.label, LABEL.get(columns, 14)), f"AUC {_interval(panel.auc)}"
+    label, auc = shorten(panel.label, LABEL[columns]), f"AUC {_interval(panel.auc)}"
     text = f"{label}: {auc}" if columns == 1 else f"{label}\n{auc}"
     axes.set_title(text, loc="left", fontsize=9 if columns == 1 else 7)
     axes.tick_params(labelsize=8)

@@ -12,12 +12,10 @@ from probes.distances.compare import Change
 from probes.distances.dimensions import Dominance
 from probes.distances.separation import DISTANCES, Distance, Separation
 from probes.figures.drawing import Drawing
-from probes.figures.histograms import distance_histograms
+from probes.figures.histograms import NAMES, distance_histograms
 from probes.figures.lines import Series, auc_by_layer, interval_series
 from probes.measure.subject import Subject
 from probes.statistics import Interval
-
-NAMES: Mapping[Distance, str] = {"l2": "L2", "cosine": "cosine"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from pretrain.config import PretrainConfig
 from probes.study.labels import short_key
 from synthlang.config import BASE
 
-AXIS_ROOTS = ("source", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
+AXIS_ROOTS = ("source", "start", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from probes.study import measures, results
-from probes.study.cells import Cell
+from probes.study.cell import Cell
 from probes.study.labels import axis_titles, numbers_of
 
 FIXED = frozenset({*results.COLUMNS, *measures.COLUMNS})

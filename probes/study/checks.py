@@ -18,7 +18,7 @@ from probes.measure.config import ProbeConfig
 from probes.measure.static_config import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.blame import in_study
-from probes.study.cells import MODEL, SECOND, Cell, positions_of
+from probes.study.cell import MODEL, SECOND, Cell, positions_of
 from probes.study.digest import digest_of
 from probes.study.inputs import named_in
 from probes.study.models import positions_of_model
@@ -62,9 +62,11 @@ class _Checks:
     def cell(self, cell: Cell) -> None:
         text = None if cell.pretrain is None else cell.pretrain.members[0].source
         known = cell.model is None or is_run(model_path(cell.model))
-        for root, config in (("pretrain", cell.pretrain), ("second", cell.second)):
+        for root, config in (("start", cell.start), ("pretrain", cell.pretrain), ("second", cell.second)):
             if config is not None:
-                self._once(root, config, self._pretraining, digest_of(config))
+                start = cell.start if root == "pretrain" else None
+                key = digest_of(config), "" if start is None else digest_of(start)
+                self._once(root, config, partial(self._pretraining, start), *key)
                 self._once("", config, partial(self._member_sources, root), root, digest_of(config))
         if (adjust := cell.adjust) is not None:
             key = digest_of(adjust), "" if cell.pretrain is None else digest_of(cell.pretrain)
@@ -103,9 +105,11 @@ class _Checks:
             self._models[model] = positions_of_model(model)
         return None if model is None else self._models[model]
 
-    def _pretraining(self, config: PretrainConfig) -> None:
+    def _pretraining(self, start: PretrainConfig | None, config: PretrainConfig) -> None:
         check_trackers(config.trackers)
-        if config.start is not None and self._positions(config.start.model) is not None:
+        if start is not None:
+            _check_start(config, start, positions_of(start))
+        elif config.start is not None and self._positions(config.start.model) is not None:
             check_start(config.start.model, config.batch.length, config.sharing.layers)
         _check_files(config)
 
@@ -188,7 +192,8 @@ class _Checks:
         run = cell.pretrain
         if run is None:
             return self._positions(cell.model)
-        return self._positions(run.start.model) if run.start else positions_of(run)
+        known = positions_of(run, cell.start)
+        return self._positions(run.start.model) if known is None and run.start and cell.start is None else known
 
     def _named(self, config: TransferConfig, cell: Cell) -> None:
         _check_files(config)
@@ -215,6 +220,15 @@ class _Checks:
             raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
         if "retrieval" in config.probes and config.retrieval.parser is not None:
             open_engine(config.retrieval.parser)
+
+
+def _check_start(config: PretrainConfig, start: PretrainConfig, positions: int | None) -> None:
+    """What opening the export of ``start`` would say: InputError for more layers or longer rows than it has."""
+    layers = max(config.sharing.layers, default=0)
+    if start.start is None and layers > start.model.layers:
+        raise InputError(f"sharing.layers: there is no layer {layers}, start has {start.model.layers}")
+    if positions is not None and config.batch.length > positions:
+        raise InputError(f"batch.length ({config.batch.length}) is over the {positions} positions of start")
 
 
 def _check_files(config: Any) -> None:

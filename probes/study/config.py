@@ -25,8 +25,9 @@ class StudyConfig(StrictModel):
 
     paper      the file, or files, of a paper's tables that the study is set beside (configs/papers)
     claims     files of claims that its results are judged by (configs/claims)
-    source     what ``pretrain`` and ``second`` read where they name no source of their own
+    source     what ``start``, ``pretrain`` and ``second`` read where they name no source of their own
     pretrain   a pretraining config; ``base:`` in this and other mappings names files from the study's folder
+    start      another pretraining, whose export of its first language ``pretrain`` starts from (its ``start.model``)
     second     another pretraining, the model that reads the target language (two monolingual models)
     model      instead of ``pretrain``: a Hugging Face name or folder, or a finished run
     adjust     an adjustment, without its model: it adjusts the cell's, and what follows reads the result
@@ -46,6 +47,7 @@ class StudyConfig(StrictModel):
     paper: str | tuple[str, ...] | None = None
     claims: tuple[str, ...] = ()
     source: str = ""
+    start: Changes | None = None
     pretrain: Changes | None = None
     second: Changes | None = None
     model: str | None = Field(default=None, min_length=1)

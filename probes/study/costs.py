@@ -57,7 +57,7 @@ def size_of_model(model: Model) -> Size:
     """The shape of a task's model; for one of Hugging Face that is not here, that of BERT."""
     model = origin(model)
     if isinstance(model, PretrainTask):
-        return _size_of_run(model.config)
+        return _size_of_run(model.config, model.start)
     path = model_path(model)
     if is_run(path):
         return _size_of_run(load(PretrainConfig, path / "config.yaml"))
@@ -65,9 +65,9 @@ def size_of_model(model: Model) -> Size:
     return _size_of_checkpoint(read_json(found[0] / "config.json")) if found else Size()
 
 
-def _size_of_run(config: PretrainConfig) -> Size:
+def _size_of_run(config: PretrainConfig, start: PretrainTask | None = None) -> Size:
     if config.start is not None:
-        size, more = size_of_model(config.start.model), config.start.extend
+        size, more = size_of_model(start or config.start.model), config.start.extend
         return Size(size.layers, size.hidden, size.feed_forward, size.ids + (more.size if more else 0))
     model, scripts = config.model, {m.language.script.name for m in config.members if m.language.script is not None}
     each = len(config.members) if config.vocabulary.kind in ("joined", "prefixed") else 1
@@ -89,9 +89,9 @@ def _size_of_checkpoint(held: Any) -> Size:
 def operations(task: Task) -> float:
     """Floating-point operations of a task, about."""
     if isinstance(task, PretrainTask):
-        return _of_pretraining(task.config)
+        return _of_pretraining(task)
     if isinstance(task, AlignmentTask):
-        size = _size_of_run(task.config)
+        size = size_of_model(task.pretrained)
         return 4.0 * size.hidden * size.ids**2  # cosines of all with all, in both directions
     if isinstance(task, AdjustTask):
         # both languages, in the model before and in the moving one, which alone has gradients
@@ -103,8 +103,8 @@ def operations(task: Task) -> float:
     return _of_transfer(task.config, size_of_model(task.model), _text(task.model), isinstance(task, TuneTask))
 
 
-def _of_pretraining(config: PretrainConfig) -> float:
-    size = _size_of_run(config)
+def _of_pretraining(task: PretrainTask) -> float:
+    config, size = task.config, size_of_model(task)
     model = ModelConfig(layers=size.layers, heads=1, hidden=size.hidden, feed_forward=size.feed_forward)
     shape = Shape(size.ids, model, config.batch.rows, config.batch.length, config.objective.mask_rate)
     return config.steps * config.batch.rows * config.batch.length * per_token(shape)
@@ -143,7 +143,7 @@ def _text(model: Model) -> str | None:
 def disk(task: Task) -> float:
     """Bytes of the stage of a task, about."""
     if isinstance(task, PretrainTask):
-        size, copies = _size_of_run(task.config), len(task.config.members)
+        size, copies = size_of_model(task), len(task.config.members)
         return NUMBER * size.weights * (3 * _kept(task.config.checkpoints, task.config.steps) + copies)
     if isinstance(task, AdjustTask | TuneTask):
         run = origin(task.model)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pretrain.checkpoint import BEST, steps_in
-from probes.study.record import read_record, studies_of
+from probes.study.index import entry_of
+from probes.study.record import held_for_deletion, read_record, studies_of
 from probes.study.tasks import ProbeTask, Task
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
@@ -27,7 +27,7 @@ from synthlang.store import Store
 POLICIES = ("checkpoints", "final", "results")
 """From the one that keeps most."""
 DROPPED = "dropped.json"
-RUNS = {"pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
+RUNS = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
 """Stages that hold weights, and the kind of their folders; a fine-tuned model, too, is a run here."""
 
 
@@ -74,8 +74,7 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     needed, held_runs, holders = 0, 0, dict[Path, str]()
     for root in roots:
         store = Store(root)
-        # a study that starts now waits until it can see what is left
-        with nullcontext() if dry_run else store.lock("studies", "list"):
+        with held_for_deletion(store, dry_run):
             mine = {folder: held for folder, held in named.items() if (folder / held["store"]).resolve() == root}
             found = _policies(store, mine, keep)
             needed += found.needed
@@ -164,9 +163,8 @@ def _runs(store: Store, cell: Mapping[str, Any]) -> list[Path]:
     found = []
     for stage, kind in RUNS.items():
         name = cell["stages"].get(stage)
-        entry = store.root / "index" / f"{cell['keys'].get(stage)}.json"
-        if name is None and entry.exists():
-            name = read_json(entry)["fingerprint"]
+        if name is None and (entry := entry_of(store, cell["keys"].get(stage, ""))) is not None:
+            name = entry["fingerprint"]
         if name is not None:
             found.append(store.path(kind, name).resolve())
     return found

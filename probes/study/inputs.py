@@ -16,7 +16,7 @@ from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
 from probes.measure.maps_config import MapsConfig
 from probes.measure.static_config import LoadedVectors
-from probes.study.cells import MODEL, SECOND
+from probes.study.cell import MODEL, SECOND, START
 from probes.transfer.config import TaskName, TransferConfig
 from synthlang.config import BASE, load
 from synthlang.errors import InputError
@@ -76,7 +76,7 @@ def files_of_model(name: str, texts: bool = True) -> list[Path]:
     ``texts``: also those that a pretraining run was trained on, which are read again where its languages are.
     """
     folder = user_path(name)
-    if name in (MODEL, SECOND) or not folder.is_dir():
+    if name in (MODEL, SECOND, START) or not folder.is_dir():
         return []
     held = [folder / record for record in RECORDS if (folder / record).is_file()]
     if held:

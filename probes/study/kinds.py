@@ -33,12 +33,18 @@ DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.par
 
 @dataclass(frozen=True, eq=False)
 class PretrainTask(Task):
-    """Pretrain a config."""
+    """Pretrain a config. ``start``: the run whose export of its first language is ``cell:start`` there."""
 
     kind = "pretrain"
     format = PRETRAIN_FORMAT
     content = (DONE,)
     config: PretrainConfig
+    start: PretrainTask | None = None
+
+    @property
+    def needs(self) -> tuple[Task, ...]:
+        """The run to start from."""
+        return () if self.start is None else (self.start,)
 
     @property
     def label(self) -> str:
@@ -50,6 +56,9 @@ class PretrainTask(Task):
         from probes.study.work import run_pretraining
 
         return run_pretraining(self, store, report)
+
+    def _held(self) -> dict[str, Any]:
+        return {} if self.start is None else {"start": self.start.to_json()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +90,9 @@ class AlignmentTask(Task):
         from probes.study.work import run_alignment
 
         return run_alignment(self, store, report)
+
+    def _held(self) -> dict[str, Any]:
+        return self.pretrained._held()
 
 
 class _OfModel(Task):

@@ -14,7 +14,7 @@ from pretrain.hub import CONFIG, open_base
 from pretrain.run import open_run
 from pretrain.weights import from_hf
 from pretrain.weights.names import ARCHITECTURES
-from probes.study.cells import positions_of
+from probes.study.cell import positions_of
 from probes.transfer.keep import Languages
 from probes.transfer.model import Pretrained, is_run, model_path, of_run, open_pretrained, tokenizer_of
 from synthlang.config import load

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from synthlang.store import Store
 FORMAT = 2
 STUDY, STUDIES, STAGES, LOGS, LOCK = "study.json", "studies.json", "stages", "logs", ".lock"
 KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
+LIST = "studies", "list"
+"""What is locked while the list of a store's studies is changed, or has to stay as it is."""
 
 
 @dataclass
@@ -156,13 +158,19 @@ def _studies(root: Path) -> list[str]:
     return [str(name) for name in held["studies"]]
 
 
+def held_for_deletion(store: Store, dry_run: bool) -> AbstractContextManager[object]:
+    """Inside the block no study enters the store, so that one that starts now sees what is left; nothing is held for a
+    ``dry_run``."""
+    return nullcontext() if dry_run else store.lock(*LIST)
+
+
 @contextmanager
 def registered(store: Store, folder: Path) -> Iterator[None]:
     """Enter a study in the list of its store; inside the block no weights are deleted from it.
 
     Who writes study.json in the block, and looks what is finished after, misses no weights that were there.
     """
-    with store.lock("studies", "list"):
+    with store.lock(*LIST):
         path = store.root / STUDIES
         held = _studies(store.root) if path.exists() else []
         name = relative(folder, store.root)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pydantic
 
-from probes.study.cells import Cell
+from probes.study.cell import Cell
 from probes.study.digest import json_of_config
 
-PARTS = "pretrain", "second", "model", "adjust", "tuned"
+PARTS = "start", "pretrain", "second", "model", "adjust", "tuned"
 DIFFERS = "(differs)"
 """In the place of a value that is not the same in all cells."""
 _ABSENT = object()

@@ -15,7 +15,7 @@ from pretrain.stopping import Stopped, watched
 from probes.report.numbers import plural
 from probes.study import measures
 from probes.study.axis_columns import AxisColumns
-from probes.study.cells import Cell
+from probes.study.cell import Cell
 from probes.study.changes import told_changes
 from probes.study.checks import check_cells
 from probes.study.config import StudyConfig

@@ -11,7 +11,7 @@ from pretrain.config import PretrainConfig
 from synthlang.fingerprint import fingerprint
 
 if TYPE_CHECKING:
-    from probes.study.cells import Cell
+    from probes.study.cell import Cell
 
 DATA = {"source", "language", "languages", "vocabulary", "dictionary", "start"}
 """Of a pretraining, what says which data it reads, and what of it counts as translations."""
@@ -29,7 +29,9 @@ class Sameness:
         Known without a look at any data, so another spelling of a source or a language counts as another one.
         """
         look = any("words" in probe.probes and probe.words.checkpoints for probe in cell.probes.values())
-        runs = [self._once(run, look, lambda held: _of_run(held, look)) for run in (cell.pretrain, cell.second)]
+        runs = [
+            self._once(run, look, lambda held: _of_run(held, look)) for run in (cell.start, cell.pretrain, cell.second)
+        ]
         adjusted = self._once(cell.adjust, False, lambda held: [held.fingerprint({}), _json(held, {"model", "pairs"})])
         tasks = {name: self._once(task, False, _json) for name, task in cell.tasks.items()}
         probes = {name: self._once(probe, False, _json) for name, probe in cell.probes.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,9 +72,12 @@ class Section:
             result = assigned(result, keys, value)
         return result
 
-    def says(self, key: str) -> bool:
-        """Whether the study or the grid, and not just a base, has the top key."""
-        return key in self.own or any(keys[0] == key for keys, _ in self.changes)
+    def says(self, *key: str) -> bool:
+        """Whether the study or the grid, and not just a base, has the key; of several, one within the other."""
+        return _has(self.own, key) or any(
+            tuple(keys[: len(key)]) == key or (key[: len(keys)] == tuple(keys) and _has(value, key[len(keys) :]))
+            for keys, value in self.changes
+        )
 
 
 class Draft:
@@ -83,7 +87,7 @@ class Draft:
         self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
         self.sections: dict[Place, Section | None] = {}
         self.default_task = study.tasks is None
-        for root in ("pretrain", "second", "adjust", "transfer", "tuned"):
+        for root in ("start", "pretrain", "second", "adjust", "transfer", "tuned"):
             self.sections[(root,)] = _section(root, getattr(study, root))
         for root in NAMED:
             for name, value in (getattr(study, root) or {}).items():
@@ -133,6 +137,13 @@ class Draft:
     def names(self, root: str) -> list[str]:
         """The tasks or probes that are not null, in order."""
         return [place[1] for place, held in self.sections.items() if place[0] == root and held is not None]
+
+
+def _has(value: Any, keys: Sequence[str]) -> bool:
+    """Whether a mapping of mappings has a key within a key … ."""
+    if not keys:
+        return True
+    return isinstance(value, dict) and keys[0] in value and _has(value[keys[0]], keys[1:])
 
 
 def _section(where: str, value: Any) -> Section | None:

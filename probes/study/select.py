@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from probes.report.numbers import first_few
-from probes.study.cells import Cell
+from probes.study.cell import Cell
 from probes.study.labels import axis_titles, numbers_of
 from synthlang.errors import InputError
 

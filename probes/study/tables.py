@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from probes.study import measures
-from probes.study.cells import Cell
+from probes.study.cell import Cell
 from probes.study.kinds import DONE, PROBES, RESULT
 from probes.study.measures import Measured, alignment_measures, probe_measures
 from probes.study.results import alignment_columns, run_columns, transfer_columns
@@ -24,7 +24,7 @@ Drops = Mapping[str, Mapping[str, int]]
 
 def stage_keys(tasks: CellTasks, seeds: Sequence[int]) -> dict[str, str]:
     """Stage of a cell (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key of its task, parents first."""
-    single = {kind: getattr(tasks, kind) for kind in ("pretrain", "second", "adjust", "tuned", "alignment")}
+    single = {kind: getattr(tasks, kind) for kind in ("start", "pretrain", "second", "adjust", "tuned", "alignment")}
     found = {kind: key for kind, key in single.items() if key is not None}
     found |= {f"probe {name}": key for name, key in tasks.probes.items()}
     names = dict.fromkeys(name for name, _ in tasks.transfers)
@@ -81,7 +81,7 @@ class Tables:
         found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
             tasks = self._of_cell[cell.name]
-            stages = [("pretrain", tasks.pretrain), ("second", tasks.second)]
+            stages = [("start", tasks.start), ("pretrain", tasks.pretrain), ("second", tasks.second)]
             stages += [("adjust", tasks.adjust), ("tuned", tasks.tuned)]
             stages += [(f"transfer {name}", key) for (name, _), key in tasks.transfers.items()]
             for stage, key in stages:

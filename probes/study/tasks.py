@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
-from probes.study.cells import Cell
+from probes.study.cell import Cell
 from probes.study.index import finish, finished
 from probes.study.kinds import (
     PREDICTIONS,
@@ -48,11 +48,12 @@ class CellTasks:
     probes: Mapping[str, str]
     transfers: Mapping[tuple[str, int], str]
     tuned: str | None = None
+    start: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
         """All of them, each once, parents first."""
-        single = (self.pretrain, self.second, self.adjust, self.tuned, self.alignment)
+        single = (self.start, self.pretrain, self.second, self.adjust, self.tuned, self.alignment)
         found = [key for key in single if key is not None]
         return tuple(dict.fromkeys([*found, *self.probes.values(), *self.transfers.values()]))
 
@@ -88,7 +89,8 @@ def graph(cells: Sequence[Cell], seeds: Sequence[int]) -> Graph:
 
 
 def _tasks_of(cell: Cell, seeds: Sequence[int], whole: Graph) -> CellTasks:
-    pretrained = None if cell.pretrain is None else whole.add(PretrainTask(cell.pretrain))
+    start = None if cell.start is None else whole.add(PretrainTask(cell.start))
+    pretrained = None if cell.pretrain is None else whole.add(PretrainTask(cell.pretrain, start))
     second = None if cell.second is None else whole.add(PretrainTask(cell.second))
     model: Untuned = pretrained if pretrained is not None else cell.model or ""
     adjusted = None
@@ -104,7 +106,8 @@ def _tasks_of(cell: Cell, seeds: Sequence[int], whole: Graph) -> CellTasks:
         for name, config in cell.tasks.items()
         for seed in seeds
     }
-    return CellTasks(_key(pretrained), _key(second), _key(adjusted), _key(alignment), probes, transfers, _key(tuned))
+    runs = _key(pretrained), _key(second), _key(adjusted)
+    return CellTasks(*runs, _key(alignment), probes, transfers, _key(tuned), _key(start))
 
 
 def _key(task: Task | None) -> str | None:
@@ -115,9 +118,9 @@ def task_from_json(data: Mapping[str, Any]) -> Task:
     """The task that ``to_json`` wrote; InputError for anything else."""
     kind = data.get("kind")
     if kind == PretrainTask.kind:
-        return PretrainTask(parse(PretrainConfig, data["config"]))
+        return _pretraining(data)
     if kind == AlignmentTask.kind:
-        return AlignmentTask(PretrainTask(parse(PretrainConfig, data["config"])))
+        return AlignmentTask(_pretraining(data))
     if kind == AdjustTask.kind:
         model = _untuned(data["model"])
         assert not isinstance(model, AdjustTask), "no model is adjusted twice"
@@ -132,6 +135,11 @@ def task_from_json(data: Mapping[str, Any]) -> Task:
         config = parse(TransferConfig, data["config"])
         return TransferTask(config, data["name"], data["seed"], _untuned(data["model"]), second)
     raise InputError(f"{kind!r} is no kind of task; there is {', '.join(task.kind for task in KINDS)}")
+
+
+def _pretraining(data: Mapping[str, Any]) -> PretrainTask:
+    start = None if data.get("start") is None else _pretraining(data["start"])
+    return PretrainTask(parse(PretrainConfig, data["config"]), start)
 
 
 def _model(data: Any) -> Model:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from probes.study.gc import size_of
 from probes.study.index import entries_by_key, entry_path
-from probes.study.record import read_record, studies_of
+from probes.study.record import held_for_deletion, read_record, studies_of
 from synthlang.files import TEMPORARY, remove_leftovers
 from synthlang.store import Store
 
@@ -39,8 +38,7 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
     found: list[Unused] = []
     for root in roots:
         store = Store(root)
-        # a study that starts now waits until it can see what is left
-        with nullcontext() if dry_run else store.lock("studies", "list"):
+        with held_for_deletion(store, dry_run):
             here = list(_unused(store))
             if not dry_run:
                 remove_leftovers(root, GONE)

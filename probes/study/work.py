@@ -12,6 +12,7 @@ from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
 from pretrain.adjust.config import OF_WEIGHTS
 from pretrain.adjust.run import adjust
 from pretrain.checkpoint import kept_steps, own_steps
+from pretrain.config import PretrainConfig
 from pretrain.model import trained_model
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
@@ -20,7 +21,7 @@ from probes.measure.command import measure
 from probes.measure.config import FORMAT as PROBE_FORMAT
 from probes.measure.config import ProbeConfig
 from probes.measure.subject import Subject
-from probes.study.cells import MODEL, SECOND
+from probes.study.cell import MODEL, SECOND
 from probes.study.identity import identity
 from probes.study.index import is_whole, made
 from probes.study.kinds import (
@@ -62,27 +63,28 @@ CHECKPOINTS = "checkpoints"  # in the folder of a run
 def run_pretraining(task: PretrainTask, store: Store, report: Report) -> str:
     """Train in ``pretrain-<fingerprint>``, or go on; SIGTERM saves and raises Stopped."""
     task = _reread(task)
-    artifacts = prepare(task.config, store, report)
-    name = task.config.fingerprint(artifacts.parents)
+    config = _config_of(task, store)
+    artifacts = prepare(config, store, report)
+    name = config.fingerprint(artifacts.parents)
     folder = store.path(task.kind, name)
     with store.lock(task.kind, name), on_sigterm() as stop:
         if not is_whole(task, folder):
             (folder / DONE).unlink(missing_ok=True)
-        pretrain(task.config, folder, store, report, stop=stop)
+        pretrain(config, folder, store, report, stop=stop)
     return name
 
 
 def run_alignment(task: AlignmentTask, store: Store, report: Report) -> str:
     """Measure the alignment of a run's word embeddings."""
     task = _reread(task)
-    run = _stage(store, task.pretrained)
-    name = probe_fingerprint(content_of(str(run)), task.config)
+    run, config = _stage(store, task.pretrained), _config_of(task.pretrained, store)
+    name = probe_fingerprint(content_of(str(run)), config)
 
     def build(path: Path) -> None:
-        _, artifacts = open_run(run, task.config, report)
-        model = trained_model(run, task.config, artifacts)
+        _, artifacts = open_run(run, config, report)
+        model = trained_model(run, config, artifacts)
         with atomic_folder(path) as folder:
-            write_json(folder / RESULT, probe_alignment(model, task.config, artifacts, store))
+            write_json(folder / RESULT, probe_alignment(model, config, artifacts, store))
 
     return _obtained(task, store, name, build)
 
@@ -169,7 +171,7 @@ def _with_checkpoints(task: PretrainTask, store: Store, report: Report) -> None:
 
     It is trained once more beside its place: the same steps, with other checkpoints on the way.
     """
-    run, config = _stage(store, task), task.config
+    run, config = _stage(store, task), _config_of(task, store)
     again = run.with_name(f"{run.name}.again")
     with store.lock(task.kind, run.name.removeprefix(f"{task.kind}-")), on_sigterm() as stop:
         steps = kept_steps(config.checkpoints, config.steps)
@@ -242,7 +244,7 @@ def _opened(task: TransferTask | TuneTask | ProbeTask, store: Store) -> tuple[Pr
     models = {MODEL: root}
     if other is not None:
         models[SECOND] = _place(store, other)
-    configs = {_place(store, run): run.config for run in (first, other) if isinstance(run, PretrainTask)}
+    configs = {_place(store, run): _config_of(run, store) for run in (first, other) if isinstance(run, PretrainTask)}
     language = config.language
     if isinstance(config, ProbeConfig):
         named, natural = config.model2, config.natural
@@ -256,6 +258,16 @@ def _opened(task: TransferTask | TuneTask | ProbeTask, store: Store) -> tuple[Pr
     opened = open_model(model, language, natural, second, None if root == model else root, configs)
     both = [short(held) for held in (task.model, other) if held is not None]
     return replace(opened, name=" and ".join(both)), models
+
+
+def _config_of(task: PretrainTask, store: Store) -> PretrainConfig:
+    """The settings of a run, with the folder of what it starts from."""
+    if task.start is None:
+        return task.config
+    export = _stage(store, task.start) / "export" / task.start.config.members[0].name
+    assert task.config.start is not None, "a cell with a run to start from has settings of the start"
+    start = task.config.start.model_copy(update={"model": str(export)})
+    return task.config.model_copy(update={"start": start})
 
 
 def _place(store: Store, model: Model) -> str:

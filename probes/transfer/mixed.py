@@ -20,10 +20,15 @@ ONE_ONLY, OTHER_LABEL = "items of one language only", "items of another label in
 
 @dataclass(frozen=True)
 class Translated:
-    """Items that two test sets have: the rows [n] in each, in the order of the source's; ``counts``: what was left."""
+    """Items that two test sets have, in the order of the source's.
+
+    both    the texts and answers of both sets, the source's first
+    rows    [n] the items in the source's set, and ``target_rows`` [n] in ``both``
+    counts  what was left out
+    """
 
     source: TaskBatch
-    target: TaskBatch
+    both: TaskBatch
     rows: Rows
     target_rows: Rows
     counts: dict[str, int]
@@ -35,19 +40,23 @@ def translated(source: TaskBatch, target: TaskBatch, limit: int | None = None) -
     Raises InputError where the sets are no translations of each other: ids or labels differ.
     """
     place = {name: row for row, name in enumerate(target.ids)}
-    both = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
+    shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
     smaller = min(len(source), len(target))
-    if len(both) < COMMON * smaller:
-        raise _unlike(f"{len(both):,} of {smaller:,} items have an id that both sets have")
+    if len(shared) < COMMON * smaller:
+        raise _unlike(f"{len(shared):,} of {smaller:,} items have an id that both sets have")
     labels = [None if one.label is None else one.label.values() for one in (source, target)]
-    kept = both
+    kept = shared
     if labels[0] is not None and labels[1] is not None:
-        kept = [(i, j) for i, j in both if labels[0][i] == labels[1][j]]
-        if len(kept) < COMMON * len(both):
-            raise _unlike(f"{len(both) - len(kept):,} of {len(both):,} items with the same id have different labels")
-    counts = {ONE_ONLY: len(source) + len(target) - 2 * len(both), OTHER_LABEL: len(both) - len(kept)}
+        kept = [(i, j) for i, j in shared if labels[0][i] == labels[1][j]]
+        if len(kept) < COMMON * len(shared):
+            raise _unlike(
+                f"{len(shared) - len(kept):,} of {len(shared):,} items with the same id have different labels"
+            )
+    counts = {ONE_ONLY: len(source) + len(target) - 2 * len(shared), OTHER_LABEL: len(shared) - len(kept)}
     rows = np.array(kept[:limit], np.int64).reshape(-1, 2)
-    return Translated(source, target, rows[:, 0], rows[:, 1], {why: count for why, count in counts.items() if count})
+    both = join_batches([replace(source, label=None, extra={}), replace(target, label=None, extra={})])
+    told = {why: count for why, count in counts.items() if count}
+    return Translated(source, both, rows[:, 0], len(source) + rows[:, 1], told)
 
 
 def _unlike(why: str) -> InputError:
@@ -57,10 +66,9 @@ def _unlike(why: str) -> InputError:
 def mixed_items(found: Translated, field: int) -> TaskBatch:
     """The items with the text of ``field`` from the target's set and the others from the source's; answers are those of
     the text that they are in."""
-    source, target = found.source, found.target
-    both = join_batches([replace(source, label=None, extra={}), replace(target, label=None, extra={})])
-    texts, others = both.texts[found.rows].copy(), both.texts[len(source) + found.target_rows]
-    texts[:, field] = others[:, field]
+    source, both = found.source, found.both
+    texts = both.texts[found.rows].copy()
+    texts[:, field] = both.texts[found.target_rows, field]
     return TaskBatch(
         both.corpus,
         both.text_of_sentence,
@@ -68,7 +76,7 @@ def mixed_items(found: Translated, field: int) -> TaskBatch:
         texts,
         tuple(source.ids[row] for row in found.rows.tolist()),
         None if source.label is None else source.label.take(found.rows),
-        _answers(both, texts, (found.rows, len(source) + found.target_rows)),
+        _answers(both, texts, (found.rows, found.target_rows)),
         {name: tuple(values[row] for row in found.rows.tolist()) for name, values in source.extra.items()},
         found.counts,
     )

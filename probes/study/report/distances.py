@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.distances.separation import DISTANCES, Distance
-from probes.figures.histograms import LABEL, Panel, histogram_panels
+from probes.figures.histograms import LABEL, NAMES, Panel, histogram_panels
 from probes.report.blocks import Block, Figures, Paragraph, Section
 from probes.report.figure import Figure, slug
 from probes.report.numbers import first_few, plural
@@ -36,12 +36,23 @@ MISSING = "Without a histogram, since the stage of the probe is not here or cann
 Panels = Mapping[Distance, Panel]
 
 
-@dataclass
-class _Group:
-    """The conditions of one figure: label → its settings and the panels of each distance, of its first run."""
+@dataclass(frozen=True)
+class _Condition:
+    """What is drawn of a condition: its settings, and the panels of each distance, of its first run."""
 
-    settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    panels: dict[str, Panels] = field(default_factory=dict)
+    settings: Mapping[str, str]
+    panels: Panels
+
+
+@dataclass
+class _Found:
+    """Probe and what is not compared → label → condition, a figure each; cells whose stages are not at hand; how many
+    other runs these conditions have, and how many conditions were not looked at."""
+
+    groups: dict[tuple[str, str], dict[str, _Condition]] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+    again: int = 0
+    unread: int = 0
 
 
 def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None:
@@ -49,30 +60,39 @@ def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None
     wanted = dict.fromkeys((m.cell, m.probe) for m in study.measures if m.measure.startswith(MEASURES))
     if not wanted:
         return None
+    found = _find(study, list(wanted), held)
+    blocks = _drawn(found.groups, held, budget)
+    told = []
+    if found.again:
+        told.append(f"Drawn is the first run of each condition; {plural(found.again, 'other')} in measures.csv.")
+    if found.unread:
+        told.append(f"{plural(found.unread, 'further condition')} not drawn, for want of room.")
+    if found.gone:
+        told.append(f"{MISSING}: {first_few(found.gone, NAMED, '; ')}.")
+    return Section("Distances of words", [*blocks, *(Paragraph(text, "note") for text in told)])
+
+
+def _find(study: Study, wanted: Sequence[tuple[str, str]], held: Layout) -> _Found:
+    """The conditions that (cell, probe) are of, each read once, of its first run that is at hand."""
     cells = {cell.name: cell for cell in study.cells}
-    groups: dict[tuple[str, str], _Group] = {}
-    gone: list[str] = []
-    again = read = 0
+    found, read = _Found(), 0
     for name, probe in wanted:
         if (cell := cells.get(name)) is None:
             continue
         settings = settings_of(cell.labels, cell.name)
-        group = groups.setdefault((probe, held.without(settings, *held.compared)), _Group())
+        group = found.groups.setdefault((probe, held.without(settings, *held.compared)), {})
         label = held.only(settings, held.compared) or held.alone
-        if label in group.panels:
-            again += 1
-        elif read < READ:
+        if label in group:
+            found.again += 1
+        elif read == READ:
+            found.unread += 1
+        else:
             read += 1
-            panels = _panels(cell, probe, label)
-            if panels is None:
-                gone.append(cell.name)
+            if (panels := _panels(cell, probe, label)) is None:
+                found.gone.append(cell.name)
             else:
-                group.settings[label], group.panels[label] = settings, panels
-    blocks = _drawn(groups, held, budget)
-    told = [f"Drawn is the first run of each condition; {plural(again, 'other')} in measures.csv."] if again else []
-    if gone:
-        told.append(f"{MISSING}: {first_few(gone, NAMED, '; ')}.")
-    return Section("Distances of words", [*blocks, *(Paragraph(text, "note") for text in told)])
+                group[label] = _Condition(settings, panels)
+    return found
 
 
 def _panels(cell: Cell, probe: str, label: str) -> Panels | None:
@@ -101,9 +121,9 @@ def _panel(label: str, counts: Mapping[str, Any], layer: Mapping[str, Any]) -> P
     return Panel(label, edges, related, unrelated, (medians[0], medians[1]), Interval(**layer["auc"]))
 
 
-def _drawn(groups: Mapping[tuple[str, str], _Group], held: Layout, budget: Budget) -> list[Block]:
+def _drawn(groups: Mapping[tuple[str, str], Mapping[str, _Condition]], held: Layout, budget: Budget) -> list[Block]:
     """A figure for each group and distance, as far as the budget goes."""
-    known = {key: group for key, group in groups.items() if group.panels}
+    known = {key: group for key, group in groups.items() if group}
     several = len({probe for probe, _ in known}) > 1
     wanted = [(key, group, distance) for key, group in known.items() for distance in DISTANCES]
     given = budget.take(len(wanted), FIGURES)
@@ -117,8 +137,10 @@ def _drawn(groups: Mapping[tuple[str, str], _Group], held: Layout, budget: Budge
     return blocks
 
 
-def _figure(place: int, probe: str, under: str, group: _Group, distance: Distance, held: Layout) -> Figure:
-    what = "L2" if distance == "l2" else distance
+def _figure(
+    place: int, probe: str, under: str, group: Mapping[str, _Condition], distance: Distance, held: Layout
+) -> Figure:
+    what = NAMES[distance]
     of = ", ".join(part for part in (probe, under) if part)
     title = f"{what[0].upper()}{what[1:]} distance of related and unrelated words" + (f", {of}" if of else "")
     rows = _rows(group, held, distance)
@@ -127,13 +149,13 @@ def _figure(place: int, probe: str, under: str, group: _Group, distance: Distanc
     return replace(figure, caption=f"{figure.caption} {plural(left, 'further row')} left out.") if left > 0 else figure
 
 
-def _rows(group: _Group, held: Layout, distance: Distance) -> Sequence[Sequence[Panel | None]]:
+def _rows(group: Mapping[str, _Condition], held: Layout, distance: Distance) -> Sequence[Sequence[Panel | None]]:
     """A column for each label of the main axis, if there are few, and a row for each of the rest."""
-    mains = dict.fromkeys(held.name(settings) for settings in group.settings.values())
+    mains = dict.fromkeys(held.name(one.settings) for one in group.values())
     rest = [axis for axis in held.compared if axis != held.main]
-    if held.main not in held.compared or not 1 < len(mains) < max(LABEL) + 1 or not rest:
-        return [[panels[distance]] for panels in group.panels.values()]
+    if held.main not in held.compared or not 1 < len(mains) <= max(LABEL) or not rest:
+        return [[one.panels[distance]] for one in group.values()]
     table: dict[str, dict[str, Panel]] = {}
-    for label, settings in group.settings.items():
-        table.setdefault(held.only(settings, rest), {})[held.name(settings)] = group.panels[label][distance]
+    for one in group.values():
+        table.setdefault(held.only(one.settings, rest), {})[held.name(one.settings)] = one.panels[distance]
     return [[row.get(main) for main in mains] for row in table.values()]

@@ -19,8 +19,8 @@ CELLS = 100
 WRITTEN = "The study as it is written; base names files that it changes."
 RESOLVED = (
     f"What base files, the study and defaults come to. {DIFFERS} stands where cells are not the same; what differs is "
-    "in their labels, and in the column Settings of the cell of tables/cells.csv. cell:model and cell:second are the "
-    "models of the cell."
+    "in their labels, and in the column Settings of the cell of tables/cells.csv. cell:model, cell:second "
+    "and cell:start are models of the cell."
 )
 
 

@@ -1,0 +1,71 @@
+"""A cell of a study: one combination of its grid, as checked configs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pydantic
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.config import PretrainConfig
+from probes.measure.config import ProbeConfig
+from probes.study.digest import digest_of
+from probes.transfer.config import TransferConfig
+from synthlang.fingerprint import fingerprint
+
+# what stands in a config for a model of the cell: its own before it is adjusted, its second one, what its own starts
+# from
+MODEL, SECOND, START = "cell:model", "cell:second", "cell:start"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of the grid.
+
+    name       unique in the study
+    labels     axis → label
+    overrides  dotted key → value, the changes to the base
+    model      instead of ``pretrain``
+    start      what ``pretrain`` starts from: its ``start.model`` is ``cell:start``, an export of this run
+    adjust     its model is ``cell:model``, filled in when it runs
+    tuned      what the probes' model is fine-tuned on before they read it, and with which seed
+    tasks      by name; ``target_model`` is ``cell:second`` where there is a second model
+    probes     by name; ``model2`` likewise
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    overrides: Mapping[str, Any]
+    pretrain: PretrainConfig | None
+    second: PretrainConfig | None
+    model: str | None
+    adjust: AdjustConfig | None
+    tasks: Mapping[str, TransferConfig]
+    probes: Mapping[str, ProbeConfig]
+    tuned: TransferConfig | None = None
+    tuned_seed: int = 0
+    start: PretrainConfig | None = None
+
+    @property
+    def content(self) -> str:
+        """Of all settings; not of name and labels."""
+        parts = {part: None if held is None else digest_of(held) for part, held in self._single()}
+        named = {part: {n: digest_of(c) for n, c in held.items()} for part, held in self._named()}
+        tuned = {} if self.tuned is None else {"tuned": [digest_of(self.tuned), self.tuned_seed]}
+        start = {} if self.start is None else {"start": digest_of(self.start)}
+        return fingerprint("cell", model=self.model, **parts, **named, **tuned, **start)
+
+    def _single(self) -> Iterable[tuple[str, pydantic.BaseModel | None]]:
+        return ("pretrain", self.pretrain), ("second", self.second), ("adjust", self.adjust)
+
+    def _named(self) -> Iterable[tuple[str, Mapping[str, pydantic.BaseModel]]]:
+        return ("tasks", self.tasks), ("probes", self.probes)
+
+
+def positions_of(pretrain: PretrainConfig, start: PretrainConfig | None = None) -> int | None:
+    """How many tokens the model of a run reads at once; None where a checkpoint decides that is no run of the study."""
+    if pretrain.start is not None:
+        return None if start is None else positions_of(start)
+    return pretrain.model.positions or pretrain.batch.length

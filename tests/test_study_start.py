@@ -1,0 +1,136 @@
+"""A pretraining that starts from another one of its study."""
+
+import json
+import shutil
+
+import pytest
+
+from pretrain.config import PretrainConfig
+from pretrain.run import pretrain
+from probes.study.cell import START
+from probes.study.cells import expand
+from probes.study.checks import check_cells
+from probes.study.costs import size_of_model
+from probes.study.tables import stage_keys
+from probes.study.tasks import AlignmentTask, PretrainTask, TransferTask, task_from_json
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.files import read_json
+from synthlang.store import Store
+from tests.study_graphs import FULL, SOURCE, contents, graph_of, run_all, study_of
+from tests.tiny import changed
+
+FIRST = {k: v for k, v in FULL["pretrain"].items() if k not in ("language", "dictionary")}
+FIRST = {**FIRST, "languages": [{"name": "en"}, {"name": "hi", "language": "trans"}]}
+OWN = {k: v for k, v in FIRST.items() if k not in ("vocabulary", "model")}
+OWN = {**OWN, "languages": [{"name": "en"}, {"name": "hi", "language": "trans+inv"}]}
+OWN = {**OWN, "start": {"extend": {"language": "hi", "size": 40}}}
+STARTED = {**FULL, "seeds": [0], "start": FIRST, "pretrain": OWN, "tasks": {"pos": {}}}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("started"))
+    whole, _ = graph_of(STARTED)
+    return store, whole, run_all(whole.tasks, store)
+
+
+def test_the_run_it_starts_from_is_a_stage_of_its_own():
+    whole, (cell,) = graph_of(STARTED)
+    held = whole.of_cell[cell.name]
+    assert cell.pretrain.start.model == START
+    assert [task.kind for task in whole.tasks.values()] == ["pretrain", "pretrain", "alignment", "probe", "transfer"]
+    assert whole.tasks[held.pretrain].parents == (held.start,)
+    assert list(stage_keys(held, [0])) == ["start", "pretrain", "alignment", "probe words", "transfer pos seed 0"]
+    grid = {"product": {"pretrain.seed": [0, 1]}}
+    whole, _ = graph_of({**STARTED, "grid": grid})
+    assert [t.start is None for t in whole.tasks.values() if isinstance(t, PretrainTask)] == [True, False, False]
+    whole, _ = graph_of({**STARTED, "grid": {"product": {"start.seed": [0, 1]}}})
+    assert len({t.key for t in whole.tasks.values() if isinstance(t, PretrainTask)}) == 4
+
+
+def test_json_and_back_is_the_same_task():
+    for task in graph_of(STARTED)[0].tasks.values():
+        again = task_from_json(json.loads(json.dumps(task.to_json())))
+        assert (again.key, again.parents, again.to_json()) == (task.key, task.parents, task.to_json())
+
+
+def test_its_size_is_that_of_what_it_starts_from():
+    first, own = (t for t in graph_of(STARTED)[0].tasks.values() if isinstance(t, PretrainTask))
+    assert size_of_model(own).layers == FIRST["model"]["layers"]
+    assert size_of_model(own).ids == size_of_model(first).ids + 40
+
+
+def test_the_same_run_as_two_commands_make(made, tmp_path):
+    store, whole, names = made
+    first = parse(PretrainConfig, {"source": SOURCE, **FIRST})
+    begun = pretrain(first, tmp_path / "first")
+    start = {**OWN["start"], "model": str(tmp_path / "first" / "export" / "en")}
+    own = parse(PretrainConfig, {"source": SOURCE, **OWN, "start": start})
+    by_hand = pretrain(own, tmp_path / "own")
+    assert [name for key, name in names.items() if isinstance(whole.tasks[key], PretrainTask)] == [begun, by_hand]
+    for name in ("en", "hi"):
+        weights = [folder / "export" / name / "model.safetensors" for folder in (tmp_path / "own", _run(made))]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+    assert any(isinstance(task, AlignmentTask) for task in whole.tasks.values())
+    (transfer,) = (k for k, t in whole.tasks.items() if isinstance(t, TransferTask))
+    result = read_json(store.path("transfer", names[transfer]) / "result.json")
+    assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
+
+
+def _run(made):
+    store, whole, names = made
+    own = next(k for k, t in whole.tasks.items() if isinstance(t, PretrainTask) and t.start is not None)
+    return store.path("pretrain", names[own])
+
+
+def test_a_store_that_was_moved_is_gone_on_with(made, tmp_path):
+    store, whole, names = made
+    moved = Store(tmp_path / "moved")
+    shutil.copytree(store.root, moved.root)
+    transfer = next(k for k, t in whole.tasks.items() if isinstance(t, TransferTask))
+    shutil.rmtree(moved.path("transfer", names[transfer]))
+    before = contents(store)
+    shutil.move(store.root, tmp_path / "aside")
+    try:
+        assert run_all(whole.tasks, moved) == {transfer: names[transfer]}
+    finally:
+        shutil.move(tmp_path / "aside", store.root)
+    assert contents(moved) == before
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"pretrain__start__model": "bert"}, "pretrain.start.model: pretrain starts from the run that start describes"),
+        ({"grid": {"product": {"pretrain.start.model": ["a"]}}}, "pretrain.start.model: pretrain starts from the run"),
+        ({"grid": {"product": {"pretrain.start": [{"model": "a"}]}}}, "pretrain.start.model: pretrain starts from"),
+        ({"pretrain": None, "model": "bert"}, "start has no effect on a model that is not pretrained"),
+        ({"pretrain__vocabulary": {"size": 400}}, "pretrain.start: the checkpoint brings its vocabulary and shape"),
+        ({"transfer__length": 60}, "transfer.length 60 exceeds the 48 tokens that the model reads|tasks.pos.length 60"),
+        ({"start__stepz": 1}, "start.stepz: unknown key"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(values, message):
+    base = {**STARTED, "pretrain": {**OWN, "start": {**OWN["start"]}}}
+    with pytest.raises(InputError, match=message):
+        expand(study_of(changed(base, **values)))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"pretrain__batch": {"rows": 8, "length": 64}},
+            r"pretrain.batch.length \(64\) is over the 48 positions of sta",
+        ),
+        ({"pretrain__sharing": {"layers": [2]}}, "pretrain.sharing.layers: there is no layer 2, start has 1"),
+        ({"start__source": "lines:none.txt"}, "none.txt: no such file"),
+    ],
+)
+def test_what_cannot_run_is_told_before(values, message):
+    base = {key: value for key, value in STARTED.items() if key != "source"}
+    base |= {"start": {**FIRST, "source": SOURCE}, "pretrain": {**OWN, "source": SOURCE}}
+    check_cells(expand(study_of(base)))
+    with pytest.raises(InputError, match=message):
+        check_cells(expand(study_of(changed(base, **values))))
