@@ -78,6 +78,13 @@ BAD_CLAIMS = {
     "other layer": ("measure: zs", "measure: zs, layer: top", "layer"),
     "each twice": ("measure: zs, left", "measure: zs, each: {task: [pos]}, left", "'task' is in where and in each"),
     "each of no label": ("where: {task: pos}", "each: {task: [qa]}", "task: no label 'qa'"),
+    "minus on one side": ("right: {where", "right: {minus: {where: {method: A}}, where", "minus goes with both sides"),
+    "minus of no label": (
+        "{method: A}}, right: {where: {method: B}}",
+        "{method: A}, minus: {where: {method: C}}}, right: {where: {method: B}, minus: {}}",
+        "one: method: no label 'C'",
+    ),
+    "no measure instead": ("measure: zs, ", "measure: zs, instead: f1, ", "must be parent, sup"),
     "each of none": ("measure: zs, left", "measure: zs, each: {method: []}, left", "each.method"),
 }
 
@@ -104,6 +111,10 @@ def test_claims_twice_and_over_no_axis(tmp_path):
     refused(read_claims, path, "o: 'size' is no axis")
     path.write_text(f"paper: mine.yaml\nclaims: [{over.replace('size', 'layer')}]")
     refused(read_claims, path, "layer goes with layer: each")
+    of_method = over.replace("size", "method")
+    for among, message in (("{size: [a]}", "'size' is in neither"), ("{method: [C]}", "method: no label 'C'")):
+        path.write_text(f"paper: mine.yaml\nclaims: [{of_method.replace('expect', f'among: {among}, expect')}]")
+        refused(read_claims, path, message)
     path.write_text(f"claims: [{over}]")  # without a paper any axis will do
     correlate = read_claims(path)[0].correlate
     assert correlate is not None and correlate.over == ["size"]

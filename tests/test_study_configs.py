@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,25 @@ def test_papers_and_claims_that_it_names_are_there(name):
     if Path(name).name in OF_PAPERS:
         paper, table = Path(name).name.split("-")
         assert config.paper == (f"{paper}/{table}",)
+
+
+@pytest.mark.parametrize("paper", TABLES)
+@pytest.mark.parametrize("size", SIZES)
+def test_every_side_of_a_claim_is_run(size, paper):
+    """A cell has the labels of what is looked up, each of those that it is a mean over, and measures it."""
+    cells = [cell for table in TABLES[paper] for cell in study(f"{size}/{paper}-{table}")[1]]
+    for claim in read_claims(paper):
+        for quantity in claim.quantities():
+            task, probe = quantity.where.get("task"), quantity.measure.startswith("probe:")
+            for averaged in product(
+                *([(axis, one) for one in held] for axis, held in quantity.average.items() if held)
+            ):
+                where = {axis: label for axis, label in (*quantity.where.items(), *averaged) if axis != "task"}
+                fits = [cell for cell in cells if where.items() <= cell.labels.items()]
+                assert any((task is None or task in cell.tasks) and (cell.probes or not probe) for cell in fits), (
+                    claim.id,
+                    quantity,
+                )
 
 
 @pytest.mark.parametrize("name", [f"{size}/{name}" for size in SIZES for name in OF_PAPERS])

@@ -11,7 +11,7 @@ from probes.study.judged.claims import read_claims
 from probes.study.judged.estimates import difference, estimate, outcome_of
 from probes.study.judged.observed import Model, Replicates, Results
 from probes.study.judged.verdicts import WORDS, judge
-from tests.judged import claim, echo, interval, less, result, rows
+from tests.judged import claim, echo, interval, less, measured, result, rows
 
 
 def test_each_verdict_of_a_comparison():
@@ -162,6 +162,90 @@ def test_several_comparisons():
         assert interval(found) == next(p.ours.interval for p in found.parts if p.what in tally and p.ours)
 
 
+def gap_of(**more):
+    """B gains more on task pos than on task ner, over A."""
+    sides = {
+        side: {"where": {"task": task, "objective": "B"}, "minus": {"where": {"objective": "A"}}}
+        for side, task in (("left", "pos"), ("right", "ner"))
+    }
+    return claim(compare=[{"measure": "zs", "relation": "greater", **sides, **more}])
+
+
+def test_gap_of_gaps():
+    """B − A is 5, 6, 8 in pos and 1, 1, 2 in ner; models are far apart, their gaps are not."""
+    random = np.random.default_rng(1)
+    base, pos, ner = random.normal(50, 20, 3), np.array([5.0, 6.0, 8.0]), np.array([1.0, 1.0, 2.0])
+    held = [
+        result({"objective": name}, model, task=task, zs=float(base[model] + (name == "B") * gains[model]))
+        for task, gains in (("pos", pos), ("ner", ner))
+        for name in "AB"
+        for model in range(3)
+    ]
+    found = judge(gap_of(), Results(held))
+    expected = stats.t.interval(0.95, 2, np.mean(pos - ner), stats.sem(pos - ner))
+    assert (interval(found).low, interval(found).high) == pytest.approx(expected)
+    assert found.verdict == "agrees in sign" and (found.n, found.unit) == (3, "models")
+    assert found.text.startswith("(pos zs, B − A) − (ner zs, B − A): 5.0")
+    assert judge(gap_of(relation="less"), Results(held)).verdict == "differs"
+    assert judge(gap_of(margin=4.5), Results(held)).verdict == "too small to tell"
+    lost = [row for row in held if (row["task"], row["pretrain_seed"]) != ("ner", 2)]
+    found = judge(gap_of(), Results(lost))
+    assert found.n == 2 and "seed 0 of pretraining 2" in found.text
+    assert judge(gap_of(), Results(row for row in held if row["task"] == "pos")).verdict == "not run"
+
+
+def test_gap_of_a_given_model_and_several_adjustments_of_it():
+    """What is adjusted is paired with itself, and so is the given model; both differences are Welch's."""
+    left, base = np.array([8.0, 9.0, 9.5]), np.array([2.0, 2.5, 3.0])
+    right, off = np.array([4.0, 4.5, 5.5]), np.array([1.0, 2.0, 1.5])
+    held = [result({"objective": "B", "adjust.seed": str(i)}, None, 0, task, zs=float(value))
+            for task, values in (("pos", left), ("ner", right)) for i, value in enumerate(values)]  # fmt: skip
+    held += [result({"objective": "A"}, None, i, task, zs=float(value))
+             for task, values in (("pos", base), ("ner", off)) for i, value in enumerate(values)]  # fmt: skip
+    found = judge(gap_of(), Results(held))
+    expected = stats.ttest_ind(left - right, base - off, equal_var=False).confidence_interval()
+    assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
+    others = [row if row["task"] == "pos" else row | {"pretrain_seed": 7} for row in held]
+    found = judge(gap_of(), Results(others))
+    assert found.verdict == "not run" and "no difference of them is paired" in found.text
+
+
+def test_gap_of_models_that_are_others_here_and_there():
+    """Each side is paired with what is taken off it."""
+    gains = {"pos": np.array([5.0, 6.0, 8.0]), "ner": np.array([1.0, 1.0, 2.0])}
+    held = [result({"objective": name}, model + (3 if task == "ner" else 0), task=task, zs=9.0 + (name == "B") * gain)
+            for task, added in gains.items() for name in "AB" for model, gain in enumerate(added)]  # fmt: skip
+    found = judge(gap_of(), Results(held))
+    expected = stats.ttest_ind(gains["pos"], gains["ner"], equal_var=False).confidence_interval()
+    assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_measure_instead_of_another():
+    """The first is read where anything was measured of it, else the other; the text says which."""
+    asked = claim(compare=[{"measure": "probe:x", "instead": "probe:y", "left": {"where": {"objective": "B"}},
+                            "right": {"where": {"objective": "A"}}, "relation": "greater"}])  # fmt: skip
+    y = [measured({"objective": o}, m, "y", v + m * v) for o, v in (("A", 1.0), ("B", 5.0)) for m in range(3)]
+    x = [measured({"objective": o}, m, "x", v + m * v) for o, v in (("A", 5.0), ("B", 1.0)) for m in range(3)]
+    assert interval(judge(asked, Results([], y))).mean == 8 and judge(asked, Results([], y)).text.startswith("y, B − A")
+    assert interval(judge(asked, Results([], x + y))).mean == -8
+    assert judge(asked, Results([], x + y)).text.startswith("x, B − A")
+    own = claim(compare=[{"measure": "probe:x", "instead": "probe:y", "left": {"measure": "probe:z"}, "value": 0,
+                          "relation": "greater"}])  # fmt: skip
+    assert judge(own, Results([], y)).verdict == "not run", "instead goes with its measure"
+
+
+def test_a_whole_claim():
+    """A part of its comparisons shows nothing."""
+    parts = [{"where": {"task": task}, "measure": "zs", "left": {"where": {"objective": "B"}}, "value": 0,
+              "relation": "greater"} for task in ("pos", "ner")]  # fmt: skip
+    held = {task: [result({"objective": "B"}, m, task=task, zs=5.0 + m) for m in range(3)] for task in ("pos", "ner")}
+    whole = claim(compare=parts, whole=True)
+    assert judge(claim(compare=parts), Results(held["pos"])).verdict == "agrees in sign"
+    found = judge(whole, Results(held["pos"]))
+    assert found.verdict == "not run" and found.text.startswith("a part shows nothing of it: 1 of 2 comparisons")
+    assert judge(whole, Results(held["pos"] + held["ner"])).verdict == "agrees in sign"
+
+
 def test_order():
     along = [{"size": "1"}, {"size": "2"}, {"size": "3"}]
     rising = claim(order=[{"measure": "zs", "along": along, "direction": "rising"}])
@@ -207,15 +291,20 @@ def test_correlation():
     assert judge(expect["negative"], of(random.normal(size=12))).verdict == "too small to tell"
     assert judge(expect["negative"], of(y, count=4)).verdict == "too small to tell"
     assert judge(expect["negative"], of(y, count=0)).verdict == "not run"
+    some = claim(correlate={**over, "expect": "negative", "among": {"cell": [str(i) for i in range(3, 12)]}})
+    assert judge(some, of(y)).n == 9 and interval(judge(some, of(y))).mean == stats.spearmanr(x[3:], y[3:]).statistic
 
 
 NOT_PRINTED = {
     *("monolingual-models-are-alike", "bilingual-models-are-more-alike", "lower-layers-are-more-alike"),
-    *("similar-languages-are-more-alike", "cka-tells-sentence-retrieval", "sentences-align-best-in-lower-layers"),
-    *("words-align-best-in-upper-layers", "a-rotation-aligns-monolingual-models", "mapped-transfer-is-below-bilingual"),
-    *("middle-layers-transfer-best", "adjustment-separates-words", "unlike-frequency-aligns-worse"),
-    *("tuning-draws-words-together", "tuning-forgets-separation"),
-    *("adjusted-stays-better-separated", "continual-keeps-separation"),
+    *("similar-languages-are-more-alike", "one-model-helps-distant-pairs-less", "cka-tells-sentence-retrieval"),
+    *("sentences-align-best-in-lower-layers", "words-align-best-in-upper-layers"),
+    *("a-rotation-aligns-monolingual-models", "mapped-transfer-is-below-bilingual", "mapping-loses-more-in-ner"),
+    *("middle-layers-transfer-best", "rotation-helps-bilingual-parsing-only"),
+    *("rotation-helps-bilingual-parsing-in-french-most", "adjustment-separates-words", "unlike-frequency-aligns-worse"),
+    *("tuning-draws-words-together", "tuning-forgets-separation", "tuned-words-overlap"),
+    *("adjusted-stays-better-separated", "continual-keeps-separation", "separation-is-no-transfer"),
+    *("parallel-does-not-improve-alignment", "align-aligns-better-than-xlm-with-any-parallel"),
 }
 """Claims whose measures are not printed."""
 

@@ -10,8 +10,9 @@
                    left: {where: {objective: ALIGN-MLM}}, right: {where: {objective: MLM}}, relation: less}]
 
 Instead of ``compare``: ``order`` (three or more things, each above the next) or ``correlate``. The rule of each is in
-verdicts.py. With ``each: {task: [nli, pos]}`` an entry of ``compare`` or ``order`` stands for one a label (of several
-axes: one a combination), so that a sentence that says "in every task" is not judged by a mean over tasks.
+verdicts.py. With ``minus`` on both sides two gaps are compared: how far each side is above what is taken off it. With
+``each: {task: [nli, pos]}`` an entry of ``compare`` or ``order`` stands for one a label (of several axes: one a
+combination), so that a sentence that says "in every task" is not judged by a mean over tasks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from pydantic import Field, field_validator, model_validator
 
 from probes.statistics import CorrelationKind
 from probes.study.judged.papers import find_file, read_paper
-from probes.study.judged.quantities import Average, Layer, Quantity, Where, check_axes, check_measure, check_quantity
+from probes.study.judged.quantities import (
+    Average,
+    Layer,
+    Quantity,
+    Where,
+    check_axes,
+    check_labels,
+    check_measure,
+    check_quantity,
+)
 from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
@@ -38,10 +48,11 @@ class Side(StrictModel):
 
     where: Where = Field(default_factory=dict)
     measure: str | None = None
+    instead: str | None = None
     average: Average | None = None
     layer: Layer | None = None
 
-    _measure = field_validator("measure")(check_measure)
+    _measure = field_validator("measure", "instead")(check_measure)
 
     def within(self, common: Side) -> Quantity:
         """With ``common`` where this side says nothing."""
@@ -49,7 +60,29 @@ class Side(StrictModel):
         assert measure is not None, "checked"
         average = self.average if self.average is not None else common.average or {}
         layer = self.layer if self.layer is not None else common.layer
-        return Quantity({**common.where, **self.where}, measure, average, layer)
+        instead = self.instead or (common.instead if self.measure is None else None)  # it goes with its measure
+        return Quantity({**common.where, **self.where}, measure, average, layer, instead)
+
+
+class Compared(Side):
+    """A side of a comparison. ``minus``: what is taken off it; what that leaves out is that of this side."""
+
+    minus: Side | None = None
+
+    def taken_off(self, common: Side) -> Quantity | None:
+        """What is taken off, with this side and then ``common`` where it says nothing."""
+        if self.minus is None:
+            return None
+        mine = self.within(common)
+        return self.minus.within(
+            Side(
+                where=dict(mine.where),
+                measure=mine.measure,
+                instead=mine.instead,
+                average=dict(mine.average),
+                layer=mine.layer,
+            )
+        )
 
 
 class Entry(Side):
@@ -72,14 +105,14 @@ class Entry(Side):
 
 
 class Compare(Entry):
-    """``left`` against ``right`` (or against a number, ``value``).
+    """``left`` against ``right`` (or against a number, ``value``); both may have a ``minus``.
 
     relation   greater: left − right > margin; less: left − right < −margin; near: |left − right| < margin. A negative
                margin allows as much in the other direction
     """
 
-    left: Side
-    right: Side | None = None
+    left: Compared
+    right: Compared | None = None
     value: float | None = None
     relation: Relation
     margin: float = 0.0
@@ -90,10 +123,18 @@ class Compare(Entry):
             raise ValueError("left is compared with right or with a value: give one of them")
         if self.relation == "near" and self.margin <= 0:
             raise ValueError("near needs a margin above 0")
-        sides = [self.left] if self.right is None else [self.left, self.right]
+        sides: list[Side] = [self.left] if self.right is None else [self.left, self.right]
         if None in _measures(self, sides):
             raise ValueError("needs a measure")
+        if (self.left.minus is None) != (self.right is None or self.right.minus is None):
+            raise ValueError("minus goes with both sides, left and right, or with none")
         return self
+
+    def quantities(self) -> list[Quantity]:
+        """``left``, ``right`` and what is taken off each, as far as there are such."""
+        sides = [self.left] if self.right is None else [self.left, self.right]
+        taken_off = [side.taken_off(self) for side in sides]
+        return [*(side.within(self) for side in sides), *(held for held in taken_off if held is not None)]
 
 
 class Order(Entry):
@@ -116,13 +157,14 @@ class Order(Entry):
 class Correlate(Side):
     """``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``; other axes are averaged.
 
-    ``layer`` is an axis where the layer of both is ``each``.
+    ``layer`` is an axis where the layer of both is ``each``. ``among``: axis → the only labels of it that count.
     """
 
     x: Side
     y: Side
     over: list[str] = Field(min_length=1)
     by: list[str] = Field(default_factory=list)
+    among: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     expect: Literal["positive", "negative"]
     kind: CorrelationKind = "spearman"
 
@@ -134,6 +176,8 @@ class Correlate(Side):
             s.layer == "each" for s in (self.x.within(self), self.y.within(self))
         ):
             raise ValueError("the axis layer goes with layer: each, of x and y")
+        if other := [axis for axis in self.among if axis not in (*self.over, *self.by)]:
+            raise ValueError(f"among: {other[0]!r} is in neither over nor by")
         return self
 
 
@@ -141,6 +185,7 @@ class Claim(StrictModel):
     """One claim: a sentence, where it stands, the paper's numbers, and what would show it.
 
     ``note``: which studies have to be joined to judge it, or what of it no study here can run, and why.
+    ``whole``: a part of its comparisons shows nothing, all have to be run.
     """
 
     id: str = Field(min_length=1)
@@ -148,6 +193,7 @@ class Claim(StrictModel):
     source: str
     paper: str = ""
     note: str = ""
+    whole: bool = False
     compare: list[Compare] | None = Field(default=None, min_length=1)
     order: list[Order] | None = Field(default=None, min_length=1)
     correlate: Correlate | None = None
@@ -171,9 +217,7 @@ class Claim(StrictModel):
     def quantities(self) -> Iterator[Quantity]:
         """All that is looked up."""
         for compare in self.compare or ():
-            yield compare.left.within(compare)
-            if compare.right is not None:
-                yield compare.right.within(compare)
+            yield from compare.quantities()
         for order in self.order or ():
             yield from order.quantities()
         if self.correlate is not None:
@@ -211,6 +255,9 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
                     check_quantity(quantity, labels)
                 if claim.correlate is not None:
                     check_axes((*claim.correlate.over, *claim.correlate.by), {**labels, "layer": ()})
+                    for axis, among in claim.correlate.among.items():
+                        for label in among:
+                            check_labels({axis: label}, labels)
             except ValueError as error:
                 raise InputError(f"{claim.id}: {error}", path) from error
     return tuple(held.claims)

@@ -10,6 +10,10 @@ sides have, each weighing the same, then over the seeds that all of these condit
     not paired          anything else, as a given model against several adjustments of it: Welch's interval between the
                         models of each side (of one model: its seeds of fine-tuning); n is that of the smaller side
 
+A **gap of gaps**, (left − right) − (what is taken off left − what is taken off right), is the difference of two such
+differences, each of them paired: first those of like models, left with right; else each side with what is taken off it.
+Where neither can be paired it is not run.
+
 A **comparison** holds where the whole interval is on the side of the margin that it says (``near``: inside both
 margins), fails where the whole interval is on the other side, and is open else, with n < 2, and where all replicates
 have the same value, which says nothing of their spread (collapsed models do that). There is no correction for the
@@ -21,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -114,6 +119,17 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
     )
 
 
+def gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Estimate | None:
+    """(left − off_left) − (right − off_right) by the rule of this module; None where nothing can be paired."""
+    for one, other in (
+        (_pairs(left, right), _pairs(off_left, off_right)),
+        (_pairs(left, off_left), _pairs(right, off_right)),
+    ):
+        if one and other:
+            return difference(one, other)
+    return None
+
+
 def common(sides: Iterable[Series]) -> list[Condition]:
     """The conditions that all sides have, in the order of the first."""
     first, *others = sides
@@ -121,7 +137,7 @@ def common(sides: Iterable[Series]) -> list[Condition]:
 
 
 def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
-    """The mean of one side or the difference of two, over ``conditions``, which all sides have."""
+    """The mean of one side, the difference of two or the gap of four, over ``conditions``, which all sides have."""
     if not all(sides):
         return Found(None, NOTHING)
     every = list(dict.fromkeys(condition for side in sides for condition in side))
@@ -137,10 +153,11 @@ def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
             return Found(None, f"{seed} is in all conditions of one side: {_named(conditions, every)}")
         means.append(mean)
         missing, infinite = missing | absent, infinite | wrong
-    if len(means) == 2 and _pairs(*means):
-        missing |= means[0].keys() ^ means[1].keys()
-    ours = difference(*means) if len(means) == 2 else estimate(means[0])
-    assert ours is not None, "no side is empty"
+    for left, right in pairwise(means):
+        missing |= left.keys() ^ right.keys() if _pairs(left, right) else set()
+    ours = gap(*means) if len(means) == 4 else difference(*means) if len(means) == 2 else estimate(means[0])
+    if ours is None:
+        return Found(None, "the models of the sides are not the same, so that no difference of them is paired")
     notes = [f"over {_named(conditions, every)}"] if len(every) > 1 else []
     notes += [f"left out, not in all that is compared: {_named(dropped, every)}"] if dropped else []
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing - infinite else []

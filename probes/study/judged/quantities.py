@@ -25,12 +25,14 @@ class Quantity:
     layer     of a measure that has several: its number, ``first`` or ``last``, the mean of the ``lower`` or ``upper``
               half, the ``middle`` one, the ``mean`` of all, or the ``best`` (largest value); ``each``: the layer is one
               more axis of the conditions, ``layer``. Default: the last
+    instead   the measure that is read where nothing was measured of ``measure``
     """
 
     where: Mapping[str, str]
     measure: str
     average: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layer: Layer | None = None
+    instead: str | None = None
 
 
 def check_measure(value: str | None) -> str | None:

@@ -4,13 +4,16 @@ Differences, their intervals and when a comparison holds, fails or is open: esti
 
 **The verdict** of a claim:
 
-    not run             none of its comparisons could be made
+    not run             none of its comparisons could be made; or not all of a claim that says ``whole``
     differs             one fails
     too small to tell   none fails, one is open
     agrees in sign      all that could be made hold
     agrees in order     the same for an ``order``: every thing that was run is above (or below) the one before it
 
 Means and differences are over the same conditions in all comparisons of a claim whose conditions have the same axes.
+
+With ``minus`` what is judged is a gap of gaps: (left − what is taken off it) − (right − what is taken off it). With
+``instead`` another measure is read where nothing was measured of the first; the text says which.
 
 A correlation agrees or differs where its interval (bootstrap over conditions, their models together) does not have 0
 inside, and is too small to tell else, as it is with fewer than five conditions. Of a perfect one, whose draws are all
@@ -117,6 +120,8 @@ def judge(claim: Claim, results: Results) -> Verdict:
     word: Word = {"fails": "differs", "open": "too small to tell"}.get(deciding.outcome, holds)  # type: ignore[assignment]
     said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
     said = "; ".join([said, *(part.text() for part in left)])
+    if claim.whole and len(run) < len(parts):
+        return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
     return Verdict(
         word, ours.interval, ours.interval.n, said, tuple(parts), ours.unit, ours.one_model, _tally(run, deciding)
     )
@@ -131,20 +136,29 @@ def _tally(run: Sequence[Part], deciding: Part) -> str:
 
 
 def _compared(compare: Compare, results: Results) -> _Asked:
-    left = compare.left.within(compare)
-    if compare.right is None:
+    left, *others = (_as_measured(quantity, results) for quantity in compare.quantities())
+    if not others:
         assert compare.value is not None, "checked"
         side, what = results.series(left), f"{_name(left, None)}{f' − {compare.value:g}' if compare.value else ''}"
         return _Asked(what, (side,), list(side), compare.relation, compare.margin, compare.value)
-    right = compare.right.within(compare)
-    first, second = (results.series(side, {*left.where, *right.where}) for side in (left, right))
-    shared = common([first, second])
-    return _Asked(_name(left, right), (first, second), shared, compare.relation, compare.margin)
+    named = {axis for quantity in (left, *others) for axis in quantity.where}
+    sides = tuple(results.series(quantity, named) for quantity in (left, *others))
+    what = _name(left, others[0])
+    if len(others) > 1:
+        what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
+    return _Asked(what, sides, common(sides), compare.relation, compare.margin)
+
+
+def _as_measured(quantity: Quantity, results: Results) -> Quantity:
+    """With the measure that is read instead, where nothing was measured of its own."""
+    if quantity.instead is None or results.series(quantity):
+        return quantity
+    return replace(quantity, measure=quantity.instead)
 
 
 def _ordered(order: Order, results: Results) -> list[_Asked]:
     """Each thing that was run against the one before it, over what all of them have; the others are not run."""
-    wanted = order.quantities()
+    wanted = [_as_measured(quantity, results) for quantity in order.quantities()]
     named = {axis for quantity in wanted for axis in quantity.where}
     found = [(quantity, results.series(quantity, named)) for quantity in wanted]
     there = [one for one in found if one[1]]
@@ -191,12 +205,13 @@ def _moved(held: Interval, by: float) -> Interval:
 def _name(left: Quantity, right: Quantity | None) -> str:
     """What is compared: the labels that both have, the measure, and the labels that differ."""
     if right is None:
-        return " ".join([*left.where.values(), _measure(left)])
+        return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
     common = [label for axis, label in left.where.items() if right.where.get(axis) == label]
     mine, others = (
         " ".join(
             [
                 *(label for axis, label in one.where.items() if other.where.get(axis) != label),
+                *(_averaged(one) if one.average != other.average else []),
                 *([_measure(one)] if _measure(one) != _measure(other) else []),
             ]
         )
@@ -206,6 +221,11 @@ def _name(left: Quantity, right: Quantity | None) -> str:
     return f"{' '.join(shared)}, {mine or 'the other'} − {others or 'the other'}".removeprefix(", ")
 
 
+def _averaged(quantity: Quantity) -> list[str]:
+    """The labels it is a mean over, where it names some."""
+    return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
+
+
 def _measure(quantity: Quantity) -> str:
     layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
     return quantity.measure.removeprefix("probe:") + layer
@@ -213,7 +233,15 @@ def _measure(quantity: Quantity) -> str:
 
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
-    x, y = (by_axes(results.series(side.within(claim)), axes) for side in (claim.x, claim.y))
+    read = [_as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
+    x, y = (
+        {
+            key: models
+            for key, models in by_axes(results.series(quantity), axes).items()
+            if all(key[axes.index(axis)] in labels for axis, labels in claim.among.items())
+        }
+        for quantity in read
+    )
     rows = [
         (key, x[key][model], y[key][model])
         for key in x
@@ -222,7 +250,7 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
         if model in y[key]
     ]  # fmt: skip
     known = [row for row in rows if math.isfinite(row[1]) and math.isfinite(row[2])]
-    what = f"{claim.kind} of {claim.x.measure or claim.measure} and {claim.y.measure or claim.measure}"
+    what = f"{claim.kind} of {read[0].measure} and {read[1].measure}"
     if not known:
         return Verdict("not run", None, 0, f"{what}: not run, {'no pair is of numbers' if rows else NOTHING}")
     found = clustered(
