@@ -1,4 +1,4 @@
-"""The files of a report: report.html, report.md, tables/*.csv and *.tex, figures/*.svg, and report.json, a list of them.
+"""The files of a report: report.html, report.md, tables/*.csv and *.tex, figures/*.svg; report.json lists them.
 
 Only what that list names is ever deleted. Reports of earlier versions have none; they are known by the end of their
 page, and what has the kind of a report's file in their two folders is theirs.
