@@ -101,7 +101,7 @@ def _numbers(studies: Sequence[Study]) -> Iterator[pa.Table]:
 def _probed(study: Study) -> dict[str, Key]:
     """Cell and probe → what names it, of those that the study has measures of."""
     measured = set(_cell_and_probe(study.numbers).unique().to_pylist())
-    found = {}
+    found: dict[str, Key] = {}
     for cell in study.cells:
         for stage, fingerprint in cell.stages.items():
             pair = BETWEEN.join((cell.name, stage.removeprefix("probe ")))
