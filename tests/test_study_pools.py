@@ -12,6 +12,7 @@ from probes.study.judged.papers import CONFIGS
 from probes.study.report.data import Study, read_study
 from probes.study.report.join import write_joined_report
 from probes.study.report.pools import pools
+from probes.study.resolved import DIFFERS
 from synthlang.config import load_yaml
 from synthlang.files import read_json, write_json
 from tests.report_study import Page, make_grid, read_rows, write_rows
@@ -98,6 +99,42 @@ def test_what_makes_data_the_same(other: dict[str, Any], together: bool, tmp_pat
     studies = [_study(held, "a", SAME), _study(held, "b", {**SAME, **other})]
     assert len(pools(studies)) == (1 if together else 2)
     assert list(pools(studies)) == (["lab"] if together else ["lab (a)", "lab (b)"])
+
+
+BASE = {"source": "text:en", "tasks": {"pos": {"base": "a.yaml"}}}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "together"),
+    [
+        ({"tasks": {"pos": {"train": "ud/en", "dev": None}}}, {"tasks": {"pos": {"train": "./ud/en"}}}, True),
+        ({"tasks": {"pos": {"train": "ud/en"}}}, {"tasks": {"pos": {"train": "ud/de"}}}, False),
+        ({"tasks": {"pos": {"target": {"test": "ud/a"}}}}, {"tasks": {"pos": {"target": {"test": "ud/b"}}}}, False),
+        ({"tasks": {"pos": {"train": "ud/en"}, "ner": {"train": "x"}}}, {"tasks": {"ner": {"train": "y"}}}, False),
+        ({"adjust": {"pairs": {"p": {"left": "a"}}}}, {"adjust": {"pairs": {"p": {"left": "b"}}}}, False),
+        ({"tuned": {"train": "a"}}, {"tuned": {"train": "b"}}, False),
+        ({"tasks": {"pos": {"train": "ud/en"}}}, {}, True),
+        ({"tasks": {"pos": {"test": DIFFERS}}}, {"tasks": {"pos": {"test": "ud/de"}}}, True),
+        ({"tasks": {"pos": DIFFERS}}, {"tasks": {"pos": {"test": "ud/de"}}}, True),
+    ],
+    ids=str,
+)
+def test_data_of_base_files_counts(one: dict[str, Any], two: dict[str, Any], together: bool, tmp_path: Path) -> None:
+    """What is written is the same in all of these; what is not recorded, or differs among cells, is as written."""
+    make_grid(tmp_path / "a", AXES)
+    held = read_study(tmp_path / "a")
+    studies = [replace(_study(held, name, BASE), settings=settings) for name, settings in (("a", one), ("b", two))]
+    assert len(pools(studies)) == (1 if together else 2)
+
+
+def test_data_that_cells_differ_in_is_compared_as_written(tmp_path: Path) -> None:
+    make_grid(tmp_path / "a", AXES)
+    held = read_study(tmp_path / "a")
+    studies = [
+        replace(_study(held, name, {"tasks": {"pos": {"test": test}}}), settings={"tasks": {"pos": {"test": DIFFERS}}})
+        for name, test in (("a", "ud/en"), ("b", "ud/de"))
+    ]
+    assert len(pools(studies)) == 2
 
 
 def _study(held: Study, name: str, config: dict[str, Any]) -> Study:

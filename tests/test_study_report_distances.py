@@ -160,6 +160,17 @@ def test_what_the_budget_has_no_room_for_is_told(tmp_path):
     assert section is not None and "3 further figures of distances left out here" in str(section.blocks)
 
 
+def test_conditions_that_are_not_read_are_counted_once_and_figures_without_any_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(distances, "READ", 3)
+    monkeypatch.setattr(distances, "ROWS", 2)
+    methods = [f"m{number}" for number in range(5)]
+    probe_study(tmp_path, {"language": ["hi", "es"], "method": methods, "pretrain.seed": ["0", "1"]})
+    text = write_report(tmp_path).markdown.read_text()
+    assert "1 further row left out" in text, "of the three that were read two are drawn"
+    assert "7 further conditions not read, for want of room, and not among the rows left out of the figures; " in text
+    assert "without a figure: d, es." in text and "3 others in measures.csv" in text
+
+
 def test_densities_have_area_one_whatever_the_bins(monkeypatch):
     one, areas = separated(0)[0], []
     monkeypatch.setattr(Axes, "stairs", lambda _, heights, edges, **kw: areas.append(float(heights @ np.diff(edges))))

@@ -93,7 +93,7 @@ def test_the_study_folder(which, request):
     names = {p.name for p in folder.iterdir()} - {".lock", "tables"}
     assert names == {
         *("study.json", "results.csv", "results.parquet", "measures.csv", "measures.parquet"),
-        *("report.html", "report.md", "figures", "stages"),
+        *("report.html", "report.md", "report.json", "figures", "stages"),
     }
     for page in ("report.html", "report.md"):
         assert "align_mlm" in (folder / page).read_text(encoding="utf-8")

@@ -27,6 +27,7 @@ from probes.statistics import corrected
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common, outcome_of, over
 from probes.study.judged.observed import Condition, Results, Series
+from probes.study.judged.once import once
 from probes.study.judged.papers import Cell, Table
 from probes.study.judged.quantities import Quantity
 from probes.study.judged.verdicts import Word
@@ -95,7 +96,7 @@ def _look_up(cell: Cell, results: Results) -> _Ours:
         if not base:
             return _Ours(cell, {}, None, why)
         sides.append(base)
-    found = over(sides, common(sides))
+    found = over(*once(sides, common(sides)))
     return _Ours(cell, series, found.ours, found.why)
 
 
@@ -113,6 +114,8 @@ def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
         return {}, "nothing was measured at these labels"
     fewest = min(map(len, found))
     nearest = [condition for condition in found if len(condition) == fewest]
+    held = {c: {(*of, *part): one for of, parts in found[c].items() for part, one in parts.items()} for c in nearest}
+    nearest = once([held], nearest)[1]
     if len(nearest) > 1:
         return {}, f"the table does not say which {_varying(nearest)}"
     return found[nearest[0]], ""
@@ -166,4 +169,4 @@ def _difference(one: _Ours, other: _Ours) -> Estimate | None:
     if abs(one.cell.value - other.cell.value) <= TIE:
         return None
     sides = [one.series, other.series]
-    return over(sides, common(sides)).ours
+    return over(*once(sides, common(sides))).ours

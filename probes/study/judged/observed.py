@@ -34,6 +34,13 @@ AFTER = ("adjust", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys of seeds that the pretraining does not depend on."""
 
 
+class Run(NamedTuple):
+    """A run that several studies may have: what names it, and those that have it under these labels, a bit each."""
+
+    name: tuple[str, ...]
+    studies: int
+
+
 class Model(NamedTuple):
     """The seeds of a pretraining, "" of a given model, and those of what was done to it since."""
 
@@ -47,6 +54,14 @@ Replicate = tuple[Model, int | None]
 """Model and seed of fine-tuning."""
 Replicates = dict[Replicate, float]
 """NaN is a value, too: what is left out is told."""
+
+
+class Measured(dict[Replicate, float]):
+    """Replicates with the runs they are of, name → studies; no runs where one is not known."""
+
+    runs: Mapping[tuple[str, ...], int] = {}
+
+
 Series = dict[Condition, dict[Condition, Replicates]]
 """Condition → labels of the axes that are averaged within it → replicates."""
 
@@ -56,13 +71,18 @@ class _Point(NamedTuple):
     layer: int | None
     step: int | None
     value: float
+    run: Run | None = None
 
 
 class Results:
     """What studies measured, in memory; rows of a measure are read when it is first asked for."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = (), measures: Iterable[Mapping[str, Any]] = ()) -> None:
-        """From rows with the columns of results.parquet and of measures.parquet."""
+        """From rows with the columns of results.parquet and of measures.parquet.
+
+        With several studies ``run`` of a row of results names what was fine-tuned, ``untuned`` what its alignment is
+        of; ``run`` and ``studies`` of a measure are columns.
+        """
         self._labels: list[dict[str, str]] = []
         self._index: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._numbers: dict[tuple[str, str | None], tuple[int, tuple[list[str], list[str]]]] = {}
@@ -118,7 +138,8 @@ class Results:
         found: Series = {}
         for (condition, part), replicates in held.items():
             values = {replicate: _at(points, quantity.layer) for replicate, points in replicates.items()}
-            known = {replicate: value for replicate, value in values.items() if value is not None}
+            known = Measured((replicate, value) for replicate, value in values.items() if value is not None)
+            known.runs = _runs((point for one in known for point in replicates[one]), quantity.layer)
             found.setdefault(condition, {})[part] = known
         return found
 
@@ -132,16 +153,18 @@ class Results:
         number, model = self._row(row, row.get("task_name") or row["task"])
         tuned, untuned = (model, row["seed"]), (model, None)
         values = [(name, tuned, row[name]) for name in SCORES]
-        values += [(name, untuned, row.get(name)) for name in ALIGNMENT]
         for field, value in _mapping(row.get("mixed")).items():
             values += [(f"mixed {field}", tuned, value), ("mixed", tuned, value)]
-        for name, replicate, value in values:
+        held = [(name, replicate, value, row.get("run")) for name, replicate, value in values]
+        held += [(name, untuned, row.get(name), row.get("untuned")) for name in ALIGNMENT]
+        for name, replicate, value, run in held:
             if value is not None:
-                self._add(name, number, _Point(replicate, None, None, value))
+                self._add(name, number, _Point(replicate, None, None, value, run))
 
     def _add_measure(self, row: Mapping[str, Any]) -> None:
         number, model = self._row(row, None)
-        self._add(row["measure"], number, _Point((model, None), row["layer"], row["step"], row["value"]))
+        run = Run((row["run"],), int(row["studies"])) if row.get("run") else None
+        self._add(row["measure"], number, _Point((model, None), row["layer"], row["step"], row["value"], run))
 
     def _add(self, measure: str, number: int, point: _Point) -> None:
         self._points.setdefault(measure, {}).setdefault(number, []).append(point)
@@ -184,6 +207,16 @@ def _mapping(text: str | None) -> dict[str, Any]:
     if not isinstance(held, dict):
         raise InputError(f"what a row says of its cell must be a JSON object, not {text!r}")
     return held
+
+
+def _runs(points: Iterable[_Point], layer: Layer | None) -> dict[tuple[str, ...], int]:
+    found: dict[tuple[str, ...], int] = {}
+    for point in points:
+        if point.run is None:
+            return {}
+        name = (*point.run.name, str(point.layer)) if layer == "each" else point.run.name
+        found[name] = found.get(name, 0) | point.run.studies
+    return found
 
 
 def _are_wanted(part: Condition, wanted: Mapping[str, set[str]]) -> bool:

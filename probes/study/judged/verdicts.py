@@ -45,6 +45,7 @@ from probes.study.judged.estimates import (
     over,
 )
 from probes.study.judged.observed import Condition, Results, Series
+from probes.study.judged.once import once
 from probes.study.judged.quantities import Quantity
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
@@ -107,7 +108,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
     asked = [_compared(compare, results) for compare in claim.compare or ()]
     for order in claim.order or ():
         asked += _ordered(order, results)
-    parts = [_part(one) for one in _over_the_same(asked)]
+    parts = [_part(_once(one)) for one in _over_the_same(asked)]
     run = [part for part in parts if part.ours is not None]
     left = [part for part in parts if part.ours is None and part.why != NOTHING]
     said = "; ".join(part.text() for part in run or left)
@@ -185,6 +186,11 @@ def _over_the_same(asked: Sequence[_Asked]) -> list[_Asked]:
     ]
 
 
+def _once(one: _Asked) -> _Asked:
+    sides, conditions = once(one.sides, one.conditions)
+    return replace(one, sides=sides, conditions=conditions)
+
+
 def _axes(one: _Asked) -> frozenset[str]:
     return frozenset(axis for condition in one.conditions for axis, _ in condition)
 
@@ -234,13 +240,14 @@ def _measure(quantity: Quantity) -> str:
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
     read = [_as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
+    both = [results.series(quantity) for quantity in read]
     x, y = (
         {
             key: models
-            for key, models in by_axes(results.series(quantity), axes).items()
+            for key, models in by_axes(series, axes).items()
             if all(key[axes.index(axis)] in labels for axis, labels in claim.among.items())
         }
-        for quantity in read
+        for series in once(both, common(both))[0]
     )
     rows = [
         (key, x[key][model], y[key][model])

@@ -47,12 +47,12 @@ class _Condition:
 @dataclass
 class _Found:
     """Probe and what is not compared → label → condition, a figure each; cells whose stages are not at hand; how many
-    other runs these conditions have, and how many conditions were not looked at."""
+    other runs these conditions have, and the conditions that were not looked at, by group."""
 
     groups: dict[tuple[str, str], dict[str, _Condition]] = field(default_factory=dict)
     gone: list[str] = field(default_factory=list)
     again: int = 0
-    unread: int = 0
+    unread: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
 
 def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None:
@@ -66,10 +66,18 @@ def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None
     if found.again:
         told.append(f"Drawn is the first run of each condition; {plural(found.again, 'other')} in measures.csv.")
     if found.unread:
-        told.append(f"{plural(found.unread, 'further condition')} not drawn, for want of room.")
+        told.append(_unread(found))
     if found.gone:
         told.append(f"{MISSING}: {first_few(found.gone, NAMED, '; ')}.")
     return Section("Distances of words", [*blocks, *(Paragraph(text, "note") for text in told)])
+
+
+def _unread(found: _Found) -> str:
+    """How many conditions were not looked at, and of which figures these are all there is."""
+    count = plural(sum(map(len, found.unread.values())), "further condition")
+    whole = [", ".join(filter(None, key)) for key in found.unread if not found.groups[key]]
+    named = f"; without a figure: {first_few(whole, NAMED, '; ')}" if whole else ""
+    return f"{count} not read, for want of room, and not among the rows left out of the figures{named}."
 
 
 def _find(study: Study, wanted: Sequence[tuple[str, str]], held: Layout) -> _Found:
@@ -80,12 +88,13 @@ def _find(study: Study, wanted: Sequence[tuple[str, str]], held: Layout) -> _Fou
         if (cell := cells.get(name)) is None:
             continue
         settings = settings_of(cell.labels, cell.name)
-        group = found.groups.setdefault((probe, held.without(settings, *held.compared)), {})
+        key = probe, held.without(settings, *held.compared)
+        group = found.groups.setdefault(key, {})
         label = held.only(settings, held.compared) or held.alone
         if label in group:
             found.again += 1
         elif read == READ:
-            found.unread += 1
+            found.unread.setdefault(key, set()).add(label)
         else:
             read += 1
             if (panels := _panels(cell, probe, label)) is None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probes.study.report.data import Cell, Study, names_of, read_study
-from probes.study.report.files import ReportPaths, write_files
+from probes.study.report.files import ReportPaths, check_folder, write_files
 from probes.study.report.judged import compared
 from probes.study.report.repeats import without_repeats
 from probes.study.report.scores import grouped
@@ -26,18 +26,22 @@ from synthlang.fingerprint import fingerprint
 RANK = {"done": 0, "failed": 1}
 """Of the states of one cell in several folders the first counts; any other is a cell not yet run."""
 STUDY, SCALE = "study", "scale"
+STUDY_FILE = "study.json"
 
 
 def write_joined_report(folders: Sequence[Path], out: Path) -> ReportPaths:
     """Write one report of all ``folders`` into the folder ``out``.
 
     InputError for no folder, one that holds no study of this version, results that cannot be read, and for ``out`` that
-    is one of the folders, whose own report would be replaced.
+    is a study, whose own report would be replaced, or holds anything but a report.
     """
     if not folders:
         raise InputError("name at least one study folder")
     if any(folder.resolve() == out.resolve() for folder in folders):
         raise InputError("is one of the studies; name another folder for the joined report", out)
+    if (out / STUDY_FILE).exists():
+        raise InputError("is a study with a report of its own; name another folder for the joined report", out)
+    check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
     study = joined(without_repeats(studies))
     out.mkdir(parents=True, exist_ok=True)

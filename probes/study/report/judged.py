@@ -1,12 +1,12 @@
 """What studies are compared with, looked up and judged: their claims and the tables of their papers, pool by pool.
 
 Studies of one scale and the same data are judged together (pools.py), since a claim may compare cells of two of them;
-numbers of models of different size, or of different texts, are never averaged.
+numbers of models of different size, or of different texts, are never averaged. Each study is judged by its own labels,
+also for runs that another one has (pooled.py).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -19,10 +19,9 @@ from probes.study.judged.papers import Table, read_tables
 from probes.study.judged.verdicts import judge
 from probes.study.report.beside import Claimed, Comparisons, Judged, PaperTable, Printed
 from probes.study.report.data import Study
+from probes.study.report.pooled import results_of
 from probes.study.report.pools import pools
 from probes.study.report.ranges import Range, range_of
-from probes.study.report.repeats import without_repeats
-from probes.study.report.rows import ResultRow
 from synthlang.errors import InputError
 
 T = TypeVar("T")
@@ -35,7 +34,7 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     tables = _read("paper", read_tables, studies, notes)
     if not claims and not tables:
         return Comparisons(notes=tuple(notes))
-    found = {name: _results(without_repeats(held)) for name, held in pools(studies).items()}
+    found = {name: results_of(held) for name, held in pools(studies).items()}
     return Comparisons(
         [_claimed(claim, found) for claim in claims], [_beside(table, found) for table in tables], tuple(notes)
     )
@@ -89,22 +88,3 @@ def _judged(pool: str, row: Beside, within: Range | None) -> Judged:
         return Judged(pool, row.verdict, None, text=row.text)
     ours = replace(held.interval, within=within)
     return Judged(pool, row.verdict, ours, ours.n, held.unit, held.one_model, "; ".join(held.notes))
-
-
-def _results(studies: Sequence[Study]) -> Results:
-    results = Results(_row(row) for study in studies for row in study.rows)
-    for study in studies:
-        if study.numbers is not None and len(study.numbers):
-            results.wait_with(study.numbers)
-    return results
-
-
-def _row(row: ResultRow) -> dict[str, Any]:
-    scores = {name: getattr(row, name) for name in ("parent", "sup", "zs", "delta", "task", "task_name")}
-    aligned = {name: getattr(row, name) for name in ("alignment_all", "alignment_dictionary", "alignment_held_out")}
-    seeds = {name: _whole(getattr(row, name)) for name in ("seed", "pretrain_seed")}
-    return {**scores, **aligned, **seeds, "labels": json.dumps(dict(row.labels)), "mixed": row.mixed}
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isdigit() else None

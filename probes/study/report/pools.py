@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from probes.study.report.data import Study, names_of
+from probes.study.resolved import DIFFERS
 
 TASK_DATA = ("train", "dev", "test", "target")
 """The settings of a transfer that say what it is of."""
@@ -15,26 +16,37 @@ TASK_DATA = ("train", "dev", "test", "target")
 
 @dataclass(frozen=True)
 class _Data:
-    """text: the model or source that the settings name; sources: those of the rows; parts: data of tasks and pairs."""
+    """text: the model or source that the settings name; sources: those of the rows; data of tasks and pairs, in full
+    where the study has recorded that, and as they are written."""
 
     text: tuple[str, str]
     sources: frozenset[str]
-    parts: Mapping[str, Any]
+    resolved: Mapping[str, Any]
+    written: Mapping[str, Any]
 
     def is_of(self, other: _Data) -> bool:
         """Whether both name the same text, and the same data for every task that both have."""
-        shared = self.parts.keys() & other.parts.keys()
         apart = bool(self.sources and other.sources) and self.sources.isdisjoint(other.sources)
-        return self.text == other.text and not apart and all(self.parts[one] == other.parts[one] for one in shared)
+        return self.text == other.text and not apart and all(one == two for one, two in self._shared(other))
+
+    def _shared(self, other: _Data) -> Iterator[tuple[Any, Any]]:
+        """What each says of a part that both have: in full, or as written where one does not know that."""
+        for part in self.resolved.keys() | self.written.keys():
+            for one, two in ((self.resolved, other.resolved), (self.written, other.written)):
+                if part in one and part in two:
+                    yield one[part], two[part]
+                    break
 
 
 def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     """Name → studies that are judged together, in order of appearance.
 
     The data of a study is what its settings say of it: the text (``model``, ``source``, or the source of its first
-    language) and what its tasks, its adjustment and its fine-tuning for probes read; tasks that only one study has keep
-    none apart. Where both have results, these are of one source at least. Names and files of settings do not matter;
-    paths count as written. A pool is called by its scale, and by its studies too where there are several of a scale.
+    language) and what its tasks, its adjustment and its fine-tuning for probes read, base files counted in where the
+    study has recorded its settings in full; what its cells do not have in common there is compared as it is written.
+    Tasks that only one study has keep none apart. Where both have results, these are of one source at least. Names and
+    files of settings do not matter; paths count as written. A pool is called by its scale, and by its studies too where
+    there are several of a scale.
     """
     held: dict[str, list[list[int]]] = {}
     data = [_data(study) for study in studies]
@@ -56,10 +68,19 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
 def _data(study: Study) -> _Data:
     config = study.config
-    pretrain, transfer = _mapping(config.get("pretrain")), _mapping(config.get("transfer"))
+    pretrain = _mapping(config.get("pretrain"))
     languages = pretrain.get("languages")
     parent = _mapping(languages[0]) if isinstance(languages, list) and languages else {}
     source = parent.get("source") or pretrain.get("source") or config.get("source")
+    sources = frozenset(_place(row.source) for row in study.rows if row.source)
+    full = _parts({"tasks": {}, **study.settings})
+    resolved = {name: part for name, part in full.items() if DIFFERS not in str(part)}
+    return _Data((_place(config.get("model")) or "", _place(source) or ""), sources, resolved, _parts(config))
+
+
+def _parts(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Name → the data of a task, of fine-tuning for probes, and of the sentence pairs."""
+    transfer = _mapping(config.get("transfer"))
     tasks = config.get("tasks")
     if tasks is None:
         tasks = {str(transfer.get("task") or "pos"): {}}
@@ -72,8 +93,7 @@ def _data(study: Study) -> _Data:
         parts["tuned"] = {key: _place(value) for key in ("train", "dev") if (value := {**transfer, **tuned}.get(key))}
     if pairs := _mapping(config.get("adjust")).get("pairs"):
         parts["pairs"] = _place(pairs)
-    sources = frozenset(_place(row.source) for row in study.rows if row.source)
-    return _Data((_place(config.get("model")) or "", _place(source) or ""), sources, parts)
+    return parts
 
 
 def _place(value: Any) -> Any:

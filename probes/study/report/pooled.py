@@ -1,0 +1,114 @@
+"""What the studies of a pool measured, as it is judged: by the labels of each, so that it loses nothing by the others.
+
+A run that an earlier study has under the same labels but for seeds is left out; one that has other labels there stays,
+and says which studies have it, so that no comparison counts it twice (judged/once.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probes.study.judged.observed import ALIGNMENT as ALIGNMENTS
+from probes.study.judged.observed import SCORES, Results, Run
+from probes.study.labels import is_seed
+from probes.study.measures import ALIGNMENT
+from probes.study.report.data import Study
+from probes.study.report.rows import ResultRow
+
+BETWEEN = "\x00"
+Key = tuple[tuple[str, ...], str]
+"""What names a run, and its labels but for seeds."""
+
+
+def results_of(studies: Sequence[Study]) -> Results:
+    """The rows and measures of all ``studies``."""
+    results = Results(_rows(studies))
+    for table in _numbers(studies):
+        results.wait_with(table)
+    return results
+
+
+def _rows(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
+    held: dict[Key, int] = defaultdict(int)
+    for number, study in enumerate(studies):
+        for row in study.rows:
+            for key in (_tuned(row), _untuned(row)):
+                held[key] |= 1 << number
+    for number, study in enumerate(studies):
+        for row in study.rows:
+            found = _row(row)
+            for key, what, known, names in (
+                (_tuned(row), "run", row.transfer, (*SCORES, "mixed")),
+                (_untuned(row), "untuned", row.probe, tuple(ALIGNMENTS)),
+            ):
+                if known and held[key] & ((1 << number) - 1):  # an earlier study has it
+                    found |= dict.fromkeys(names)
+                elif known and len(studies) > 1:
+                    found[what] = Run(key[0], held[key])
+            yield found
+
+
+def _tuned(row: ResultRow) -> Key:
+    return (row.pretrain, row.adjust, row.transfer, row.seed), json.dumps([row.task_name, _unseeded(row.labels)])
+
+
+def _untuned(row: ResultRow) -> Key:
+    return (row.pretrain, row.adjust, row.probe), _unseeded(row.labels)
+
+
+def _unseeded(labels: Mapping[str, str]) -> str:
+    return json.dumps({axis: label for axis, label in sorted(labels.items()) if not is_seed(axis)})
+
+
+def _row(row: ResultRow) -> dict[str, Any]:
+    scores = {name: getattr(row, name) for name in (*SCORES, "task", "task_name")}
+    aligned = {name: getattr(row, name) for name in ALIGNMENTS}
+    seeds = {name: _whole(getattr(row, name)) for name in ("seed", "pretrain_seed")}
+    return {**scores, **aligned, **seeds, "labels": json.dumps(dict(row.labels)), "mixed": row.mixed}
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def _numbers(studies: Sequence[Study]) -> Iterator[pa.Table]:
+    """The measures of each study, with the columns ``run`` and ``studies`` where there are several."""
+    tables = [study.numbers for study in studies if study.numbers is not None and len(study.numbers)]
+    if len(studies) == 1:
+        yield from tables
+        return
+    held: dict[Key, int] = defaultdict(int)
+    probed = [_probed(study) for study in studies if study.numbers is not None and len(study.numbers)]
+    for number, keys in enumerate(probed):
+        for key in keys.values():
+            held[key] |= 1 << number
+    for number, (table, keys) in enumerate(zip(tables, probed, strict=True)):
+        both = _cell_and_probe(table)
+        gone = [pair for pair, key in keys.items() if held[key] & ((1 << number) - 1)]
+        place = pc.index_in(both, pa.array(list(keys), pa.string()))
+        runs = pa.array([" ".join(name) for name, _ in keys.values()], pa.string())
+        bits = pa.array([str(held[key]) for key in keys.values()], pa.string())
+        named = table.append_column("run", runs.take(place)).append_column("studies", bits.take(place))
+        yield named.filter(pc.invert(pc.is_in(both, pa.array(gone, pa.string()))))
+
+
+def _probed(study: Study) -> dict[str, Key]:
+    """Cell and probe → what names it, of those that the study has measures of."""
+    measured = set(_cell_and_probe(study.numbers).unique().to_pylist())
+    found: dict[str, Key] = {}
+    for cell in study.cells:
+        for stage, fingerprint in cell.stages.items():
+            pair = BETWEEN.join((cell.name, stage.removeprefix("probe ")))
+            if pair in measured and fingerprint and (stage == ALIGNMENT or stage.startswith("probe ")):
+                found[pair] = (stage.split(" ")[0], fingerprint), _unseeded(cell.labels)
+    return found
+
+
+def _cell_and_probe(numbers: pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(numbers["cell"], numbers["probe"], BETWEEN)
