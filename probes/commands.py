@@ -98,7 +98,8 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
         _say(console, f"{freed.run}: {shown_bytes(freed.size)} (keep: {freed.keep})")
     would = "would free" if dry_run else "freed"
     needed = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
-    _say(console, f"{would} {shown_bytes(found.size)} of {plural(len(found.freed), 'run')}{needed}{_told_held(found)}")
+    kept = f"{needed}{_told_held(found)}{_told_named(found)}"
+    _say(console, f"{would} {shown_bytes(found.size)} of {plural(len(found.freed), 'run')}{kept}")
     if unused:
         gone = delete_unused(folders, dry_run)
         for one in gone:
@@ -114,6 +115,14 @@ def _told_held(found: Collection) -> str:
     names = [f"{folder.name}: keep {policy}" for folder, policy in found.held.items()]
     kept = plural(found.held_runs, "run")
     return f"; {kept} kept by other studies of the store ({first_few(names, STUDIES)})"
+
+
+def _told_named(found: Collection) -> str:
+    """Which studies name a run by its path, so that it stays as it is."""
+    if not found.named_runs:
+        return ""
+    names = [folder.name for folder in found.namers]
+    return f"; {plural(found.named_runs, 'run')} kept since studies name them by path ({first_few(names, STUDIES)})"
 
 
 def _say_failed(console: Console, out: Path, failed: list[CellRecord]) -> None:

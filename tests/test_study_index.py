@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.study.index import entry_of, entry_path, files_now
+from probes.study.index import entry_of, entry_path, seen_now
 from probes.study.tasks import finish, finished
 from synthlang.errors import InputError
 from synthlang.progress import silent
@@ -93,11 +93,11 @@ def test_a_file_changed_while_it_was_read_is_looked_at_again(treebank, tmp_path)
     data = changed(SMALL, source=f"conllu:{treebank}", tasks={})
     whole, _ = graph_of(data)
     store, task = Store(tmp_path / "store"), next(iter(whole.tasks.values()))
-    before, name = files_now(task), task.run(store, silent)
+    before, name = seen_now(store, task), task.run(store, silent)
     (treebank / "x-ud-test.conllu").touch()
     finish(store, task, name, 3600.0, before)
     assert finished(store, task) is None
-    finish(store, task, name, 0.0, files_now(task))
+    finish(store, task, name, 0.0, seen_now(store, task))
     assert finished(store, task) == name
     entry = entry_of(store, task.key)
     assert entry is not None and entry["seconds"] == 3600.0  # what it took when it ran

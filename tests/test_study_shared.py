@@ -10,7 +10,7 @@ from pretrain.checkpoint import kept_steps, steps_in
 from pretrain.config import CheckpointConfig, PretrainConfig
 from probes.study import work
 from probes.study.executors import run_task
-from probes.study.index import entries, files_now, finish
+from probes.study.index import entries, finish, seen_now
 from probes.study.tasks import PretrainTask, finished, task_from_json
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -239,7 +239,7 @@ def test_a_folder_that_gets_a_file_while_it_is_read_is_looked_at_again(tmp_path)
     bank = write_treebank(tmp_path / "bank")
     whole, _ = graph_of(changed(PLAIN, source=f"conllu:{bank}"))
     store, task = Store(tmp_path / "store"), next(iter(whole.tasks.values()))
-    before, name = files_now(task), task.run(store, silent)
+    before, name = seen_now(store, task), task.run(store, silent)
     finish(store, task, name, 3.0, before)
     assert finished(store, task) == name
     (bank / "x-ud-dev.conllu").write_bytes((bank / "x-ud-test.conllu").read_bytes())

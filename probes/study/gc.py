@@ -5,7 +5,8 @@
     results       no weights: settings, logs, tokenizers and results
 
 A run may belong to several studies of one store. It is touched only when every cell of every one of them that reads it
-is done, and then by the policy that keeps most. What a run has lost stands in its ``dropped.json``.
+is done, and then by the policy that keeps most. One that a study names by its path, as ``model:`` say, stays as it is.
+What a run has lost stands in its ``dropped.json``.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import Any
 
 from pretrain.checkpoint import BEST, steps_in
 from probes.study.index import entry_of
-from probes.study.record import held_for_deletion, read_record, studies_of
+from probes.study.record import held_for_deletion
 from probes.study.tasks import ProbeTask, Task
+from probes.study.users import records_of, root_of, stages_named, users_of
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
@@ -47,12 +49,15 @@ class Collection:
 
     held   folder of another study → its policy, for those that keep more of a run than is asked for; ``held_runs``
            is of how many runs
+    namers folders of the studies that name a run by its path, which keeps it; ``named_runs`` is how many runs
     """
 
     freed: tuple[Freed, ...]
     needed: int
     held: Mapping[Path, str]
     held_runs: int
+    namers: tuple[Path, ...] = ()
+    named_runs: int = 0
 
     @property
     def size(self) -> int:
@@ -68,24 +73,26 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     """
     if keep is not None and keep not in POLICIES:
         raise InputError(f"keep must be one of {', '.join(POLICIES)}, not {keep!r}")
-    named = {folder.resolve(): read_record(folder) for folder in folders}
-    roots = dict.fromkeys((folder / record["store"]).resolve() for folder, record in named.items())
+    named = records_of(folders)
+    roots = dict.fromkeys(root_of(folder, record) for folder, record in named.items())
     freed: list[Freed] = []
     needed, held_runs, holders = 0, 0, dict[Path, str]()
+    named_runs, namers = 0, dict[Path, None]()
     for root in roots:
         store = Store(root)
         with held_for_deletion(store, dry_run):
-            mine = {folder: held for folder, held in named.items() if (folder / held["store"]).resolve() == root}
-            found = _policies(store, mine, keep)
+            found = _policies(store, named, keep)
             needed += found.needed
             held_runs += len(found.held)
             holders |= {folder: policy for of_run in found.held.values() for folder, policy in of_run.items()}
+            named_runs += len(found.named)
+            namers |= {folder: None for of_run in found.named.values() for folder in of_run}
             here = [one for one in (_freed(run, policy) for run, policy in found.policies.items()) if one.paths]
             if not dry_run:
                 for one in here:
                     _delete(one)
             freed += here
-    return Collection(tuple(freed), needed, holders, held_runs)
+    return Collection(tuple(freed), needed, holders, held_runs, tuple(namers), named_runs)
 
 
 def check_weights(tasks: Sequence[Task], done: Mapping[str, str], store: Store) -> None:
@@ -127,20 +134,22 @@ def _reads_lost(task: Task, kept: str | None) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """The policy of each run that no cell needs; how many some cell needs; run → other studies that keep more of it."""
+    """The policy of each run that no cell needs; how many some cell needs; run → other studies that keep more of it;
+    run → studies that name it by its path."""
 
     policies: dict[Path, str]
     needed: int
     held: dict[Path, dict[Path, str]]
+    named: dict[Path, list[Path]]
 
 
-def _policies(store: Store, mine: Mapping[Path, dict[str, Any]], keep: str | None) -> _Found:
-    """What to do with the runs of the studies ``mine``."""
-    others = {folder.resolve(): read_record(folder) for folder in studies_of(store.root)}
+def _policies(store: Store, mine: dict[Path, dict[str, Any]], keep: str | None) -> _Found:
+    """What to do with the runs of the studies ``mine`` that use the store."""
+    users = users_of(store, mine)
     ours: set[Path] = set()
     needed: set[Path] = set()
     wanted: dict[Path, dict[Path, str]] = {}  # run → study → policy
-    for folder, record in {**others, **mine}.items():
+    for folder, record in users.items():
         policy = keep if keep is not None and folder in mine else record["config"].get("keep", POLICIES[0])
         for cell in record["cells"]:
             for run in _runs(store, cell):
@@ -149,13 +158,23 @@ def _policies(store: Store, mine: Mapping[Path, dict[str, Any]], keep: str | Non
                 wanted.setdefault(run, {})[folder] = policy
     policies: dict[Path, str] = {}
     held: dict[Path, dict[Path, str]] = {}
-    for run in ours - needed:
+    named = _named(store, users | mine)
+    for run in ours - needed - named.keys():
         own = min((POLICIES.index(policy) for folder, policy in wanted[run].items() if folder in mine))
         more = {folder: policy for folder, policy in wanted[run].items() if POLICIES.index(policy) < own}
         policies[run] = min(wanted[run].values(), key=POLICIES.index)
         if more:
             held[run] = more
-    return _Found(policies, len(ours & needed), held)
+    return _Found(policies, len(ours & needed), held, {run: named[run] for run in ours - needed if run in named})
+
+
+def _named(store: Store, records: Mapping[Path, dict[str, Any]]) -> dict[Path, list[Path]]:
+    """Stage that studies name by its path → these studies."""
+    found: dict[Path, list[Path]] = {}
+    for folder, record in records.items():
+        for name in stages_named(record, store):
+            found.setdefault((store.root / name).resolve(), []).append(folder)
+    return found
 
 
 def _runs(store: Store, cell: Mapping[str, Any]) -> list[Path]:

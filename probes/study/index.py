@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from probes.study.at_work import TaskStore
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
 
 if TYPE_CHECKING:
-    from probes.study.tasks import Task
+    from probes.study.task import Task
 
 FORMAT = 1
 FOLDER = "index"
@@ -61,26 +63,49 @@ def files_now(task: Task) -> dict[str, list[int]]:
     return {path: _stat(Path(path)) or [0, CHANGED] for path in _places(task)}
 
 
-def finish(
-    store: Store, task: Task, fingerprint: str, seconds: float, before: Mapping[str, list[int]] | None = None
-) -> None:
+@dataclass(frozen=True)
+class Seen:
+    """What a task finds when its work begins: the user's ``files`` that it names, as ``files_now`` has them, and the
+    ``entries`` of all tasks that it is made of, by key."""
+
+    files: Mapping[str, list[int]]
+    entries: Mapping[str, dict[str, Any]]
+
+
+def seen_now(store: Store, task: Task) -> Seen:
+    """What there is for ``task`` now. InputError if one that it is made of is not finished, or was made again while
+    what is made of that was not."""
+    entries: dict[str, dict[str, Any]] = {}
+    _gather(store, task.needs, {}, entries)
+    return Seen(files_now(task), entries)
+
+
+def _gather(store: Store, tasks: Iterable[Task], wanted: Mapping[str, str], found: dict[str, dict[str, Any]]) -> None:
+    """Put the entries of tasks, and of those that they are made of, into ``found``; ``wanted``: key → fingerprint."""
+    for task in tasks:
+        entry = found.get(task.key) or entry_of(store, task.key)
+        if entry is None or wanted.get(task.key, entry["fingerprint"]) != entry["fingerprint"]:
+            raise InputError(f"{task.label} is not finished; start again")
+        found[task.key] = entry
+        _gather(store, task.needs, entry["parents"], found)
+
+
+def finish(store: Store, task: Task, fingerprint: str, seconds: float, seen: Seen | None = None) -> None:
     """Note that ``task`` has made the stage ``fingerprint`` in so many seconds; its parents are finished.
 
-    ``before`` is what ``files_now`` said when the work began (default: says now): a file that is another one since then
-    may have been read as either, so it is noted as one to look at again. A stage that was found done keeps the time
-    that it took when it ran. The files are those of the parents, too.
+    ``seen`` is what ``seen_now`` said when the work began (default: says now). The parents are those of then, which the
+    task has read, though others stand in the index by now. A file that is another one since then may have been read as
+    either, so it is noted as one to look at again. A stage that was found done keeps the time that it took when it ran.
+    The files are those of the parents, too.
     """
     from probes.study.costs import operations  # which knows all kinds of tasks
 
-    now, parents = files_now(task), {}
+    seen = seen or seen_now(store, task)
     inputs = {
-        path: held if before is None or before.get(path) == held else [held[0], CHANGED] for path, held in now.items()
+        path: held if seen.files.get(path) == held else [held[0], CHANGED] for path, held in files_now(task).items()
     }
     for key in task.parents:
-        entry = entry_of(store, key)
-        assert entry is not None, "parents are finished first"
-        parents[key] = entry["fingerprint"]
-        inputs = entry["inputs"] | inputs
+        inputs = seen.entries[key]["inputs"] | inputs
     held = entry_of(store, task.key)
     if held is not None and held["fingerprint"] == fingerprint:
         seconds = max(seconds, held["seconds"])
@@ -92,7 +117,7 @@ def finish(
         "seconds": round(seconds, 1),
         "work": operations(task),
         "inputs": inputs,
-        "parents": parents,
+        "parents": {key: seen.entries[key]["fingerprint"] for key in task.parents},
     }
     write_json(entry_path(store, task.key), entry)
 
@@ -123,16 +148,19 @@ def finished(store: Store, task: Task) -> str | None:
 def made(store: Store, task: Task) -> str | None:
     """The fingerprint of the stage that ``task`` made last of the files that it names here, up to date or not.
 
-    None if it made none, or if the stage is not there.
+    For a task at work that is the stage that stood in the index when the work began. None if it made none, or if the
+    stage is not there.
     """
-    entry = entry_of(store, task.key)
+    entry = store.entries.get(task.key) if isinstance(store, TaskStore) else None
+    entry = entry or entry_of(store, task.key)
     if entry is None or not _is_there(store, task, entry) or not _places(task) <= entry["inputs"].keys():
         return None
     return str(entry["fingerprint"])
 
 
-def is_whole(task: Task, folder: Path) -> bool:
-    """Whether a stage is there with its files, of which the one that is written last is not truncated (by its end)."""
+def is_whole(task: Task | type[Task], folder: Path) -> bool:
+    """Whether a stage of a task, or of its kind, is there with its files, of which the one that is written last is not
+    truncated (by its end)."""
     paths = [folder / name for name in task.content]
     if not all(path.is_file() for path in paths):
         return False

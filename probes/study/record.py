@@ -1,6 +1,7 @@
 """What is known of a study on disk: study.json and the logs in its folder, the list of studies in its store.
 
-OUT/study.json        settings, and for each cell its labels, its stages, how far it is and why it failed
+OUT/study.json        settings, stages that they name by a path, and for each cell its labels, its stages, how far it is
+                      and why it failed
 OUT/logs/CELL.log     the traceback of a cell that failed
 STORE/studies.json    the folders of all studies that use the store, so that none deletes what another needs
 """

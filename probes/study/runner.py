@@ -42,6 +42,7 @@ from probes.study.schedule import Schedule
 from probes.study.select import selected
 from probes.study.tables import Tables, stage_keys
 from probes.study.tasks import Graph, Task, graph
+from probes.study.users import stages_read
 from synthlang.files import remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
@@ -244,6 +245,10 @@ class StudyRun:
     def _settings(self) -> dict[str, Any]:
         return common_settings(self._expanded)
 
+    @cached_property
+    def _reads(self) -> list[str]:
+        return stages_read(self._expanded)
+
     def _write_record(self) -> None:
         study, store = self.study, relative(self.store.root, self.folder)
         write_json(
@@ -255,6 +260,7 @@ class StudyRun:
                 "fingerprint": study.fingerprint,
                 "config": study.model_dump(mode="json"),
                 "settings": self._settings,
+                "reads": self._reads,
                 "environment": self.environment,
                 "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
                 "store": store,

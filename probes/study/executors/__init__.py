@@ -96,7 +96,8 @@ def run_task(task: Work, store: Store, report: Report) -> Outcome:
     BrokenPipeError of ``report`` goes on: the process that listens is gone. One of the task (a program that it started
     has died) is an error like others.
     """
-    from probes.study.index import files_now, finish, finished
+    from probes.study.at_work import TaskStore
+    from probes.study.index import finish, finished, seen_now
 
     work, started = cast("Task", task), time.monotonic()
 
@@ -110,9 +111,10 @@ def run_task(task: Work, store: Store, report: Report) -> Outcome:
         # another study of the store may have done it since this one looked
         name = finished(store, work)
         if name is None:
-            files = files_now(work)
-            name = task.run(store, told)
-            finish(store, work, name, time.monotonic() - started, files)
+            seen = seen_now(store, work)
+            with TaskStore(store, work.kind, seen.entries) as held:
+                name = task.run(held, told)
+                finish(store, work, name, time.monotonic() - started, seen)
         return Outcome(task.key, name, None, "", time.monotonic() - started)
     except _Unheard as gone:
         raise BrokenPipeError("nobody listens to the progress") from gone
