@@ -43,6 +43,12 @@ def test_axes_of_one_name_have_all_of_their_keys():
     assert list(found.types) == ["pretrain.steps", "adjust.steps"]  # there is a column pretrain_seed
 
 
+def test_a_name_that_is_taken_gets_a_number():
+    found = columns({"axis_objective": "a", "axis_objective_2": "b", "objective": "c"})
+    assert list(found.types) == ["axis_objective", "axis_objective_2", "axis_objective_3"]
+    assert next(iter(found.of([{"cell": "0"}])))["axis_objective_3"] == "c"
+
+
 @pytest.mark.parametrize(
     ("labels", "kind", "values"),
     [

@@ -153,13 +153,13 @@ def test_names_of_cells():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"product": {"objectiv.layers": [1]}}, "axis 'objectiv.layers' must start with one of source, pretrain, sec"),
+        ({"product": {"objectiv.layers": [1]}}, "axis 'objectiv.layers' must start with one of source, start, pretr"),
         ({"product": {"pretain.objective.alpha": [1]}}, "probes; did you mean pretrain.objective.alpha[?]"),
         ({"product": {"objective.alpha": [1]}}, "probes; did you mean pretrain.objective.alpha[?]"),
         ({"product": {"alpha": [1]}}, r"axis 'alpha' must start with .* probes \(a name without a dot needs labels\)"),
         ({"product": {B: [1.0, 10.0, 10.0]}}, f"axis '{B}' has 10.0 twice"),
         ({"product": {"pretrain.language": ["a", "b", "a"]}}, "axis 'pretrain.language' has \"a\" twice"),
-        ({"zip": {"seeds": [1]}}, "axis 'seeds' must start with one of source, pretrain, second, model, adjust"),
+        ({"zip": {"seeds": [1]}}, "axis 'seeds' must start with one of source, start, pretrain, second, model"),
         ({"zip": {A: [0, 1], B: [5]}}, "lists of zip must have the same length"),
         ({"zip": {A: [0, 1, 2], "objective": OBJECTIVE}}, "lists of zip must have the same length"),
         ({"product": {A: []}}, f"axis '{A}' has no values"),

@@ -9,6 +9,7 @@ import pytest
 
 from probes.study.judged.claims import read_claims
 from probes.study.judged.observed import Results
+from probes.study.judged.quantities import Quantity
 from probes.study.judged.verdicts import judge
 from probes.study.measures import COLUMNS
 from synthlang.errors import InputError
@@ -32,6 +33,19 @@ def test_plain_axes_have_the_names_of_the_papers():
     verdicts = {c.id: judge(c, Results(held)) for c in read_claims("align_mlm")}
     assert interval(verdicts["align-beats-mlm"]).mean == -35.0
     assert verdicts["align-beats-xlm"].verdict == "not run"
+
+
+@pytest.mark.parametrize(
+    ("plain", "named"), [("pretrain.language", "transform"), ("pretrain.objective.kind", "objective")]
+)
+def test_a_plain_axis_beside_a_named_one_keeps_its_key(plain, named):
+    held = [result({plain: f"p{p}", named: f"n{n}"}, 0, delta=10.0 * p + n) for p in range(2) for n in range(2)]
+    found = Results(held).series(Quantity({}, "delta"))
+    assert {condition: next(iter(parts[()].values())) for condition, parts in found.items()} == {
+        tuple(sorted({plain: f"p{p}", named: f"n{n}", "task": "pos"}.items())): 10.0 * p + n
+        for p in range(2)
+        for n in range(2)
+    }
 
 
 LAYERS = {

@@ -1,9 +1,11 @@
 """Studies that cannot run are refused in one line, before anything starts."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from probes.study.cell import SECOND
 from probes.study.cells import expand
 from probes.study.checks import check_cells
 from probes.study.config import StudyConfig
@@ -197,15 +199,19 @@ def test_what_cannot_run_is_told_before(values, message, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-@pytest.fixture
-def checkpoint(tmp_path):
-    """The settings of a BERT that reads 24 tokens."""
-    folder = tmp_path / "bert"
+def bert(folder, positions):
+    """The settings of a BERT."""
     folder.mkdir()
-    settings = {"model_type": "bert", "max_position_embeddings": 24, "num_hidden_layers": 2, "pad_token_id": 0}
+    settings = {"model_type": "bert", "max_position_embeddings": positions, "num_hidden_layers": 2, "pad_token_id": 0}
     (folder / "config.json").write_text(json.dumps(settings))
     (folder / "model.safetensors").write_bytes(b"")
     return str(folder)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """One that reads 24 tokens."""
+    return bert(tmp_path / "bert", 24)
 
 
 def test_rows_that_a_checkpoint_cannot_read(checkpoint):
@@ -220,6 +226,28 @@ def test_rows_that_a_checkpoint_cannot_read(checkpoint):
         check_cells([one(pretrain=run, transfer={"length": 40})])
     with pytest.raises(InputError, match=r"tiny: pretrain\.batch\.length \(48\) is over the 24 positions"):
         check_cells([one(pretrain={**run, "batch": {"length": 48}}, transfer={"length": 24})])
+
+
+def test_rows_that_one_of_several_models_cannot_read(checkpoint, tmp_path):
+    """What was looked at for the first model says nothing of the second one."""
+    long = bert(tmp_path / "long", 48)
+    task = {"language": "trans", "train": "pos:builtin:mini-english?sentences=50", "length": 48}
+    named = {"pretrain": None, "source": "", "transfer": task}
+    check_cells([one(**named, model=long), one(**named, model=long)])
+    with pytest.raises(InputError, match="transfer: length 48 is longer than the 24 tokens that the model reads"):
+        check_cells([one(**named, model=long), one(**named, model=checkpoint)])
+
+
+def test_columns_are_looked_at_although_a_cell_of_two_models_needs_none(tmp_path):
+    for name in ("train", "test"):
+        (tmp_path / name).write_text(f"{name} B-PER\n\n")
+    files = {name: f"ner:{tmp_path / name}" for name in ("train", "test")}
+    cell = one(transfer={"task": "ner", "language": "trans+reorder", "length": 20, **files})
+    task = cell.tasks["ner"].model_copy(update={"target_model": SECOND})
+    two = replace(cell, second=cell.pretrain, tasks={"ner": task})
+    check_cells([two])
+    with pytest.raises(InputError, match=r"transfer: the language trans\+reorder needs the column"):
+        check_cells([two, cell])
 
 
 def test_models_that_are_not_there(monkeypatch):

@@ -19,6 +19,7 @@ from synthlang.tasks.batch import TaskBatch, join_batches
 from tests.aligned_runs import random_run
 from tests.real_data import DATA
 from tests.task_cases import CONTEXT, QUESTION, random_batch
+from tests.test_tasks_parsed import Parser as Trees
 
 SEEDS = range(4)
 MINI = "builtin:mini-english?types=500&sentences=150&dev=30&test=40"
@@ -154,6 +155,21 @@ def test_test_sets_that_do_not_go_together_are_one_line(run, files):
     settings = config(train=f"nli:{folder / 'en'}", target={"test": f"nli:{folder / 'other.tsv'}"})
     with pytest.raises(InputError, match=r"no translations of each other: .* items with the same id have different"):
         load_data(settings, replace(run, natural=True))
+
+
+def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
+    """A parser reads the source's sets, the target's stay as they are."""
+    folder, _ = files
+    monkeypatch.setattr("synthlang.parsing.open_engine", lambda spec: None)
+    monkeypatch.setattr("synthlang.parsing.ParsedSource", lambda source, engine, report: Trees(source))
+    settings = {"train": f"nli:{folder / 'en'}", "target": {"test": f"nli:{folder / 'xx.tsv'}"}}
+    natural = replace(run, natural=True)
+    plain, with_trees = (load_data(config(**settings, **more), natural) for more in ({}, {"parser": "spacy:en"}))
+    assert "upos" in with_trees.sets["source test"].batch.corpus.columns
+    for field in ("premise", "hypothesis"):
+        one, other = (held.sets[f"mixed {field}"].batch for held in (plain, with_trees))
+        assert [other.strings(number) for number in (0, 1)] == [one.strings(number) for number in (0, 1)]
+        assert (other.ids, other.counts) == (one.ids, one.counts)
 
 
 # --- real data ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -15,6 +15,11 @@ from probes.study.labels import short_key
 from synthlang.config import BASE
 
 AXIS_ROOTS = ("source", "start", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
+RESERVED = ("task", "layer")
+"""Names of no axis: results have these beside the labels of their cells, and claims look them up under these names."""
+
+Labels = Mapping[str, str]
+"""Value of a dotted key, as JSON → label."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +41,24 @@ class Choice:
     settings: tuple[Setting, ...]
     value: Any
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether its axis is a dotted key (or ``source``, ``model``) and not a name with labels."""
-        return self.axis.split(".")[0] in AXIS_ROOTS
 
-    def is_named(self, value: Any) -> bool:
-        """Whether ``value`` means this choice: it is its label or its value."""
-        return value == self.label if isinstance(value, str) else _text(value) == _text(self.value)
+def is_key(axis: str) -> bool:
+    """Whether an axis is a dotted key (or ``source``, ``model``) and not a name with labels."""
+    return axis.partition(".")[0] in AXIS_ROOTS
 
 
-def choices(axis: str, values: Any) -> list[Choice]:
-    """The choices of a sound axis."""
+def named(known: Iterable[Choice], value: Any) -> list[Choice]:
+    """Those of the choices of an axis that ``value`` means: with this value, or else with this label."""
+    held = list(known)
+    found = [choice for choice in held if _text(choice.value) == _text(value)]
+    return found or [choice for choice in held if choice.label == value]
+
+
+def choices(axis: str, values: Any, labels: Labels) -> list[Choice]:
+    """The choices of a sound axis; ``labels`` are those of the values of a dotted key."""
     if isinstance(values, dict):
         return [labelled(axis, label, changes) for label, changes in values.items()]
-    return [plain(axis, value) for value in values]
+    return [plain(axis, value, labels) for value in values]
 
 
 def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
@@ -59,21 +67,50 @@ def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
     return Choice(axis, str(label), str(label), settings, label)
 
 
-def plain(key: str, value: Any) -> Choice:
-    """A value of a dotted key."""
-    label = label_of(key, value)
+def plain(key: str, value: Any, labels: Labels) -> Choice:
+    """A value of a dotted key; ``labels`` are those of all of its values."""
+    label = labels[_text(value)]
     is_name = isinstance(value, str) or label != _text(value)
     shown = label if is_name else f"{short_key(key)}={label}"
     return Choice(key, label, shown, (Setting(key, key, value),), value)
+
+
+def labels_of(key: str, values: Iterable[Any]) -> Labels:
+    """Value as JSON → its label; where another value would have the same one, a longer one.
+
+    Results are grouped by labels, so values of one label would be averaged as if they were seeds. The longer labels are
+    the paths of base files, without the ending, and then the JSON, which no other value has.
+    """
+    forms = {_text(value): (label_of(key, value), _path_of(key, value), _text(value)) for value in values}
+    chosen = dict.fromkeys(forms, 0)
+    while True:
+        labels = {text: forms[text][form] for text, form in chosen.items()}
+        count = Counter(labels.values())
+        alike = [text for text, label in labels.items() if count[label] > 1]
+        if not alike:
+            return labels
+        chosen |= {text: min(chosen[text] + 1, 2) for text in alike}
 
 
 def label_of(key: str, value: Any) -> str:
     """A value as text: the ``name`` of a mapping that has one, base files without folder and ending."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return str(value["name"])
-    if BASE in key.split(".")[1:]:
+    if _is_base(key):
         return "+".join(PurePath(str(name)).stem for name in (value if isinstance(value, list) else [value]))
     return value if isinstance(value, str) else _text(value)
+
+
+def _path_of(key: str, value: Any) -> str:
+    """Base files with their folders; any other value as it is labelled."""
+    if not _is_base(key):
+        return label_of(key, value)
+    files = [PurePath(str(name)) for name in (value if isinstance(value, list) else [value])]
+    return "+".join((file.parent / file.stem).as_posix() for file in files)
+
+
+def _is_base(key: str) -> bool:
+    return BASE in key.split(".")[1:]
 
 
 def _text(value: Any) -> str:
@@ -98,10 +135,17 @@ def check_axis(part: str, axis: str, values: Any) -> None:
 def _check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
     if "." in axis or axis in AXIS_ROOTS:
         raise ValueError(f"axis {axis!r} must be a list of values; an axis with labels has a name of its own, no key")
+    check_name(axis)
     if len({str(label) for label in labels}) < len(labels):
         raise ValueError(f"axis {axis!r} has a label twice")
     for label, changes in labels.items():
         check_label(axis, label, changes)
+
+
+def check_name(axis: str) -> None:
+    """Raise ValueError for a name that results have for something else."""
+    if axis in RESERVED:
+        raise ValueError(f"axis {axis!r}: results have a {axis} beside the labels of a cell; call the axis otherwise")
 
 
 def check_label(axis: str, label: Any, changes: Any) -> None:

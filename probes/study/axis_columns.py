@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +22,8 @@ class AxisColumns:
     """The columns of the axes of cells.
 
     An axis is called by the last part of its key, by all of it where another axis or column has that name, and
-    ``axis_NAME`` where a named one is called like a fixed column. ``types`` are column → type: whole numbers, numbers
-    or texts; a percentage is a number as it is written.
+    ``axis_NAME`` where a named one is called like a fixed column, with a number where that is taken too. ``types`` are
+    column → type: whole numbers, numbers or texts; a percentage is a number as it is written.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
@@ -44,7 +45,8 @@ class AxisColumns:
     def _name(self, axis: str, title: str) -> str:
         taken = FIXED | self.types.keys()
         names = title.replace(" ", "_"), axis, f"axis_{axis}"
-        return next(name for name in names if name not in taken)
+        numbered = (f"axis_{axis}_{number}" for number in count(2))
+        return next(name for name in chain(names, numbered) if name not in taken)
 
 
 def _typed(labels: Iterable[str]) -> tuple[pa.DataType, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -48,32 +48,18 @@ class CellBuilder:
         draft = Draft(self.study)
         for setting in point.settings:
             draft.apply(setting)
+        _check_parts(draft)
         start = self._pretraining("start", draft, point)
         pretrain = self._pretraining("pretrain", draft, point, start)
         second = self._pretraining("second", draft, point)
-        model = draft.values["model"]
-        if (pretrain is None) == (model is None):
-            raise InputError("a cell has either pretrain, a config, or model, the name of a model or its folder")
-        if pretrain is None and start is not None:
-            raise InputError("start has no effect on a model that is not pretrained here")
         adjust = self._adjustment(draft, point)
-        if adjust is not None and second is not None:
-            raise InputError("a cell has either adjust or second: of two models there is none to adjust")
-        if pretrain is None and draft.values["source"] is not None and second is None:
-            raise InputError("source has no effect on a model that is not pretrained here; name it in transfer.train")
         tuned, seed = self._tuning(draft, point)
-        if tuned is not None and second is not None:
-            raise InputError("a cell has either tuned or second: of two models there is none to fine-tune for probes")
         tasks = {n: self._task(n, draft, point, second is not None) for n in self._task_names(draft)}
         probes = {n: self._probe(n, draft, point, second is not None) for n in draft.names("probes")}
-        if tuned is not None and not probes:
-            raise InputError("tuned has no effect on a cell without probes, which alone read the fine-tuned model")
-        runs = (pretrain, start), (second, None)
-        named = {"transfer" if draft.default_task else f"tasks.{task}": config for task, config in tasks.items()}
-        for where, config in (named if tuned is None else {**named, "tuned": tuned}).items():
-            _check_length(where, config, [positions_of(run, begun) for run, begun in runs if run is not None])
-        parts = (pretrain, second, model, adjust, tasks, probes, tuned, seed, start)
-        return Cell(name, point.labels, point.overrides, *parts)
+        parts = (pretrain, second, draft.values["model"], adjust, tasks, probes, tuned, seed, start)
+        cell = Cell(name, point.labels, point.overrides, *parts)
+        _check_lengths(cell, draft.default_task)
+        return cell
 
     def _pretraining(
         self, root: str, draft: Draft, point: Point, start: PretrainConfig | None = None
@@ -89,7 +75,10 @@ class CellBuilder:
         if start is not None:
             if section.says("start", "model"):
                 raise InputError(f"{root}.start.model: {root} starts from the run that start describes; leave it out")
-            data = {**data, "start": {**(data.get("start") or {}), "model": START}}
+            own = data.get("start") or {}
+            if not isinstance(own, dict):
+                raise InputError(f"{root}.start: must be a mapping, not {own!r}")
+            data = {**data, "start": {**own, "model": START}}
         return self._parse(PretrainConfig, data, (root,), point, root)
 
     def _adjustment(self, draft: Draft, point: Point) -> AdjustConfig | None:
@@ -159,8 +148,31 @@ def _names_its_own(data: Mapping[str, Any]) -> bool:
     return isinstance(languages, list) and all(isinstance(m, dict) and m.get("source") for m in languages)
 
 
-def _check_length(where: str, task: TransferConfig, known: Sequence[int | None]) -> None:
-    """Raise InputError for rows that a model of the cell cannot read, which reads so many tokens if that is known."""
+def _check_parts(draft: Draft) -> None:
+    """Raise InputError for parts that no cell has together."""
+    start, pretrain, second, adjust, tuned = (
+        draft.sections[root,] is not None for root in ("start", "pretrain", "second", "adjust", "tuned")
+    )
+    if pretrain == (draft.values["model"] is not None):
+        raise InputError("a cell has either pretrain, a config, or model, the name of a model or its folder")
+    if start and not pretrain:
+        raise InputError("start has no effect on a model that is not pretrained here")
+    if adjust and second:
+        raise InputError("a cell has either adjust or second: of two models there is none to adjust")
+    if draft.values["source"] is not None and not pretrain and not second:
+        raise InputError("source has no effect on a model that is not pretrained here; name it in transfer.train")
+    if tuned and second:
+        raise InputError("a cell has either tuned or second: of two models there is none to fine-tune for probes")
+    if tuned and not draft.names("probes"):
+        raise InputError("tuned has no effect on a cell without probes, which alone read the fine-tuned model")
+
+
+def _check_lengths(cell: Cell, default_task: bool) -> None:
+    """Raise InputError for rows that a model of the cell cannot read, as far as it is known how much it reads."""
+    runs = (cell.pretrain, cell.start), (cell.second, None)
+    known = [positions_of(run, start) for run, start in runs if run is not None]
     limit = min((length for length in known if length is not None), default=None)
-    if limit is not None and task.length > limit:
-        raise InputError(f"{where}.length {task.length} exceeds the {limit} tokens that the model reads")
+    named = {"transfer" if default_task else f"tasks.{name}": task for name, task in cell.tasks.items()}
+    for where, task in (named if cell.tuned is None else {**named, "tuned": cell.tuned}).items():
+        if limit is not None and task.length > limit:
+            raise InputError(f"{where}.length {task.length} exceeds the {limit} tokens that the model reads")

@@ -37,7 +37,7 @@ def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
         raise InputError("the grid has no cell", path)
     build = CellBuilder(study, path)
     cells = [build.cell(point) for point in points]
-    problem = _two_the_same(cells, len(points) - len(study.grid.include))
+    problem = _two_the_same(cells, len(points) - len(study.grid.include)) or _labelled_the_same(points)
     if problem:
         raise InputError(problem, path)
     cells = _distinctly_named(cells, points, study)
@@ -68,6 +68,21 @@ def _two_the_same(cells: list[Cell], included: int) -> str | None:
     return None
 
 
+def _labelled_the_same(points: list[Point]) -> str | None:
+    """What is wrong if two cells have the same labels: results would take them for replicates.
+
+    Values of one axis never have one label, but two entries of include may give one to different settings.
+    """
+    count = Counter(tuple(sorted(point.labels.items())) for point in points)
+    for point in points:
+        if count[tuple(sorted(point.labels.items()))] > 1:
+            return (
+                f"two cells of the grid have the same labels, {point.full_name}, by which results are told apart; "
+                "give one a label of its own"
+            )
+    return None
+
+
 def _differ(key: str, one: Cell, other: Cell) -> bool:
     missing = object()
     return bool(one.overrides.get(key, missing) != other.overrides.get(key, missing))
@@ -83,7 +98,7 @@ def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig
     twice = Counter(cell.name for cell in named)
     number: Counter[str] = Counter()
     for i, cell in enumerate(named):
-        if twice[cell.name] > 1:  # what tells them apart has no part in a name, as the folders of base files
+        if twice[cell.name] > 1:  # a label reads as the full name of another cell
             number[cell.name] += 1
             named[i] = replace(cell, name=f"{cell.name} ({number[cell.name]})")
     return named

@@ -37,7 +37,8 @@ from synthlang.sources import open_source
 from synthlang.sources.base import Source
 
 M = TypeVar("M", bound=pydantic.BaseModel)
-ITEMS = {"task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed"}  # of a transfer
+ITEMS = {*("task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed", "target_model")}
+"""What of a transfer its items depend on, and which columns they must have."""
 
 
 def check_cells(cells: Sequence[Cell]) -> None:
@@ -62,24 +63,23 @@ class _Checks:
     def cell(self, cell: Cell) -> None:
         text = None if cell.pretrain is None else cell.pretrain.members[0].source
         known = cell.model is None or is_run(model_path(cell.model))
+        model = _model_of(cell)
         for root, config in (("start", cell.start), ("pretrain", cell.pretrain), ("second", cell.second)):
             if config is not None:
                 start = cell.start if root == "pretrain" else None
-                key = digest_of(config), "" if start is None else digest_of(start)
+                key = (digest_of(config), _digest(start))
                 self._once(root, config, partial(self._pretraining, start), *key)
                 self._once("", config, partial(self._member_sources, root), root, digest_of(config))
         if (adjust := cell.adjust) is not None:
-            key = digest_of(adjust), "" if cell.pretrain is None else digest_of(cell.pretrain)
+            key = (digest_of(adjust), _digest(cell.pretrain))
             self._once("adjust", adjust, lambda held: self._adjustment(held, cell.pretrain), *key)
         if (tuned := cell.tuned) is not None:
-            key = digest_of(tuned), digest_of(cell.pretrain) if cell.pretrain else str(cell.model)
-            self._once("tuned", tuned, lambda held: self._tuning(held, cell, known), *key)
+            self._once("tuned", tuned, lambda held: self._tuning(held, cell, known), digest_of(tuned), *model)
             self._once("tuned", tuned, lambda held: self._named(held, cell), digest_of(tuned))
         for name, task in cell.tasks.items():
             where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
             items = task.model_dump_json(include=ITEMS)
-            key = items, digest_of(cell.pretrain) if cell.pretrain else str(known)
-            self._once(where, task, lambda held: self._transfer(held, cell, text, known), *key)
+            self._once(where, task, lambda held: self._transfer(held, cell, text, known), items, *model)
             self._once(where, task, lambda held: self._named(held, cell), digest_of(task), str(cell.second is None))
         for name, probe in cell.probes.items():
             key = digest_of(probe), f"{cell.second is None} {known} {cell.adjust is None} {cell.tuned is None}"
@@ -220,6 +220,15 @@ class _Checks:
             raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
         if "retrieval" in config.probes and config.retrieval.parser is not None:
             open_engine(config.retrieval.parser)
+
+
+def _digest(config: pydantic.BaseModel | None) -> str:
+    return "" if config is None else digest_of(config)
+
+
+def _model_of(cell: Cell) -> tuple[str, ...]:
+    """What tells the models of cells apart, in how much they read, too."""
+    return _digest(cell.pretrain), _digest(cell.start), cell.model or ""
 
 
 def _check_start(config: PretrainConfig, start: PretrainConfig, positions: int | None) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from probes.study.grid import GridConfig
 from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
 
 FORMAT = 3  # raise when the same study has other cells
 Keep = Literal["checkpoints", "final", "results"]
 LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
+OF_RUNS = "alignment"
+"""What measures call the quick alignment of every run, among the probes of its cell: the name of no probe."""
 Changes = dict[str, Any]
 
 
@@ -80,11 +83,11 @@ class StudyConfig(StrictModel):
 
     @field_validator("tasks", "probes")
     @classmethod
-    def _plain_names(cls, value: dict[str, Changes | None] | None) -> dict[str, Changes | None] | None:
+    def _plain_names(
+        cls, value: dict[str, Changes | None] | None, info: ValidationInfo
+    ) -> dict[str, Changes | None] | None:
         for name in value or ():
-            safe_name(name, "name of a task or probe")
-            if "." in name:
-                raise ValueError(f"{name!r}: a name of a task or probe has no dot, so that an axis can name its keys")
+            check_part_name(str(info.field_name), name)
         return value
 
     @field_validator("seeds")
@@ -116,6 +119,17 @@ class StudyConfig(StrictModel):
         """Of the name, the seeds and every setting of every cell; a study has one once its cells are known."""
         assert self._content is not None, "the cells are expanded first"
         return fingerprint("study", format=FORMAT, name=self.name, seeds=self.seeds, cells=self._content)
+
+
+def check_part_name(root: str, name: str) -> None:
+    """Raise InputError for what cannot be the name of a task or probe; ``root``: tasks or probes."""
+    safe_name(name, "name of a task or probe")
+    if "." in name:
+        raise InputError(f"{name!r}: a name of a task or probe has no dot, so that an axis can name its keys")
+    if root == "probes" and name == OF_RUNS:
+        raise InputError(
+            f"{name!r}: that is what measures call the alignment of every run; give the probe another name"
+        )
 
 
 def _absolute(name: str, folder: Path) -> str:

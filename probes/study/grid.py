@@ -12,12 +12,17 @@ from pydantic import Field, field_validator, model_validator
 from probes.study.axes import (
     AXIS_ROOTS,
     Choice,
+    Labels,
     Setting,
     check_axis,
     check_key,
     check_label,
+    check_name,
     choices,
+    is_key,
     labelled,
+    labels_of,
+    named,
     plain,
 )
 from synthlang.config import StrictModel
@@ -65,8 +70,9 @@ class GridConfig(StrictModel):
     labels, each of which sets any number of keys: ``objective: {MLM: {pretrain.objective.kind: mlm}}``. The axes of
     ``zip`` have equally many values and are walked together. A combination that agrees with every key of an entry of
     ``exclude`` is left out. An entry of ``include`` is one more cell: a value for a dotted key, or for a named axis one
-    of its labels, or a label of its own with what it sets; what it does not name has the base's value. Without axes the
-    cells are those of ``include``, or else the base alone.
+    of its labels, or a label of its own with what it sets; what it does not name has the base's value. What it names is
+    applied in the order of the grid's axes, then keys that are none, in its own. Without axes the cells are those of
+    ``include``, or else the base alone.
     """
 
     product: dict[str, Any] = Field(default_factory=dict)
@@ -90,17 +96,22 @@ class GridConfig(StrictModel):
             raise ValueError(f"axis {min(both)!r} stands in product and in zip")
         return self
 
-    @property
-    def axes(self) -> dict[str, list[Choice]]:
-        """Every axis of product and zip with its choices, in the order of the YAML."""
-        return {axis: choices(axis, values) for axis, values in {**self.product, **self.zip}.items()}
+    def _labels(self) -> dict[str, Labels]:
+        """Dotted key → the labels of all values that an axis or entries of ``include`` have for it."""
+        values = {axis: list(held) for axis, held in {**self.product, **self.zip}.items() if is_key(axis)}
+        for axis, value in (item for entry in self.include for item in entry.items() if is_key(item[0])):
+            values.setdefault(axis, []).append(value)
+        return {axis: labels_of(axis, held) for axis, held in values.items()}
 
     def points(self) -> list[Point]:
         """The cells in the order of the YAML, the last axis fastest, those of ``include`` last.
 
         Raises InputError for an entry of exclude or include that names no axis, value or label of the grid.
         """
-        axes = self.axes
+        labels = self._labels()
+        axes = {
+            axis: choices(axis, values, labels.get(axis, {})) for axis, values in {**self.product, **self.zip}.items()
+        }
         rows = list(zip(*(axes[axis] for axis in self.zip), strict=True)) or [()]
         products = itertools.product(*(axes[axis] for axis in self.product))
         points = [Point((*chosen, *row)) for chosen in products for row in rows]
@@ -110,7 +121,7 @@ class GridConfig(StrictModel):
         for number, entry in enumerate(self.exclude):
             left_out |= _excluded(points, axes, entry, f"grid.exclude.{number}")
         kept = [point for i, point in enumerate(points) if i not in left_out]
-        return kept + [_included(axes, entry, f"grid.include.{n}") for n, entry in enumerate(self.include)]
+        return kept + [_included(axes, entry, labels, f"grid.include.{n}") for n, entry in enumerate(self.include)]
 
 
 def _excluded(points: Sequence[Point], axes: Axes, entry: Mapping[str, Any], where: str) -> set[int]:
@@ -127,31 +138,35 @@ def _named(axes: Axes, axis: str, value: Any, where: str) -> list[Choice]:
     """The choices of an axis that ``value`` stands for; InputError if there is none."""
     if axis not in axes:
         raise InputError(f"{where}: {axis!r} is no axis of the grid; it has {', '.join(axes) or 'none'}")
-    found = [choice for choice in axes[axis] if choice.is_named(value)]
+    found = named(axes[axis], value)
     if not found:
         known = ", ".join(choice.label for choice in axes[axis])
         raise InputError(f"{where}: the axis {axis!r} has no {value!r}; it has {known}")
     return found
 
 
-def _included(axes: Axes, entry: Mapping[str, Any], where: str) -> Point:
+def _included(axes: Axes, entry: Mapping[str, Any], labels: Mapping[str, Labels], where: str) -> Point:
+    """The cell of an entry: what it has for axes in the order of these, then for other keys in its own."""
     if not entry:
         raise InputError(f"{where}: names nothing that the cell has")
-    return Point(tuple(_choice(axes, axis, value, where) for axis, value in entry.items()))
+    place = {axis: number for number, axis in enumerate(axes)}
+    names = sorted(entry, key=lambda axis: place.get(axis, len(place)))
+    return Point(tuple(_choice(axes, axis, entry[axis], labels, where) for axis in names))
 
 
-def _choice(axes: Axes, axis: str, value: Any, where: str) -> Choice:
+def _choice(axes: Axes, axis: str, value: Any, labels: Mapping[str, Labels], where: str) -> Choice:
     """What an entry of include has for an axis, or for a key that need be none."""
-    if axis in axes and not isinstance(value, dict) and not axes[axis][0].is_plain:
+    if axis in axes and not isinstance(value, dict) and not is_key(axis):
         return _named(axes, axis, value, where)[0]
     try:
         if isinstance(value, dict) and "." not in axis and axis not in AXIS_ROOTS:
             if len(value) != 1:
                 raise ValueError(f"axis {axis!r}: one label with what it sets, not {len(value)}")
             ((label, changes),) = value.items()
+            check_name(axis)
             check_label(axis, label, changes)
             return labelled(axis, label, changes)
         check_key(axis, f"{axis!r}, which is no axis,")
     except ValueError as error:
         raise InputError(f"{where}: {error}") from error
-    return plain(axis, value)
+    return plain(axis, value, labels[axis])

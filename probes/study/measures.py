@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from probes.study.config import OF_RUNS
+
 COLUMNS = {
     "cell": pa.string(),
     "labels": pa.string(),
@@ -19,7 +21,7 @@ COLUMNS = {
     "step": pa.int64(),
     "value": pa.float64(),
 }
-ALIGNMENT = "alignment"
+ALIGNMENT = OF_RUNS
 """The name of the quick alignment of a run among the probes of a cell, and the first part of its measures."""
 NO_MEASURES = frozenset(
     {

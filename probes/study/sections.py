@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.study.axes import Setting
-from probes.study.config import StudyConfig
+from probes.study.config import StudyConfig, check_part_name
 from synthlang.config import BASE, assigned, load_yaml, merged
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -117,11 +117,17 @@ class Draft:
         if not isinstance(value, dict):
             raise InputError(f"must be a mapping of names, not {value!r}")
         self.sections = {place: held for place, held in self.sections.items() if place[0] != root}
-        self.sections |= {(root, str(name)): Section.of(held) for name, held in value.items()}
+        for name, held in value.items():
+            check_part_name(root, str(name))
+            self.sections[root, str(name)] = Section.of(held)
         self.default_task = self.default_task and root != "tasks"
 
     def _change(self, place: Place, keys: list[str], value: Any) -> None:
         if not keys:
+            if value is None and place == ("transfer",):
+                raise InputError("must be a mapping, not null; tasks: {} takes all tasks away")
+            if place[0] in NAMED:
+                check_part_name(*place)
             self.sections[place] = Section.of(value)
             self.default_task = self.default_task and place[0] != "tasks"
             return

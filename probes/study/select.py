@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from probes.report.numbers import first_few
 from probes.study.cell import Cell
-from probes.study.labels import axis_titles, numbers_of
+from probes.study.labels import axis_titles, numbers_of, short_key
 from synthlang.errors import InputError
 
 SHOWN = 20
@@ -16,8 +16,8 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
     """The names of the cells that agree with one of the texts at least; of all cells without any.
 
     ``AXIS=LABEL`` stands for the cells with that label, a number however it is written; the axis by its key, the last
-    part of it, or what reports call it. The name of a cell stands for that cell, any other text for the cells that have
-    it in their name.
+    part of it, or what reports or the names of cells call it (``pretrain seed``). The name of a cell stands for that
+    cell, any other text for the cells that have it in their name.
     Raises InputError for a text that chooses no cell.
     """
     if not only:
@@ -45,7 +45,7 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
 def _called(axes: Iterable[str], name: str) -> list[str]:
     """The axes of a name; several may have the same last part."""
     titles = axis_titles(axes)
-    return [axis for axis in titles if name in (axis, axis.rsplit(".", 1)[-1], titles[axis].replace(" ", "_"))]
+    return [a for a in titles if name in (a, a.rsplit(".", 1)[-1], short_key(a), titles[a].replace(" ", "_"))]
 
 
 def _same(held: str | None, label: str) -> bool:

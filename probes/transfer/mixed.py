@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import Answers, Rows, TaskBatch, join_batches
 
@@ -54,9 +55,15 @@ def translated(source: TaskBatch, target: TaskBatch, limit: int | None = None) -
             )
     counts = {ONE_ONLY: len(source) + len(target) - 2 * len(shared), OTHER_LABEL: len(shared) - len(kept)}
     rows = np.array(kept[:limit], np.int64).reshape(-1, 2)
-    both = join_batches([replace(source, label=None, extra={}), replace(target, label=None, extra={})])
+    both = join_batches([_bare(source, target.corpus), _bare(target, source.corpus)])
     told = {why: count for why, count in counts.items() if count}
     return Translated(source, both, rows[:, 0], len(source) + rows[:, 1], told)
+
+
+def _bare(batch: TaskBatch, other: Corpus) -> TaskBatch:
+    """Without labels and extra texts, and without the columns that ``other`` lacks: a parser reads one set only."""
+    columns = {name: column for name, column in batch.corpus.columns.items() if name in other.columns}
+    return replace(batch, corpus=replace(batch.corpus, columns=columns), label=None, extra={})
 
 
 def _unlike(why: str) -> InputError:

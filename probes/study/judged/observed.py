@@ -29,7 +29,8 @@ ALIGNMENT = {
 """Column of the results → the same as a measure, which cells without a task have too."""
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
-"""Key of a plain axis → the name that papers and claims have for it, so that it does as well as a named one."""
+"""Key of a plain axis → the name that papers and claims have for it, so that it does as well as a named one; beside an
+axis of that name it keeps its key."""
 AFTER = ("adjust", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys of seeds that the pretraining does not depend on."""
 
@@ -190,9 +191,10 @@ class Results:
 def _labels_and_seeds(text: str) -> tuple[dict[str, str], tuple[list[str], list[str]]]:
     """Axis → label without seeds; and the seeds of the pretraining, but the one that has a column, and later ones."""
     labels, first, later = dict[str, str](), list[str](), list[str]()
-    for axis, label in sorted(_mapping(text).items()):
+    held = _mapping(text)
+    for axis, label in sorted(held.items()):
         if not is_seed(axis):
-            name = PLAIN.get(axis, axis)
+            name = axis if PLAIN.get(axis) in held else PLAIN.get(axis, axis)
             labels[name] = str(label) if name == axis else OBJECTIVES.get(str(label), str(label))
         elif axis != "pretrain.seed":
             (later if axis.partition(".")[0] in AFTER else first).append(f"{axis} {label}")
