@@ -159,7 +159,12 @@ def test_every_printed_cell_is_run_or_said_not_to_be(name):
                 where = {k: v for k, v in printed.quantity.where.items() if k != "task"}
                 task = printed.quantity.where.get("task")
                 fits = [c for c in cells if all(c.labels.get(k) == v for k, v in where.items())]
-                assert any(task is None or task in c.tasks for c in fits), printed
+                fits = [c for c in fits if task is None or task in c.tasks]
+                assert fits, printed
+                for axis, averaged in printed.quantity.average.items():
+                    there = {label for c in fits for label in (c.tasks if axis == "task" else [c.labels.get(axis)])}
+                    left_out = {label for label in averaged if label not in there}
+                    assert all(label in told for label in left_out), (printed, left_out)
 
 
 @pytest.mark.parametrize("name", OFFLINE)
