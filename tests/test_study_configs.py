@@ -12,14 +12,16 @@ import pytest
 from pretrain.config import PretrainConfig
 from probes.study.cell import START, Cell
 from probes.study.cells import load_study
-from probes.study.checks import check_cells
+from probes.study.checks import _spoken, check_cells
 from probes.study.config import StudyConfig
 from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
 from probes.study.tasks import graph
+from probes.transfer.places import Place
 from synthlang.config import load, load_yaml
 from synthlang.errors import InputError
+from synthlang.transforms.code_switch import CodeSwitch
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ROOT / "configs" / "studies"
@@ -33,7 +35,10 @@ TABLES = {
     "impact": [*(f"table{n}" for n in range(2, 10)), "figure1", "figure2"],
 }
 OF_PAPERS = [f"{paper}-{table}" for paper, tables in TABLES.items() for table in tables]
-DOSES = [f"dose-{dose}" for dose in ("trans", "inv", "perm", "reorder", "dictionary", "parallel", "sharing")]
+DOSES = [
+    f"dose-{dose}"
+    for dose in ("trans", "inv", "perm", "reorder", "typology", "mark", "switch", "dictionary", "parallel", "sharing")
+]
 OURS = [*DOSES, "typology", "emergence"]
 MORE = {  # further studies of one size
     "tiny": ["align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank"],
@@ -179,7 +184,12 @@ def test_every_printed_cell_is_run_or_said_not_to_be(name):
                 where = {k: v for k, v in printed.quantity.where.items() if k != "task"}
                 task = printed.quantity.where.get("task")
                 fits = [c for c in cells if all(c.labels.get(k) == v for k, v in where.items())]
-                assert any(task is None or task in c.tasks for c in fits), printed
+                fits = [c for c in fits if task is None or task in c.tasks]
+                assert fits, printed
+                for axis, averaged in printed.quantity.average.items():
+                    there = {label for c in fits for label in (c.tasks if axis == "task" else [c.labels.get(axis)])}
+                    left_out = {label for label in averaged if label not in there}
+                    assert all(label in told for label in left_out), (printed, left_out)
 
 
 @pytest.mark.parametrize("name", OFFLINE)
@@ -193,6 +203,40 @@ def test_tiny_studies_need_nothing_but_the_built_in_source(name):
         for task in cell.tasks.values():
             assert task.target is None and task.train is None and (task.test or "builtin:").startswith("builtin:")
     check_cells(cells)
+
+
+class Anything:
+    """A source, or the items of a task, of which its name alone is looked at: a parsed one has trees."""
+
+    splits = ("train", "dev", "test")
+
+    def __init__(self, spec: str) -> None:
+        self.name = self.fingerprint = spec
+        self.columns = ("word", *(("upos", "head", "deprel") if "conllu:" in spec or "data/ud/" in spec else ()))
+
+
+@pytest.fixture
+def nothing_needed(monkeypatch):
+    """Nothing that a study names has to be there: no data, aligner, parser, extra or checkpoint."""
+    for name, stub in {
+        "open_source": Anything,
+        "find_aligner": lambda program: program,
+        "open_engine": lambda parser: parser,
+        "find_spec": lambda name: name,
+        "positions_of_model": lambda model: 512,
+        "check_start": lambda *_: None,
+        "_check_files": lambda config: None,
+    }.items():
+        monkeypatch.setattr(f"probes.study.checks.{name}", stub)
+    monkeypatch.setattr(
+        "probes.transfer.places._Opener.place", lambda _, spec, split: Place(Anything(spec.partition("#")[0]), split)
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name not in OFFLINE])
+def test_studies_of_natural_data_are_not_refused(name, nothing_needed):
+    """Where all that they name is there."""
+    check_cells(study(name)[1])
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
@@ -241,11 +285,34 @@ def test_tables_share_what_they_have_in_common(size):
     for table in ("table1", "table4", "table5", "table7"):
         shared = pretrainings(f"{size}/align_mlm-{table}") & table3
         assert shared and shared < pretrainings(f"{size}/align_mlm-{table}")
-    assert of("emerging-figure3") == of("emerging-table1") and of("emerging-figure4") == of("emerging-figure6")
+    assert of("emerging-figure3") == of("emerging-table1") and of("emerging-figure2") == of("emerging-figure6")
+    assert pretrainings(f"{size}/emerging-figure4") == pretrainings(f"{size}/emerging-figure6")
     assert len(of("emerging-figure8") & of("emerging-figure5")) > 27
     assert of("cao2020-table4") == of("cao2020-figure3") < of("cao2020-table3")
     assert len(of("cao2020-table2") & of("cao2020-table1")) > 12
     assert of("kulshreshtha2020-figure2") == of("kulshreshtha2020-table3")
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("tiny/emerging-") or "sharing" in name])
+def test_no_items_are_in_a_language_that_switches(name):
+    """Words of the other language are for pretraining (section 4.2): each row of a table has the same test items."""
+    spoken: dict[tuple[str, str], set[str]] = {}
+    for cell in study(name)[1]:
+        for held in (task for task in cell.tasks.values() if task.target is None):
+            language = _spoken(held.language, cell.second or cell.pretrain)
+            assert not any(isinstance(transform, CodeSwitch) for transform in language.transforms), cell.name
+            spoken.setdefault((cell.labels["pair"], held.task), set()).add(language.fingerprint)
+    assert all(len(languages) == 1 for languages in spoken.values())
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_pairs_that_an_adjustment_read_are_seen(size):
+    """Of the sentences that are not measured retrieval reads all that the adjustment does (Cao et al., section 3.3)."""
+    for cell in study(f"{size}/cao2020-table3")[1]:
+        if cell.adjust is not None:
+            read, seen = cell.adjust.data, cell.probes["retrieval"].data
+            assert (seen.test, seen.dev) == (0, read.test) and read.draw == "last" and read.length == seen.length
+            assert read.sentences is not None and seen.sentences == read.dev + read.sentences
 
 
 def test_parts_are_used_and_say_what_they_are():

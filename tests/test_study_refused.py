@@ -137,6 +137,10 @@ def test_wrong_studies(values, message):
 
 TEXT = {"kind": "text", "left": "l.txt", "right": "r.txt"}
 NO_PROGRAM = {"pairs": {"x": {**TEXT, "links": {"kind": "aligner", "program": "fast_align"}}}}
+ITEMS = "pos:builtin:mini-english?sentences=50&seed=1"
+MONOLINGUAL = {"languages": [{"name": "fr", "source": "builtin:mini-english?sentences=50&seed=1"}]}
+TWO_TEXTS = {"pretrain__languages": [{"name": "en"}, *MONOLINGUAL["languages"]], "pretrain__language": None}
+TWO_TEXTS |= {"pretrain__objective": {"kind": "mlm"}, "pretrain__dictionary": {}}
 DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
 
 
@@ -189,6 +193,33 @@ DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
         ({"probes": {"p": {"words": {"dictionary": "none.txt"}}}}, "probes.p.words.dictionary: no such file none.txt"),
         ({"probes": {"p": {"cka": {"paraphrase": "cell:second"}}}}, "cka.paraphrase: the cell has no second model"),
         ({"probes": {"p": {"probes": ["cka"], "model2": "./none"}}}, "there is no such folder"),
+        (
+            {"transfer": {"rotation": {}, "language": "fr", "target": {"test": ITEMS}, "length": 20}},
+            "tiny: transfer.rotation.pairs: fr is not derived from the source language: name sentence pairs",
+        ),
+        (
+            {"transfer": {"continual": {}, "language": "fr", "target": {"test": ITEMS}, "length": 20}},
+            "tiny: transfer.continual.pairs: fr is not derived from the source language: name sentence pairs",
+        ),
+        (
+            {
+                "transfer": {"rotation": {}, "language": "fr", "length": 20, "features": {"tune": "none"}},
+                "second": MONOLINGUAL,
+            },
+            "rotation.pairs: fr is not derived from the source language",
+        ),
+        (
+            {
+                **TWO_TEXTS,
+                "transfer": {"language": "fr", "target": {"test": ITEMS}, "length": 20},
+                "probes": {"p": {"probes": ["cka"], "language": "fr"}},
+            },
+            "tiny: probes.p.pairs: fr is not derived from the source language: name sentence pairs",
+        ),
+        (
+            {"transfer": {"rotation": {}, "language": "parent", "length": 20}},
+            "rotation.pairs: parent is the source language itself: there is nothing to align",
+        ),
     ],
 )
 def test_what_cannot_run_is_told_before(values, message, monkeypatch):

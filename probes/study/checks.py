@@ -24,7 +24,7 @@ from probes.study.inputs import named_in
 from probes.study.models import positions_of_model
 from probes.transfer.config import TransferConfig
 from probes.transfer.continual_config import has_text
-from probes.transfer.model import first_derived, is_run, model_path
+from probes.transfer.model import derived_members, first_derived, is_run, model_path
 from probes.transfer.places import check_columns, open_places, open_training
 from probes.transfer.search import combinations
 from synthlang.alignments.aligner import find_aligner
@@ -63,7 +63,7 @@ class _Checks:
     def cell(self, cell: Cell) -> None:
         text = None if cell.pretrain is None else cell.pretrain.members[0].source
         known = cell.model is None or is_run(model_path(cell.model))
-        model = _model_of(cell)
+        models = _models_of(cell)
         for root, config in (("start", cell.start), ("pretrain", cell.pretrain), ("second", cell.second)):
             if config is not None:
                 start = cell.start if root == "pretrain" else None
@@ -74,16 +74,16 @@ class _Checks:
             key = (digest_of(adjust), _digest(cell.pretrain))
             self._once("adjust", adjust, lambda held: self._adjustment(held, cell.pretrain), *key)
         if (tuned := cell.tuned) is not None:
-            self._once("tuned", tuned, lambda held: self._tuning(held, cell, known), digest_of(tuned), *model)
-            self._once("tuned", tuned, lambda held: self._named(held, cell), digest_of(tuned))
+            self._once("tuned", tuned, lambda held: self._tuning(held, cell, known), digest_of(tuned), *models)
+            self._once("tuned", tuned, lambda held: self._named(held, cell, known), digest_of(tuned), *models)
         for name, task in cell.tasks.items():
             where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
             items = task.model_dump_json(include=ITEMS)
-            self._once(where, task, lambda held: self._transfer(held, cell, text, known), items, *model)
-            self._once(where, task, lambda held: self._named(held, cell), digest_of(task), str(cell.second is None))
+            self._once(where, task, lambda held: self._transfer(held, cell, text, known), items, *models)
+            self._once(where, task, lambda held: self._named(held, cell, known), digest_of(task), *models)
         for name, probe in cell.probes.items():
-            key = digest_of(probe), f"{cell.second is None} {known} {cell.adjust is None} {cell.tuned is None}"
-            self._once(f"probes.{name}", probe, lambda held: self._probe(held, cell, known), *key)
+            key = digest_of(probe), f"{cell.adjust is None} {cell.tuned is None}"
+            self._once(f"probes.{name}", probe, lambda held: self._probe(held, cell, known), *key, *models)
 
     def _once(self, where: str, config: M, check: Callable[[M], None], *key: str) -> None:
         if (where, *key) in self._done:
@@ -195,11 +195,16 @@ class _Checks:
         known = positions_of(run, cell.start)
         return self._positions(run.start.model) if known is None and run.start and cell.start is None else known
 
-    def _named(self, config: TransferConfig, cell: Cell) -> None:
+    def _named(self, config: TransferConfig, cell: Cell, known: bool) -> None:
         _check_files(config)
         _check_models(config, cell)
         for held in (config.continual, config.rotation):
             self._pairs(held.pairs.values() if held is not None else ())
+        natural = config.target is not None
+        if (continual := config.continual) is not None and continual.alpha and not any(continual.pairs.values()):
+            _check_constructed("continual.pairs", config.language, natural, cell, known)
+        if (rotation := config.rotation) is not None and rotation.map is None and not any(rotation.pairs.values()):
+            _check_constructed("rotation.pairs", config.language, natural, cell, known)
 
     def _probe(self, config: ProbeConfig, cell: Cell, known: bool) -> None:
         _check_files(config)
@@ -210,8 +215,8 @@ class _Checks:
         needs_words = not known or any(held is not None for held in (cell.adjust, cell.tuned, cell.second))
         if "words" in config.probes and needs_words and config.words.dictionary is None:
             raise InputError("words: which words are translations is known of runs alone; name words.dictionary")
-        if config.probes != ("words",) and not known and not any(config.pairs.values()):
-            raise InputError("the text of a model of Hugging Face is not known: name sentence pairs (pairs)")
+        if config.reads_sentences and not any(config.pairs.values()):
+            _check_constructed("pairs", config.language, config.natural, cell, known)
         for name, static in (("maps", config.maps.static), ("retrieval", config.retrieval.static)):
             trained = name in config.probes and isinstance(static, TrainedVectors) and static.vectors.needs_gensim
             if trained and find_spec("gensim") is None:
@@ -226,9 +231,28 @@ def _digest(config: pydantic.BaseModel | None) -> str:
     return "" if config is None else digest_of(config)
 
 
-def _model_of(cell: Cell) -> tuple[str, ...]:
-    """What tells the models of cells apart, in how much they read, too."""
-    return _digest(cell.pretrain), _digest(cell.start), cell.model or ""
+def _models_of(cell: Cell) -> tuple[str, ...]:
+    """What tells the models of cells apart."""
+    return _digest(cell.pretrain), _digest(cell.second), _digest(cell.start), cell.model or ""
+
+
+def _check_constructed(where: str, language: str | None, natural: bool, cell: Cell, known: bool) -> None:
+    """Raise InputError where sentence pairs have to be named, since none are aligned by construction.
+
+    natural   whether the target has sentences of its own
+    """
+    if not known:
+        raise InputError(f"{where}: the text of a model of Hugging Face is not known: name sentence pairs")
+    if cell.pretrain is not None and cell.second is not None:
+        first, other = cell.pretrain.members[0], cell.second.members[0]
+        natural |= other.name == language and other.source != first.source
+    elif cell.pretrain is not None and not natural:
+        names = [member.name for member in cell.pretrain.members]
+        if language == names[0]:
+            raise InputError(f"{where}: {language} is the source language itself: there is nothing to align")
+        natural = language in names and language not in derived_members(cell.pretrain)
+    if natural:
+        raise InputError(f"{where}: {language} is not derived from the source language: name sentence pairs")
 
 
 def _check_start(config: PretrainConfig, start: PretrainConfig, positions: int | None) -> None:
