@@ -19,7 +19,8 @@ from filelock import Timeout
 from probes.study.gc import size_of
 from probes.study.index import entries_by_key, entry_of, entry_path, is_whole
 from probes.study.record import held_for_deletion
-from probes.study.users import KINDS, STAGE, records_of, root_of, stages_named, users_of
+from probes.study.tasks import KINDS
+from probes.study.users import STAGE, records_of, root_of, stages_named, users_of
 from synthlang.files import TEMPORARY, remove_leftovers
 from synthlang.store import Store
 

@@ -15,12 +15,11 @@ from typing import Any
 
 from probes.study.cell import Cell
 from probes.study.inputs import named_in
-from probes.study.kinds import AdjustTask, AlignmentTask, PretrainTask, ProbeTask, TransferTask, TuneTask
 from probes.study.record import read_record, studies_of
+from probes.study.tasks import KINDS
 from synthlang.fingerprint import LENGTH
 from synthlang.store import Store
 
-KINDS = (PretrainTask, AdjustTask, TuneTask, AlignmentTask, ProbeTask, TransferTask)
 STAGE = re.compile(rf"(?:{'|'.join(task.kind for task in KINDS)})-[0-9a-f]{{{LENGTH}}}")
 """The name of a stage's folder."""
 SETTINGS = "config.yaml", "run.json"
