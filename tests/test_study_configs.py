@@ -6,6 +6,7 @@ import re
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -229,7 +230,8 @@ def nothing_needed(monkeypatch):
     }.items():
         monkeypatch.setattr(f"probes.study.checks.{name}", stub)
     monkeypatch.setattr(
-        "probes.transfer.places._Opener.place", lambda _, spec, split: Place(Anything(spec.partition("#")[0]), split)
+        "probes.transfer.places._Opener.place",
+        lambda _, spec, split: Place(cast(Any, Anything(spec.partition("#")[0])), split),
     )
 
 
@@ -299,7 +301,9 @@ def test_no_items_are_in_a_language_that_switches(name):
     spoken: dict[tuple[str, str], set[str]] = {}
     for cell in study(name)[1]:
         for held in (task for task in cell.tasks.values() if task.target is None):
-            language = _spoken(held.language, cell.second or cell.pretrain)
+            run = cell.second or cell.pretrain
+            assert run is not None
+            language = _spoken(held.language, run)
             assert not any(isinstance(transform, CodeSwitch) for transform in language.transforms), cell.name
             spoken.setdefault((cell.labels["pair"], held.task), set()).add(language.fingerprint)
     assert all(len(languages) == 1 for languages in spoken.values())

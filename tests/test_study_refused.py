@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -138,8 +139,11 @@ def test_wrong_studies(values, message):
 TEXT = {"kind": "text", "left": "l.txt", "right": "r.txt"}
 NO_PROGRAM = {"pairs": {"x": {**TEXT, "links": {"kind": "aligner", "program": "fast_align"}}}}
 ITEMS = "pos:builtin:mini-english?sentences=50&seed=1"
-MONOLINGUAL = {"languages": [{"name": "fr", "source": "builtin:mini-english?sentences=50&seed=1"}]}
-TWO_TEXTS = {"pretrain__languages": [{"name": "en"}, *MONOLINGUAL["languages"]], "pretrain__language": None}
+MONOLINGUAL: dict[str, Any] = {"languages": [{"name": "fr", "source": "builtin:mini-english?sentences=50&seed=1"}]}
+TWO_TEXTS: dict[str, Any] = {
+    "pretrain__languages": [{"name": "en"}, *MONOLINGUAL["languages"]],
+    "pretrain__language": None,
+}
 TWO_TEXTS |= {"pretrain__objective": {"kind": "mlm"}, "pretrain__dictionary": {}}
 DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
 
