@@ -75,7 +75,6 @@ class _Checks:
             self._once("adjust", adjust, lambda held: self._adjustment(held, cell.pretrain), *key)
         if (tuned := cell.tuned) is not None:
             self._once("tuned", tuned, lambda held: self._tuning(held, cell, known), digest_of(tuned), *models)
-            self._once("tuned", tuned, lambda held: self._named(held, cell, known), digest_of(tuned), *models)
         for name, task in cell.tasks.items():
             where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
             items = task.model_dump_json(include=ITEMS)
@@ -186,6 +185,7 @@ class _Checks:
         open_training(config, text, self._length(cell) or config.length)
         if config.parser is not None:
             open_engine(config.parser)
+        self._named(config, cell, known)
 
     def _length(self, cell: Cell) -> int | None:
         """How many tokens the cell's models read, as far as that is known."""
