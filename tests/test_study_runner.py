@@ -266,6 +266,18 @@ def test_a_finished_study_of_a_thousand_cells_starts_and_ends_at_once(tmp_path, 
     assert (tmp_path / "report.html").exists()
 
 
+def test_what_another_runner_finished_since_the_start_is_seen(tmp_path, monkeypatch):
+    study = parse(StudyConfig, STUDY)
+    cells = expand(study)
+    tasks = graph(cells, study.seeds).tasks
+    run = StudyRun(study, cells, tmp_path, RunOptions())
+    assert len(run.to_do()) == len(tasks)
+    finish_all(tasks, tmp_path / "stages")
+    monkeypatch.setattr(runner, "open_executor", None)  # nothing is left to be run
+    run.run()
+    assert {cell.status for cell in run.cells} == {"done"}
+
+
 def counting(function, calls):
     def counted(*arguments):
         calls.append(1)

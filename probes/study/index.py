@@ -40,6 +40,14 @@ def entry_of(store: Store, key: str) -> dict[str, Any] | None:
     return held
 
 
+def last_change(store: Store) -> int | None:
+    """When an entry was last made, replaced or deleted, in ns; None for a store without an index."""
+    try:
+        return (store.root / FOLDER).stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
 def entries(store: Store) -> Iterator[dict[str, Any]]:
     """An entry for each stage of a store: that of the task that made it, of which others took no time for theirs."""
     made: dict[tuple[str, str], dict[str, Any]] = {}

@@ -22,7 +22,7 @@ from probes.study.config import StudyConfig
 from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
 from probes.study.executors.resources import cores, cuda_devices, thread_count, worker_count
 from probes.study.gc import check_weights
-from probes.study.index import entry_of, finished
+from probes.study.index import entry_of, finished, last_change
 from probes.study.record import (
     FORMAT,
     STAGES,
@@ -112,7 +112,7 @@ class StudyRun:
 
     def look(self) -> None:
         """See which stages are finished."""
-        self.done = {}
+        self._looked, self.done = last_change(self.store), {}
         for key, task in self.graph.tasks.items():
             name = finished(self.store, task)
             # what was made from a stage that has to be made again is out of date with it
@@ -150,7 +150,8 @@ class StudyRun:
             remove_leftovers(self.folder)
             with registered(self.store, self.folder):
                 self._write_record()
-            self.look()
+            if self._looked != last_change(self.store):  # of 1,000 cells a look takes seconds
+                self.look()
             for cell in self.cells:
                 if cell.name in self.chosen:
                     cell.error, cell.log = None, ""
