@@ -111,6 +111,7 @@ def test_what_changed_in_few_words():
     )
     assert told_changes({"a": "x", "b": [1]}, {"a": "t" * 60, "b": [2]}) == f"a: x → {'t' * 40}…; b: [1] → [2]"
     assert told_changes({}, {}) == "what base files say has changed"
+    assert told_changes({"a": 1}, {"a": 2, "start": None}) == "a: 1 → 2"
     assert told_changes({}, dict.fromkeys("abcdefg", 1)).endswith("e is new; and 2 more")
 
 

@@ -23,7 +23,8 @@ def told_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _told(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if key not in APART}
+    # null says nothing, as a key that an earlier version had not
+    return {key: value for key, value in settings.items() if key not in APART and value is not None}
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any], place: str) -> Iterator[str]:
