@@ -111,6 +111,9 @@ def test_parts_are_used_and_say_what_they_are():
         bases = re.match(r"(?:#.*\n)*base: (.*)", path.read_text(encoding="utf-8"))
         if bases:
             used |= {(path.parent / b.strip()).resolve() for b in bases[1].strip("[]").split(",")}
+    studies = (RUNS.parent / "studies" / "sizes").glob("*.yaml")
+    named = (name for path in studies for name in re.findall(r"runs/sizes/[\w.-]+", path.read_text(encoding="utf-8")))
+    used |= {(RUNS.parent / name).resolve() for name in named}
     parts = [path for path in files if path.parent.name not in SIZES]
     parts += [path for path in files if path.parent == RUNS / "languages" / "tiny"]
     assert {p.resolve() for p in parts} <= used
