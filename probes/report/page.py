@@ -30,7 +30,7 @@ li { max-width: 46rem; margin: .45rem 0; overflow-wrap: anywhere; } ul { padding
 .scroll { overflow-x: auto; margin: 1rem 0 1.6rem; background:
   linear-gradient(to left, var(--ground) 40%, transparent) right / 2rem 100% no-repeat local,
   linear-gradient(to left, var(--shade), transparent) right / .8rem 100% no-repeat scroll; }
-.long { min-width: 11rem; } .longer { min-width: 24rem; } td b { white-space: nowrap; }
+.long { min-width: 11rem; } .longer { min-width: 18rem; } td b { white-space: nowrap; }
 b.good { color: var(--good); } b.bad { color: var(--bad); } b.open { color: var(--soft); font-weight: 500; }
 table { border-collapse: collapse; font-size: .88rem; min-width: 60%; }
 caption { text-align: left; color: var(--soft); padding-bottom: .5rem; max-width: 46rem; caption-side: top; }
