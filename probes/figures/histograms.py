@@ -76,6 +76,8 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
             else:
                 _paint(axes, panel, columns)
                 drawn.append(axes)
+        for column in range(columns):  # below the last panel that is there: the lowest place may be empty
+            _lowest(list(places[:, column]), [row[column] for row in rows]).tick_params(labelbottom=True)
         drawn[0].set_ylim(bottom=0)  # once all is drawn, since it ends the scaling; the axes are shared
         canvas.supxlabel(UNITS[distance], fontsize=9.5)
         canvas.supylabel("density of pairs of words", fontsize=9.5)
@@ -84,6 +86,11 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
     alt = f"{title}. {'; '.join(panel.said for panel in known)}."
     height = 0.7 + (1.45 if columns == 1 else 1.6) * len(rows)
     return Drawing(name, title, paint, NOTE.format(level=100 * known[0].auc.level), alt, height)
+
+
+def _lowest(places: Sequence[Axes], panels: Sequence[Panel | None]) -> Axes:
+    """The last place of a column that has a panel; the last one of an empty column."""
+    return next((axes for axes, panel in zip(places[::-1], panels[::-1], strict=True) if panel), places[-1])
 
 
 def _paint(axes: Axes, panel: Panel, columns: int) -> None:
