@@ -20,7 +20,7 @@ from typing import Any
 from pretrain.checkpoint import BEST, steps_in
 from probes.study.index import entry_of
 from probes.study.record import held_for_deletion
-from probes.study.tasks import ProbeTask, Task
+from probes.study.tasks import RUNS, ProbeTask, Task
 from probes.study.users import records_of, root_of, stages_named, users_of
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
@@ -29,8 +29,6 @@ from synthlang.store import Store
 POLICIES = ("checkpoints", "final", "results")
 """From the one that keeps most."""
 DROPPED = "dropped.json"
-RUNS = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
-"""Stages that hold weights, and the kind of their folders; a fine-tuned model, too, is a run here."""
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,17 @@ from probes.study.cell import Cell
 from probes.study.kinds import DONE, PROBES, RESULT
 from probes.study.measures import Measured, alignment_measures, probe_measures
 from probes.study.results import alignment_columns, run_columns, transfer_columns
-from probes.study.tasks import CellTasks
+from probes.study.tasks import RUNS, CellTasks
 from synthlang.files import read_json
 from synthlang.store import Store
 
-KINDS = {"adjust": "adjust", "tuned": "tune"}
-"""Stages that are runs, but for the pretrainings, and the kinds of their folders."""
 Drops = Mapping[str, Mapping[str, int]]
 """Data → reason → how many were left out or changed."""
 
 
 def stage_keys(tasks: CellTasks, seeds: Sequence[int]) -> dict[str, str]:
     """Stage of a cell (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key of its task, parents first."""
-    single = {kind: getattr(tasks, kind) for kind in ("start", "pretrain", "second", "adjust", "tuned", "alignment")}
-    found = {kind: key for kind, key in single.items() if key is not None}
-    found |= {f"probe {name}": key for name, key in tasks.probes.items()}
+    found = tasks.single | {f"probe {name}": key for name, key in tasks.probes.items()}
     names = dict.fromkeys(name for name, _ in tasks.transfers)
     return found | {f"transfer {name} seed {seed}": tasks.transfers[name, seed] for name in names for seed in seeds}
 
@@ -81,11 +77,10 @@ class Tables:
         found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
             tasks = self._of_cell[cell.name]
-            stages = [("start", tasks.start), ("pretrain", tasks.pretrain), ("second", tasks.second)]
-            stages += [("adjust", tasks.adjust), ("tuned", tasks.tuned)]
+            stages = [(stage, key) for stage, key in tasks.single.items() if stage in RUNS]
             stages += [(f"transfer {name}", key) for (name, _), key in tasks.transfers.items()]
             for stage, key in stages:
-                if key is not None and key in done:
+                if key in done:
                     found.setdefault(stage, {})[done[key]] = self._drops_of(stage, done[key])
         return {stage: _extents(list(drops.values())) for stage, drops in found.items()}
 
@@ -107,8 +102,7 @@ class Tables:
         if stage.startswith("transfer "):
             self._transfer(name)
         elif name not in self._drops:
-            kind = KINDS.get(stage, "pretrain")
-            self._drops[name] = read_json(self._store.path(kind, name) / DONE).get("counts", {})
+            self._drops[name] = read_json(self._store.path(RUNS[stage], name) / DONE).get("counts", {})
         return self._drops[name]
 
     def _alignment(self, name: str) -> dict[str, Any]:

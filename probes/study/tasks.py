@@ -30,10 +30,13 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 
 __all__ = [
-    "KINDS", "PREDICTIONS", "PROBES", "RESULT", "AdjustTask", "AlignmentTask", "CellTasks", "Graph", "Model",
+    "KINDS", "PREDICTIONS", "PROBES", "RESULT", "RUNS", "AdjustTask", "AlignmentTask", "CellTasks", "Graph", "Model",
     "PretrainTask", "ProbeTask", "Task", "TransferTask", "TuneTask", "finish", "finished", "graph", "task_from_json",
 ]  # fmt: skip
 KINDS: tuple[type[Task], ...] = (PretrainTask, AdjustTask, TuneTask, AlignmentTask, ProbeTask, TransferTask)
+RUNS = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
+"""Stages of a cell that hold weights, parents first, and the kind of their folders; a fine-tuned model, too, is a run
+here."""
 T = TypeVar("T", bound=Task)
 
 
@@ -51,11 +54,15 @@ class CellTasks:
     start: str | None = None
 
     @property
+    def single(self) -> dict[str, str]:
+        """Stage → key of those that a cell has but one of, parents first."""
+        found: dict[str, str | None] = {stage: getattr(self, stage) for stage in (*RUNS, AlignmentTask.kind)}
+        return {stage: key for stage, key in found.items() if key is not None}
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """All of them, each once, parents first."""
-        single = (self.start, self.pretrain, self.second, self.adjust, self.tuned, self.alignment)
-        found = [key for key in single if key is not None]
-        return tuple(dict.fromkeys([*found, *self.probes.values(), *self.transfers.values()]))
+        return tuple(dict.fromkeys([*self.single.values(), *self.probes.values(), *self.transfers.values()]))
 
 
 @dataclass(frozen=True)

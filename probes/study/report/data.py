@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from probes.report.numbers import first_few, plural
+from probes.study.record import STUDY
 from probes.study.report.measures import Measure, labels_of, over_places, read_measures, text_of
 from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
 from synthlang.config import load_yaml
@@ -79,7 +80,7 @@ class Study:
 
 def read_study(folder: Path) -> Study:
     """Read ``study.json`` (needed), ``results.parquet`` and ``measures.parquet`` (may be missing)."""
-    path = folder / "study.json"
+    path = folder / STUDY
     if not folder.is_dir():
         raise InputError("is no study folder", folder)
     raw = read_json(path)

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from probes.study.record import STUDY as RECORD
 from probes.study.report.data import Cell, Study, names_of, read_study
 from probes.study.report.files import ReportPaths, check_folder, write_files
 from probes.study.report.judged import compared
@@ -26,7 +27,6 @@ from synthlang.fingerprint import fingerprint
 RANK = {"done": 0, "failed": 1}
 """Of the states of one cell in several folders the first counts; any other is a cell not yet run."""
 STUDY, SCALE = "study", "scale"
-STUDY_FILE = "study.json"
 
 
 def write_joined_report(folders: Sequence[Path], out: Path) -> ReportPaths:
@@ -39,7 +39,7 @@ def write_joined_report(folders: Sequence[Path], out: Path) -> ReportPaths:
         raise InputError("name at least one study folder")
     if any(folder.resolve() == out.resolve() for folder in folders):
         raise InputError("is one of the studies; name another folder for the joined report", out)
-    if (out / STUDY_FILE).exists():
+    if (out / RECORD).exists():
         raise InputError("is a study with a report of its own; name another folder for the joined report", out)
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])

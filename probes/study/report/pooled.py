@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -35,11 +35,11 @@ def results_of(studies: Sequence[Study]) -> Results:
 
 
 def _rows(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
-    held: dict[Key, int] = defaultdict(int)
-    for number, study in enumerate(studies):
-        for row in study.rows:
-            for key in (_tuned(row), _untuned(row)):
-                held[key] |= 1 << number
+    """The rows; of several studies with ``run`` and ``untuned``, or without the numbers that an earlier one has."""
+    if len(studies) == 1:
+        yield from map(_row, studies[0].rows)
+        return
+    held = _owners([key for row in study.rows for key in (_tuned(row), _untuned(row))] for study in studies)
     for number, study in enumerate(studies):
         for row in study.rows:
             found = _row(row)
@@ -47,11 +47,25 @@ def _rows(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
                 (_tuned(row), "run", row.transfer, (*SCORES, "mixed")),
                 (_untuned(row), "untuned", row.probe, tuple(ALIGNMENTS)),
             ):
-                if known and held[key] & ((1 << number) - 1):  # an earlier study has it
+                if known and _has_an_earlier(held[key], number):
                     found |= dict.fromkeys(names)
-                elif known and len(studies) > 1:
+                elif known:
                     found[what] = Run(key[0], held[key])
             yield found
+
+
+def _owners(keys: Iterable[Iterable[Key]]) -> dict[Key, int]:
+    """Key → the studies that have it, a bit each."""
+    held: dict[Key, int] = defaultdict(int)
+    for number, of_study in enumerate(keys):
+        for key in of_study:
+            held[key] |= 1 << number
+    return held
+
+
+def _has_an_earlier(owners: int, number: int) -> bool:
+    """Whether a study before the one of this number is among the owners."""
+    return bool(owners & ((1 << number) - 1))
 
 
 def _tuned(row: ResultRow) -> Key:
@@ -79,18 +93,15 @@ def _whole(text: str) -> int | None:
 
 def _numbers(studies: Sequence[Study]) -> Iterator[pa.Table]:
     """The measures of each study, with the columns ``run`` and ``studies`` where there are several."""
-    tables = [study.numbers for study in studies if study.numbers is not None and len(study.numbers)]
+    measured = [(study, table) for study in studies if (table := study.numbers) is not None and len(table)]
     if len(studies) == 1:
-        yield from tables
+        yield from (table for _, table in measured)
         return
-    held: dict[Key, int] = defaultdict(int)
-    probed = [_probed(study) for study in studies if study.numbers is not None and len(study.numbers)]
-    for number, keys in enumerate(probed):
-        for key in keys.values():
-            held[key] |= 1 << number
-    for number, (table, keys) in enumerate(zip(tables, probed, strict=True)):
+    probed = [_probed(study) for study, _ in measured]
+    held = _owners(keys.values() for keys in probed)
+    for number, ((_, table), keys) in enumerate(zip(measured, probed, strict=True)):
         both = _cell_and_probe(table)
-        gone = [pair for pair, key in keys.items() if held[key] & ((1 << number) - 1)]
+        gone = [pair for pair, key in keys.items() if _has_an_earlier(held[key], number)]
         place = pc.index_in(both, pa.array(list(keys), pa.string()))
         runs = pa.array([" ".join(name) for name, _ in keys.values()], pa.string())
         bits = pa.array([str(held[key]) for key in keys.values()], pa.string())
