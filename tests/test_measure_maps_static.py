@@ -8,7 +8,7 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 from probes.measure.maps import maps_probe
-from probes.measure.maps_material import read_dictionary
+from probes.measure.maps_dictionary import read_dictionary
 from synthlang.errors import InputError
 from tests.aligned_runs import random_run
 from tests.measure_maps_cases import subject_of, unit, values_of

@@ -1,4 +1,4 @@
-"""Bars of retrieval accuracy by part of speech, in groups, one colour a model."""
+"""Bars of retrieval accuracy in groups, by part of speech or by condition, one colour a model."""
 
 from __future__ import annotations
 
@@ -17,17 +17,27 @@ from synthlang.errors import InputError
 
 @dataclass(frozen=True)
 class Bar:
-    """Accuracy in % (0 to 100) of the ``n`` words of a part of speech."""
+    """Accuracy in % (0 to 100) of the ``n`` words of a part of speech, or of another ``tag``; a ``group`` "" has no
+    heading."""
 
     group: str
     tag: str
     model: str
     accuracy: Interval
-    n: int
+    n: int | None = None
 
 
 def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
     """Parts of speech one under another under the heading of their group, for each a bar of every model."""
+    note = (
+        "How often the nearest word of the other language is the translation, by part of speech; in brackets the "
+        "number of words. Lines: 95 % intervals, where given."
+    )
+    return retrieval_bars(name, title, bars, note)
+
+
+def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Drawing:
+    """Tags one under another under the heading of their group, for each a bar of every model; InputError for none."""
     if not bars:
         raise InputError(f"{title}: no part of speech has words to draw")
     palette = colours([bar.model for bar in bars])
@@ -39,11 +49,12 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
         ticks: list[tuple[float, str]] = []
         headings: list[int] = []
         for group, tags in rows.items():
-            headings.append(len(ticks))
-            ticks.append((y, group))
-            y += 1
+            if group:
+                headings.append(len(ticks))
+                ticks.append((y, group))
+                y += 1
             for tag, models in tags.items():
-                ticks.append((y, f"{tag} ({max(bar.n for bar in models.values()):,})"))
+                ticks.append((y, _with_number(tag, models)))
                 for i, (model, colour) in enumerate(palette.items()):
                     if model in models:
                         _bar(
@@ -65,13 +76,14 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
             handles = [Line2D([], [], color=c, linewidth=6, label=shorten(m, 30)) for m, c in palette.items()]
             legend_above(axes, handles)
 
-    note = (
-        "How often the nearest word of the other language is the translation, by part of speech; in brackets the "
-        "number of words. Lines: 95 % intervals, where given."
-    )
     told = "; ".join(f"{bar.tag}, {bar.model}: {bar.accuracy.mean:.1f} %" for bar in bars[:40])
     lines = sum(1.3 + len(tags) * max(1.0, 0.55 * len(palette)) for tags in rows.values())
     return Drawing(name, title, paint, note, f"{title}. {told}.", 0.9 + 0.24 * lines)
+
+
+def _with_number(tag: str, models: Mapping[str, Bar]) -> str:
+    counts = [bar.n for bar in models.values() if bar.n is not None]
+    return f"{tag} ({max(counts):,})" if counts else tag
 
 
 def _rows(bars: Sequence[Bar]) -> Mapping[str, Mapping[str, Mapping[str, Bar]]]:

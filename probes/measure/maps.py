@@ -16,25 +16,26 @@ from probes.maps.fitted import NormalisedMap
 from probes.maps.saved import FORMAT, About, check_place, save_maps
 from probes.measure.found import Found
 from probes.measure.maps_config import Supervision
+from probes.measure.maps_dictionary import Dictionary, read_dictionary
+from probes.measure.maps_embeddings import embedding_scores
 from probes.measure.maps_material import (
-    Dictionary,
     Occurrences,
     SentencePairs,
     Sides,
     linked_pairs,
-    read_dictionary,
     read_sentence_files,
 )
 from probes.measure.maps_notes import notes
 from probes.measure.maps_report import figures, tables
 from probes.measure.maps_scores import Both, Values, intervals, layer_scores
-from probes.measure.maps_static import static_scores
+from probes.measure.maps_static import read_static, static_scores
 from probes.measure.maps_vectors import Vectors, bytes_of_layer, fit_maps, layer_groups, read_vectors
 from probes.measure.subject import ROLES, Subject
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report, silent
 
+WITHOUT_CONTEXT = {"static": "static vectors", "embeddings": "rows of the embedding matrix"}
 Maps = dict[Supervision, list[NormalisedMap]]
 
 
@@ -88,14 +89,24 @@ def maps_probe(subject: Subject, report: Report = silent) -> Found:
             fitted = fit_maps(subject, name, sides, vectors, job.dictionary, report)
             maps[name] += fitted
             after[name] += _scores(job, group, vectors, fitted, report)
-    static = None
-    if config.static is not None:
-        static = static_scores(subject, job.dictionary, job.words, job.links, report)
-        static["intervals"] = intervals(static, job.asking)
-        counts |= {f"static vectors: {reason}": count for reason, count in static["counts"].items()}
+    extra = _without_context(job, report)
+    for key, held in extra.items():
+        counts |= {f"{WITHOUT_CONTEXT[key]}: {reason}": count for reason, count in held["counts"].items()}
     _save(job, maps)
-    values = _values(job, before, maps, after, static, counts)
+    values = _values(job, before, maps, after, counts) | {key: extra.get(key) for key in WITHOUT_CONTEXT}
     return Found(values, tables(values), figures(values), notes(values, config, subject.body("source").shape.hidden))
+
+
+def _without_context(job: _Job, report: Report) -> dict[str, dict[str, Any]]:
+    """Those that are asked for: static word vectors, and rows of the embedding matrix."""
+    subject, found = job.subject, dict[str, dict[str, Any]]()
+    held = read_static(subject, job.dictionary, report)
+    if held is not None:
+        found["static"] = static_scores(subject, held, job.dictionary, job.words, job.links, report)
+        found["static"]["intervals"] = intervals(found["static"], job.asking)
+    if subject.config.maps.embeddings:
+        found["embeddings"] = embedding_scores(subject, job.dictionary, held, report)
+    return found
 
 
 def _prepare(subject: Subject) -> _Job:
@@ -140,7 +151,6 @@ def _values(
     before: list[Values],
     maps: Maps,
     after: Mapping[Supervision, list[Values]],
-    static: dict[str, Any] | None,
     counts: dict[str, int],
 ) -> dict[str, Any]:
     config, dictionary = job.subject.config.maps, job.dictionary
@@ -161,7 +171,6 @@ def _values(
         "before": before,
         "maps": {name: {"layers": after[name]} for name in maps},
         "files": None if job.files is None else len(job.files.corpora[0]),
-        "static": static,
         "counts": counts,
     }
 

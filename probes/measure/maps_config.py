@@ -59,6 +59,8 @@ class MapsConfig(FitSettings):
     min_count        rarer words of the sentence pairs are no candidates
     candidates       of the retrieval of words in context: ``all`` words of the measured sentences, or ``linked`` ones
     sentences        further parallel sentences to retrieve
+    embeddings       also the rows of the embedding matrix, without context, of words that are one subword on both
+                     sides (section 5.1.1, figure 4a); with ``static`` its vectors of the same words beside them
     static           word vectors without context beside the model's
     save             a folder for the maps: SAVE/SUPERVISION, which ``rotation.map`` of a transfer reads
     """
@@ -71,6 +73,7 @@ class MapsConfig(FitSettings):
     min_count: int = Field(default=1, ge=1)
     candidates: Literal["all", "linked"] = "all"
     sentences: SentenceFiles | None = None
+    embeddings: bool = False
     static: StaticSettings | None = None
     save: str | None = None
 

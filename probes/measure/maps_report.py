@@ -53,9 +53,7 @@ def sizes(values: Mapping[str, Any], measure: str) -> str:
     """How many ask, and among how many they look."""
     held = values["measured"]
     if measure == "words":
-        asking = [held[key]["queries"] for key in ("translations", "translations_backward")]
-        among = [held["types"][side] for side in ("other", "parent")]
-        return f"{asking[0]:,} → and {asking[1]:,} ← words ask, among {among[0]:,} and {among[1]:,} types"
+        return words_and_types(held)
     if measure == "context":
         if values["candidates"] == "linked":
             return f"{held['linked_words']:,} links, among linked words"
@@ -64,9 +62,17 @@ def sizes(values: Mapping[str, Any], measure: str) -> str:
     return f"{values['files'] if measure == 'files' else held['sentence_pairs']:,} sentence pairs"
 
 
+def words_and_types(held: Mapping[str, Any]) -> str:
+    """How many words ask, and among how many types they look; ``held`` is ``measured``."""
+    asking = [held[key]["queries"] for key in ("translations", "translations_backward")]
+    among = [held["types"][side] for side in ("other", "parent")]
+    return f"{asking[0]:,} → and {asking[1]:,} ← words ask, among {among[0]:,} and {among[1]:,} types"
+
+
 def tables(values: Mapping[str, Any]) -> list[Table]:
     """A table for each measure: the best layer and the last one."""
-    return [_table(values, measure, title) for measure, title in TITLES.items() if _measured(values, measure)]
+    found = [_table(values, measure, title) for measure, title in TITLES.items() if _measured(values, measure)]
+    return found if values["embeddings"] is None else [*found, _embeddings(values["embeddings"])]
 
 
 def _measured(values: Mapping[str, Any], measure: str) -> bool:
@@ -74,12 +80,7 @@ def _measured(values: Mapping[str, Any], measure: str) -> bool:
 
 
 def _table(values: Mapping[str, Any], measure: str, title: str) -> Table:
-    # with so little between the columns the numbers fit into a terminal of 80
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    table.title = f"{title} (%): {sizes(values, measure)}; → from the parent, ← to it; mean: of CSLS"
-    table.add_column("map fitted on")
-    for column in ("layer", "cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean (95 % interval)"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table = _empty(f"{title} (%): {sizes(values, measure)}", "map fitted on", "layer")
     for name, layers in rows_of(values).items():
         for label, place in (("best", best(layers, measure)), ("last", len(layers) - 1)):
             held = layers[place]
@@ -90,12 +91,35 @@ def _table(values: Mapping[str, Any], measure: str, title: str) -> Table:
     return table
 
 
-def _cells(measure: str, held: Mapping[str, Any], interval: Sequence[float]) -> list[str]:
+def _embeddings(held: Mapping[str, Any]) -> Table:
+    """Rows of the embedding matrix, and static vectors of the same words (figure 4a)."""
+    size = words_and_types(held["measured"])
+    table = _empty(f"Translation of words of one subword, without context, P@1 (%): {size}", "vectors")
+    # the intervals are of rotated vectors; without a rotation hardly any word is found
+    table.add_row("embeddings, no map", *_cells("words", held["before"], None))
+    table.add_row("embeddings, rotated", *_cells("words", held["words"], held["intervals"]["words"]))
+    if (static := held.get("static")) is not None:
+        table.add_row("static vectors, rotated", *_cells("words", static["words"], static["intervals"]["words"]))
+    return table
+
+
+def _empty(title: str, *texts: str) -> Table:
+    """A table of both directions, the first column left, those after it right."""
+    # with so little between the columns the numbers fit into a terminal of 80
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    table.title = f"{title}; → from the parent, ← to it; mean: of CSLS"
+    table.add_column(texts[0])
+    for column in (*texts[1:], "cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean (95 % interval)"):
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _cells(measure: str, held: Mapping[str, Any], interval: Sequence[float] | None) -> list[str]:
     numbers = [held[score][way] for score, way in (
         ("cosine", "forward"), ("cosine", "backward"), ("csls", "forward"), ("csls", "backward"), ("csls", "mean"),
     )]  # fmt: skip
     shown = [f"{number['p@1'] if measure == 'words' else number:.1f}" for number in numbers]
-    return [*shown[:-1], f"{shown[-1]} ({interval[0]:.1f} – {interval[1]:.1f})"]
+    return [*shown[:-1], shown[-1] if interval is None else f"{shown[-1]} ({interval[0]:.1f} – {interval[1]:.1f})"]
 
 
 def figures(values: Mapping[str, Any]) -> list[Drawing]:

@@ -15,7 +15,7 @@ from pretrain.nearest import Direction, Nearest, nearest
 from pretrain.nearest import Found as Listed
 from probes.maps.fitted import NormalisedMap
 from probes.maps.translation_set import TranslationSet
-from probes.measure.maps_material import Dictionary
+from probes.measure.maps_dictionary import Dictionary
 from probes.measure.maps_vectors import Vectors
 from probes.statistics import wilson_interval
 from probes.transfer.batch import Role

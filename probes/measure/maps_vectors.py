@@ -14,7 +14,8 @@ from torch import Tensor
 from probes.maps.fitted import NormalisedMap
 from probes.maps.layers import Batches, fit_layers, passes_of, spooled
 from probes.measure.maps_config import FitSettings, Supervision
-from probes.measure.maps_material import Dictionary, Occurrences, SentencePairs, Sides
+from probes.measure.maps_dictionary import Dictionary
+from probes.measure.maps_material import Occurrences, SentencePairs, Sides
 from probes.measure.states import word_states
 from probes.measure.subject import Side, Subject
 from probes.transfer.sentence_vectors import paired_means, sentence_means

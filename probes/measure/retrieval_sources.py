@@ -21,7 +21,7 @@ from probes.measure.maps_vectors import fit_read
 from probes.measure.retrieval_config import RotationSettings
 from probes.measure.states import WordStates, word_states, words_of
 from probes.measure.static_config import LoadedVectors, TrainedVectors
-from probes.measure.static_pair import StaticText, linked_codes, static_pair
+from probes.measure.static_pair import StaticText, linked_codes, static_pair, static_vectors
 from probes.measure.subject import ROLES, Side, Subject
 from probes.static.text import augmented
 from probes.static.vectors import StaticVectors
@@ -112,7 +112,9 @@ def _static(
     are ``pools: []``.
     """
     corpora = subject.aligned.text.left, subject.aligned.text.right
-    pair = static_pair(subject, config, _text(subject, config, corpora, measured), "target", "retrieval.static", report)
+    text = _text(subject, config, corpora, measured)
+    held = static_vectors(subject, config, text, report)
+    pair = static_pair(held, config, text, "target", "retrieval.static")
     vectors = pair.left, pair.right
     left, right = (held.rows_of_column(corpus.form) >= 0 for held, corpus in zip(vectors, corpora, strict=True))
     for corpus, there, role in zip(corpora, (left, right), ROLES, strict=True):

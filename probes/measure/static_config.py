@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from probes.maps.normalise import Method
 from probes.static.text import POOLS, Pool
 from probes.static.training import StaticConfig
 from synthlang.config import StrictModel
@@ -16,10 +17,12 @@ class StaticBaseline(StrictModel):
 
     supervision   ``parallel``: linked words, as the paper has it, or the ``dictionary``
     pools         what a sentence adds to its words: mean, largest and smallest values
+    normalise     of each language, over all its words, before the rotation
     """
 
     supervision: Literal["parallel", "dictionary"] = "parallel"
     pools: tuple[Pool, ...] = POOLS
+    normalise: Method = "unit-centre-unit"
 
 
 class TrainedVectors(StaticBaseline):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.maps.fitted import fit_map
-from probes.maps.normalise import Method, Normaliser
-from probes.measure.static_config import LoadedVectors, TrainedVectors
+from probes.maps.normalise import Normaliser
+from probes.measure.static_config import LoadedVectors, StaticBaseline, TrainedVectors
 from probes.measure.subject import Subject
 from probes.static.training import train_vectors
 from probes.static.vec_file import read_vec
@@ -25,7 +25,6 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report
 
-NORMALISE: Method = "unit-centre-unit"
 ROWS = 8192  # linked words that are looked up at once
 
 Codes = NDArray[np.int64]
@@ -54,20 +53,40 @@ class StaticPair:
     facts: dict[str, Any]
 
 
+def static_vectors(
+    subject: Subject, config: TrainedVectors | LoadedVectors, text: StaticText, report: Report
+) -> tuple[StaticVectors, StaticVectors]:
+    """As they are read or trained, each language by itself; InputError without gensim and for files that are none."""
+    if isinstance(config, LoadedVectors):
+        left, right = (
+            _with_small(held, corpus) if config.lower else held
+            for held, corpus in zip(_read(config, report), text.corpora, strict=True)
+        )
+        return left, right
+    trained = []
+    for i, (corpus, wanted) in enumerate(zip(text.corpora, text.wanted, strict=True)):
+        rows = subject.fitted if config.text == "fitted" else np.arange(i, int(subject.measured.min()), 2)
+        names = corpus.form.names or ()
+        also = [names[code] for code in wanted.tolist()] if config.vectors.kind == "fasttext" else ()
+        trained.append(train_vectors(config.vectors, partial(_once, corpus.take(rows)), also, report))
+    return trained[0], trained[1]
+
+
 def static_pair(
-    subject: Subject, config: TrainedVectors | LoadedVectors, text: StaticText, moves: Role, name: str, report: Report
+    vectors: tuple[StaticVectors, StaticVectors], config: StaticBaseline, text: StaticText, moves: Role, name: str
 ) -> StaticPair:
     """Vectors of both languages, normalised each by itself and those of the one that ``moves`` rotated onto the other.
 
-    InputError, which calls the settings ``name``: no pair to fit on has a vector on both sides. InputError without
-    gensim, for files that are none and for vectors that have not the same size.
+    InputError, which calls the settings ``name``: no pair to fit on has a vector on both sides, or the vectors have not
+    the same size.
     """
-    left, right = _vectors(subject, config, text, report)
+    left, right = vectors
     pairs, unknown = _rows(text, left, right)
     if not len(pairs):
         raise InputError(f"{name}: no pair of words to fit the rotation on has a vector on both sides")
     held = [
-        (one, Normaliser.fit(one.vectors, NORMALISE), rows) for one, rows in zip((left, right), pairs.T, strict=True)
+        (one, Normaliser.fit(one.vectors, config.normalise), rows)
+        for one, rows in zip((left, right), pairs.T, strict=True)
     ]
     (x, of_x, x_rows), (y, of_y, y_rows) = held if moves == "target" else held[::-1]
     fitted = fit_map(_batches(x, x_rows), _batches(y, y_rows), (of_x, of_y))
@@ -89,24 +108,6 @@ def linked_codes(subject: Subject, corpora: tuple[Corpus, Corpus]) -> tuple[Code
         for corpus, column in zip(corpora, (links.left, links.right), strict=True)
     )
     return left, right
-
-
-def _vectors(
-    subject: Subject, config: TrainedVectors | LoadedVectors, text: StaticText, report: Report
-) -> tuple[StaticVectors, StaticVectors]:
-    if isinstance(config, LoadedVectors):
-        left, right = (
-            _with_small(held, corpus) if config.lower else held
-            for held, corpus in zip(_read(config, report), text.corpora, strict=True)
-        )
-        return left, right
-    trained = []
-    for i, (corpus, wanted) in enumerate(zip(text.corpora, text.wanted, strict=True)):
-        rows = subject.fitted if config.text == "fitted" else np.arange(i, int(subject.measured.min()), 2)
-        names = corpus.form.names or ()
-        also = [names[code] for code in wanted.tolist()] if config.vectors.kind == "fasttext" else ()
-        trained.append(train_vectors(config.vectors, partial(_once, corpus.take(rows)), also, report))
-    return trained[0], trained[1]
 
 
 def _read(config: LoadedVectors, report: Report) -> list[StaticVectors]:

@@ -15,12 +15,12 @@ from pretrain.encoder import MaskedLM
 from pretrain.run import open_run
 from pretrain.word_pairs import one_to_one, places_in
 from probes.measure.found import Found
+from probes.measure.single_tokens import single_tokens, special_tokens
 from probes.measure.subject import Subject
 from probes.measure.words_show import notes_of, subset_table
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model import is_run, model_path
 from probes.words import candidate_numbers, zero_rows
-from synthlang.corpus import Corpus
 from synthlang.dictionary import trained_types
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -116,21 +116,14 @@ def _seen(subject: Subject, role: Role, reader: Reader) -> Ids | None:
     return trained_types(artifacts.members[reader.member].train.counts, reader.specials.all)
 
 
-def _special(reader: Reader) -> Ids:
-    """The ids of no word: the five, and others that the tokenizer calls special."""
-    added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
-    named = [number for number, token in added.items() if token.special]
-    return np.unique(np.asarray([*reader.specials.all, *named], np.int64))
-
-
 def _candidates(reader: Reader) -> Ids:
-    return np.setdiff1d(reader.tokenizer.ids, _special(reader))
+    return np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
 
 
 def _pairs(path: Path, sides: tuple[_Side, _Side], same_model: bool) -> tuple[Ids, dict[str, int]]:
     """The pairs [n, 2] of ids that are compared, and how many others there are, by reason; each counts once."""
     words = read_muse(path)
-    ids = np.stack([_single(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
+    ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()
 
     def drop(reason: str, wrong: NDArray[np.bool_]) -> None:
@@ -138,7 +131,7 @@ def _pairs(path: Path, sides: tuple[_Side, _Side], same_model: bool) -> tuple[Id
         left[:] &= ~wrong
 
     drop("pairs of words of several tokens", (ids[:, 0] < 0) | (ids[:, 1] < 0))
-    special = [np.isin(ids[:, i], _special(side.reader)) for i, side in enumerate(sides)]
+    special = [np.isin(ids[:, i], special_tokens(side.reader)) for i, side in enumerate(sides)]
     drop("pairs of words that are unknown to the tokenizer", special[0] | special[1])
     missing = [~np.isin(ids[:, i], side.ids) for i, side in enumerate(sides)]
     drop("pairs of words that do not occur in training", missing[0] | missing[1])
@@ -160,15 +153,6 @@ def _shared(sides: tuple[_Side, _Side]) -> Ids:
     rows = [side.rows(side.ids) for side in sides]
     _, first, second = np.intersect1d(rows[0], rows[1], return_indices=True)
     return np.stack([sides[0].ids[first], sides[1].ids[second]], axis=1)
-
-
-def _single(reader: Reader, words: list[str]) -> Ids:
-    """[words] the id of each word that is one token, −1 for others."""
-    encoded = reader.encode(Corpus.of([{"form": words}]))
-    first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
-    padded = np.append(encoded.ids, -1).astype(np.int64)
-    single: Ids = np.where(pieces == 1, padded[np.minimum(first, len(encoded.ids))], -1)
-    return single
 
 
 def _tensor(ids: Ids, model: MaskedLM) -> Tensor:

@@ -10,6 +10,7 @@ from probes.statistics import Interval, mean_interval
 
 Range = tuple[float, float]
 
+RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
 PERCENT: Range = (0.0, 100.0)
 DIFFERENCE: Range = (-100.0, 100.0)
 SHARE: Range = (0.0, 1.0)
@@ -27,7 +28,7 @@ def range_of(column: str) -> Range | None:
     """
     if column == "delta":
         return DIFFERENCE
-    if re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*|(.*\.)?(cosine|csls)\.(mean|forward|backward)", column):
+    if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*", column):
         return PERCENT
     return SHARE if re.fullmatch(r"(.*\.)?auc", column) else None
 

@@ -23,6 +23,7 @@ from probes.study.report.rows import ALIGNMENTS, SCORES
 from probes.study.report.scores import Condition, Scores, grouped, scores_of
 from probes.study.report.summary import summary
 from probes.study.report.training import training
+from probes.study.report.words_alone import words_alone
 
 CONDITIONS, SEEDS, FAILED, LOGS = 120, 300, 50, 10
 """Most rows of a page's tables of scores, of seeds and of failed cells, and most logs."""
@@ -62,6 +63,7 @@ def sections(study: Study, beside: Comparisons) -> list[Section]:
             dose_responses(scores, budget),
             _alignment(scores, budget) if scores.rows else None,
             word_distances(study, scores.layout, budget),
+            words_alone(study, scores.layout, budget),
             by_layer(study.measures, scores.layout, budget),
             over_training(study.measures, scores.layout, budget),
             training(study, scores.layout, budget),
