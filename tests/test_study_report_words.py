@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from probes.figures.bars import retrieval_bars
 from probes.study.report import words_alone
 from probes.study.report.folder import write_report
 from tests.report_study import change, make_grid, write_measures
@@ -41,8 +42,12 @@ def table_of(folder, probe="maps"):
 def test_a_condition_is_the_mean_over_its_runs(tmp_path, monkeypatch):
     found = measured(tmp_path)
     drawn = []
-    plain = words_alone.retrieval_bars
-    monkeypatch.setattr(words_alone, "retrieval_bars", lambda *given: drawn.append(given[2]) or plain(*given))
+
+    def kept(name, title, bars, note):
+        drawn.append(bars)
+        return retrieval_bars(name, title, bars, note)
+
+    monkeypatch.setattr(words_alone, "retrieval_bars", kept)
     page = write_report(tmp_path).html.read_text()
     assert "Words without context" in page
     ((*bars,),) = drawn

@@ -1,6 +1,7 @@
 """Rotations of features: planted ones are found, and real ones are those of a plain fit word by word."""
 
 import copy
+import shutil
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -163,6 +164,52 @@ def test_anchors_are_means_of_all_occurrences(runs):
         np.testing.assert_allclose(few.fits[0].map.before.numpy(), means.mean(0), atol=1e-5)
 
 
+def test_a_dictionary_of_a_file(runs, tmp_path):
+    """Its pairs by hand: words in small letters, in its order, those that are not there left out and counted."""
+    pretrained = copy.deepcopy(runs["shared"])
+    pretrained.model.eval()
+    y, x, types = linked_words(pretrained, 2, "mean")
+    links = Counter((left.lower(), right.lower()) for left, right in types)
+    pairs = sorted((right, left) for left, right in links if left.isalpha() and right.isalpha())
+    assert any(right != right.lower() for _, right in types)
+    wrong = (pairs[0][0], pairs[3][1])  # what a file says counts, linked or not
+    path = tmp_path / "en-xx.txt"
+    lines = [("Nowhere", pairs[0][1]), *pairs, wrong, (pairs[1][0], "nirgends")]
+    path.write_text("\n".join(f"{a} {b}" for a, b in lines))
+    means = [
+        {
+            word: vectors[[i for i, pair in enumerate(types) if pair[side].lower() == word]].mean(0)
+            for word in {pair[side].lower() for pair in types}
+        }
+        for side, vectors in ((0, y), (1, x))
+    ]
+    settings = {"supervision": "dictionary", "dictionary": str(path), "centre": False}
+    rotation = fit_rotation(config(**settings), features(2, subword="mean"), pretrained)
+    known = list(dict.fromkeys([*pairs, wrong]))
+    # the translations of a word stand together, where the word first stands
+    first = {word: place for place, word in reversed([*enumerate(a for a, _ in known)])}
+    known.sort(key=lambda pair: first[pair[0]])
+    assert rotation.fits[0].pairs == len(known)
+    assert rotation.counts["pairs of the dictionary with a word that is not in the sentences"] == 2
+    for words, kept in ((10_000, known), (9, known[:9])):
+        few = fit_rotation(config(**settings, words=words), features(2, subword="mean"), pretrained)
+        a, b = np.array([means[1][word] for word, _ in kept]), np.array([means[0][word] for _, word in kept])
+        assert few.fits[0].pairs == len(kept)
+        turn = orthogonal_procrustes(a, b)[0]
+        np.testing.assert_allclose(few.fits[0].map.apply(torch.from_numpy(a)).numpy(), a @ turn, atol=2e-3)
+    # named by what the file holds, not by where it is
+    (tmp_path / "there").mkdir()
+    moved = shutil.copy(path, tmp_path / "there" / "copy.txt")
+    again = fit_rotation(config(**{**settings, "dictionary": str(moved)}), features(2, subword="mean"), pretrained)
+    assert (
+        again.name
+        == rotation.name
+        != fit_rotation(config(supervision="dictionary", centre=False), features(2, subword="mean"), pretrained).name
+    )
+    path.write_text("\n".join(f"{a} {b}" for a, b in pairs))
+    assert fit_rotation(config(**settings), features(2, subword="mean"), pretrained).name != rotation.name
+
+
 @pytest.mark.parametrize("kind", ["shared", "separate"])
 def test_sentences_are_means_of_their_tokens(runs, kind, monkeypatch):
     monkeypatch.setattr(sentence_vectors, "HELD", 7)  # several parts, of which the last one is smaller
@@ -263,6 +310,8 @@ def test_it_is_a_function_of_its_settings(runs):
 
 def test_what_cannot_be_fitted_is_said(runs, tmp_path):
     pretrained = runs["shared"]
+    nowhere = tmp_path / "nowhere.txt"
+    nowhere.write_text("nowhere nirgends\n")
     narrow = MaskedLM(ModelConfig(layers=1, heads=2, hidden=8), SharingConfig(), [np.arange(9)], 9, 48, 1, False, 0)
     cases = [
         (config(), features(5), pretrained, "features.layers: the model has no layer 5"),
@@ -274,7 +323,15 @@ def test_what_cannot_be_fitted_is_said(runs, tmp_path):
             "rotation.pairs: name one pair of languages, not 2",
         ),
         (config(), features(), replace(pretrained, text=None), "its pretraining text is not known"),
+        (
+            config(supervision="dictionary", dictionary=str(nowhere)),
+            features(),
+            pretrained,
+            "nowhere.txt: none of the 1 pairs of rotation.dictionary has both words",
+        ),
     ]
     for settings, read, model, message in cases:
         with pytest.raises(InputError, match=message):
             fit_rotation(settings, read, model)
+    with pytest.raises(InputError, match="dictionary is not read with supervision: parallel; leave one of the two out"):
+        config(dictionary=str(nowhere))

@@ -307,6 +307,26 @@ def test_a_result_tells_what_was_aligned(run):
     assert facts(rotated)["aligned"].keys() == {"pretraining"}
 
 
+def test_a_dictionary_of_a_rotation_is_part_of_the_result_and_checked_before(run, tmp_path):
+    frozen = {"tune": "none", "layers": [-1]}
+    path = tmp_path / "en-xx.txt"
+
+    def rotated(**settings):
+        return transfer_of(run, config(task="pos", rotation={"supervision": "dictionary", **settings}, features=frozen))
+
+    with pytest.raises(InputError, match=r"en-xx\.txt"):
+        rotated(dictionary=str(path))
+    path.write_text("one two three\n")
+    with pytest.raises(InputError, match="here are 3 words"):
+        rotated(dictionary=str(path))
+    path.write_text("the тхе\n")
+    first = rotated(dictionary=str(path)).fingerprint
+    (tmp_path / "other.txt").write_text("the тхе\n")
+    assert rotated(dictionary=str(tmp_path / "other.txt")).fingerprint == first != rotated().fingerprint
+    path.write_text("the тхе\na а\n")
+    assert rotated(dictionary=str(path)).fingerprint != first
+
+
 def test_a_fine_tuned_model_with_a_rotation(run):
     """Its rotation of the target changes nothing of the source; that of the source is trained through."""
     plain = transfer_of(run, config(task="nli")).run(0)

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.adjust.text import Sentences
 from probes.maps.translation_set import TranslationSet, translation_set
 from probes.measure.maps_config import MapsConfig
-from probes.measure.maps_material import Occurrences
 from probes.measure.subject import Subject
 from probes.transfer.aligned_text import Aligned
+from probes.transfer.word_dictionary import in_small_letters, index_of, lowered, types_in
 from probes.transfer.word_vectors import translations
-from synthlang.corpus import FORM, Column, Corpus
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.muse import Pair, read_muse
@@ -83,7 +82,7 @@ def read_dictionary(subject: Subject) -> Dictionary:
     if config.in_small_letters:
         corpora = lowered(corpora[0]), lowered(corpora[1])
     held = [
-        _candidates(corpus, sentences, rows, config.min_count)
+        types_in(corpus, sentences, rows, config.min_count)
         for corpus, sentences in zip(corpora, (data.left, data.right), strict=True)
     ]
     linked = Aligned(replace(text, left=corpora[0], right=corpora[1]), data)
@@ -95,7 +94,7 @@ def read_dictionary(subject: Subject) -> Dictionary:
 
 def _laid(corpora: tuple[Corpus, Corpus], types: Types, split: Split, counts: dict[str, int]) -> Dictionary:
     """The pairs between words of these types."""
-    left, right = (_index(corpus, codes) for corpus, codes in zip(corpora, types, strict=True))
+    left, right = (index_of(corpus, codes) for corpus, codes in zip(corpora, types, strict=True))
     of_fit, of_test = split.named
     return Dictionary(
         corpora,
@@ -161,27 +160,5 @@ def _split(config: MapsConfig, text: Aligned, seed: int) -> Split:
 
 
 def _lower(pairs: list[Pair], small: bool) -> list[Pair]:
-    """In small letters if they are to be, each once."""
-    return list(dict.fromkeys((a.lower(), b.lower()) for a, b in pairs)) if small else pairs
-
-
-def lowered(corpus: Corpus) -> Corpus:
-    """In small letters, words that are then alike being one type."""
-    small = Column.of([name.lower() for name in corpus.form.names or ()])
-    column = Column(small.codes[corpus.form.codes], small.names)
-    return replace(corpus, columns={**corpus.columns, FORM: column})
-
-
-def _candidates(
-    corpus: Corpus, sentences: Sentences, rows: NDArray[np.int64], least: int
-) -> tuple[NDArray[np.int64], int]:
-    """The codes of the types that occur so often, and have a subword, in the sentences at ``rows``; and the others."""
-    words = Occurrences.of(corpus, rows).number
-    words = words[np.diff(sentences.word_offsets)[words] > 0]
-    counts = np.bincount(corpus.form.codes[words], minlength=len(corpus.form.names or ()))
-    return np.flatnonzero(counts >= least), int(((counts > 0) & (counts < least)).sum())
-
-
-def _index(corpus: Corpus, types: NDArray[np.int64]) -> dict[str, int]:
-    names: Sequence[str] = corpus.form.names or ()
-    return {names[code]: row for row, code in enumerate(types.tolist())}
+    """In small letters if they are to be."""
+    return in_small_letters(pairs) if small else pairs

@@ -236,7 +236,7 @@ def _of_transfer(config: TransferConfig) -> Iterator[Named]:
         yield from _of_pairs(config.continual.pairs, ("continual", "pairs"))
     if config.rotation is not None:
         yield from _of_pairs(config.rotation.pairs, ("rotation", "pairs"))
-        yield from _fields(config.rotation, ("map",), ("rotation",))
+        yield from _fields(config.rotation, ("map", "dictionary"), ("rotation",))
 
 
 def _of_probes(config: ProbeConfig) -> Iterator[Named]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
@@ -20,10 +22,11 @@ from probes.transfer.config import FeaturesConfig
 from probes.transfer.model import Pretrained
 from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.sentence_vectors import drawn_pairs, paired_means
+from probes.transfer.word_dictionary import named_translations
 from probes.transfer.word_vectors import SideReader, anchors, linked_vectors, reading, translations
 from synthlang.errors import InputError
 from synthlang.files import user_path
-from synthlang.fingerprint import fingerprint
+from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.progress import Report, silent
 from synthlang.store import Store
 
@@ -99,24 +102,27 @@ def fit_rotation(
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: SideReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
     fitters = [Fitter(next(iter(sizes))) for _ in features.layers]
+    text, types = _dictionary(config, texts[0]) if config.supervision == "dictionary" else (texts[0], None)
     with reading(bodies.values()):
-        for left, right in _pairs(config, texts[0], sides, seed, report):
+        for left, right in _pairs(config, text, types, sides, seed, report):
             x, y = (right, left) if config.moves == "source" else (left, right)
             for fitter, of_x, of_y in zip(fitters, x, y, strict=True):
                 fitter.update(of_x, of_y)
     fits = tuple(fitter.fit(config.centre) for fitter in fitters)
     name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
-    return Rotation(config.moves, features.layers, fits, dict(texts[0].data.counts), name)
+    return Rotation(config.moves, features.layers, fits, dict(text.data.counts), name)
 
 
 def rotation_fingerprint(
     config: RotationConfig, features: FeaturesConfig, pretrained: Pretrained, text: Aligned, seed: int
 ) -> str:
     """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
-    settings = config.model_dump(mode="json", exclude={"pairs", "map"})
+    settings = config.model_dump(mode="json", exclude={"pairs", "map", "dictionary"})
     read = {"layers": list(features.layers), "subword": features.subword}
     sides = [[reader.tokenizer.fingerprint, reader.member] for reader in (pretrained.target, pretrained.source)]
-    parents = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}
+    parents: dict[str, Any] = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}
+    if config.dictionary is not None:
+        parents["dictionary"] = sha256_file(user_path(config.dictionary))
     return fingerprint("rotation", format=FORMAT, settings=settings, features=read, seed=seed, parents=parents)
 
 
@@ -147,8 +153,23 @@ def _saved(
     return Rotation(config.moves, features.layers, tuple(fits), {}, held.name)
 
 
+def _dictionary(config: RotationConfig, text: Aligned) -> tuple[Aligned, NDArray[np.int64]]:
+    """The text as the dictionary has its words, and codes of types [n, 2] that translate each other; what is not found
+    is counted in the text's data."""
+    if config.dictionary is None:
+        return text, translations(text, config.words)
+    small, types, missing = named_translations(text, user_path(config.dictionary), config.words)
+    counts = {**text.data.counts, "pairs of the dictionary with a word that is not in the sentences": missing}
+    return replace(small, data=replace(small.data, counts=counts)), types
+
+
 def _pairs(
-    config: RotationConfig, text: Aligned, sides: dict[Role, SideReader], seed: int, report: Report
+    config: RotationConfig,
+    text: Aligned,
+    types: NDArray[np.int64] | None,
+    sides: dict[Role, SideReader],
+    seed: int,
+    report: Report,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Batches of vectors [layers, n, d] of target words and of the source words that they belong to."""
     left, right = sides["target"], sides["source"]
@@ -158,7 +179,7 @@ def _pairs(
     if config.supervision == "sentences":
         yield from paired_means(text.data, left, right, drawn_pairs(text.data, config.words, seed), report)
         return
-    types = translations(text, config.words)
+    assert types is not None, "of a dictionary"
     corpora = (text.text.left, text.data.left, types[:, 0]), (text.text.right, text.data.right, types[:, 1])
     of_left, of_right = (
         anchors(corpus, sentences, text.data.train, wanted, side, report)

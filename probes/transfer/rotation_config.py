@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import PairConfig
@@ -22,9 +22,11 @@ class RotationConfig(StrictModel):
     moves    whose features are mapped into the space of the other one: those of the ``source`` (Kulshreshtha et al.),
              or those of the ``target`` (Conneau et al. 2020, section 5.1.2)
     centre   languages are centred first and moved to the other's mean (NormRotateAlign, equations 4 and 5)
-    supervision   ``parallel``: linked words in context; ``dictionary``: the mean of all occurrences of each word of the
-             most frequent link of its type (section 2.2.1); ``sentences``: the means of the tokens of parallel
-             sentences (Aldarmaki and Diab 2019, as Cao et al. 2020, table 1, have it)
+    supervision   ``parallel``: linked words in context; ``dictionary``: the means of all occurrences of words that
+             translate each other (section 2.2.1); ``sentences``: the means of the tokens of parallel sentences
+             (Aldarmaki and Diab 2019, as Cao et al. 2020, table 1, have it)
+    dictionary    of that supervision, a MUSE file of words of the parent and of the other language (section 4.1); none:
+             the most frequent link of each word in the sentence pairs
     words    at most so many pairs of words, or of sentences, are used
     map      a folder of maps that the probe ``maps`` saved for these models and languages (SAVE/SUPERVISION): then
              nothing is fitted, and of the other keys ``moves`` counts alone
@@ -34,6 +36,13 @@ class RotationConfig(StrictModel):
     moves: Literal["source", "target"] = "source"
     centre: bool = True
     supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
+    dictionary: str | None = None
     data: DataConfig = DataConfig(dev=0, sentences=30_000)
     words: int = Field(default=100_000, ge=2)
     map: str | None = None
+
+    @model_validator(mode="after")
+    def _read(self) -> RotationConfig:
+        if self.dictionary is not None and self.supervision != "dictionary":
+            raise ValueError(f"dictionary is not read with supervision: {self.supervision}; leave one of the two out")
+        return self

@@ -40,7 +40,8 @@ from probes.transfer.search import combinations, rank
 from probes.transfer.tasks import main_metric
 from synthlang.errors import InputError
 from synthlang.files import user_path
-from synthlang.fingerprint import fingerprint
+from synthlang.fingerprint import fingerprint, sha256_file
+from synthlang.muse import read_muse
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 from synthlang.store import Store
@@ -48,7 +49,7 @@ from synthlang.store import Store
 DIGITS = 4
 # where data is does not matter; what it is does
 PLACES: dict[str, Any] = dict.fromkeys(("language", "train", "dev", "test", "target", "target_model"), True)
-PLACES |= {"continual": {"pairs"}, "rotation": {"pairs", "map"}}
+PLACES |= {"continual": {"pairs"}, "rotation": {"pairs", "map", "dictionary"}}
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Transfer:
     ) -> None:
         if config.rotation is not None and config.rotation.map is not None:
             check_linear(user_path(config.rotation.map))
+        elif config.rotation is not None and config.rotation.dictionary is not None:
+            read_muse(user_path(config.rotation.dictionary))  # what is wrong with it is said before anything is read
         self.pretrained, self.data, self.config = pretrained, data, config
         self.report, self.store = report, store
         self.name = f"{config.task} {pretrained.name} → {pretrained.language_name('target')}"
@@ -113,6 +116,8 @@ class Transfer:
                 parents[key] = maps_fingerprint(user_path(rotation.map))
             elif held is not None:
                 parents[key] = [[text.data.name, text.text.fingerprint] for text in self._aligned(held)]
+        if rotation is not None and rotation.map is None and rotation.dictionary is not None:
+            parents["rotation dictionary"] = sha256_file(user_path(rotation.dictionary))
         return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
 
     def _aligned(self, settings: ContinualConfig | RotationConfig, seed: int = 0) -> tuple[Aligned, ...]:
