@@ -13,7 +13,8 @@ import pytest
 from pretrain.config import PretrainConfig
 from probes.study.cell import START, Cell
 from probes.study.cells import load_study
-from probes.study.checks import _spoken, check_cells
+from probes.study.checks import check_cells
+from probes.study.checks_transfer import language_of
 from probes.study.config import StudyConfig
 from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
@@ -219,16 +220,19 @@ class Anything:
 @pytest.fixture
 def nothing_needed(monkeypatch):
     """Nothing that a study names has to be there: no data, aligner, parser, extra or checkpoint."""
-    for name, stub in {
-        "open_source": Anything,
-        "find_aligner": lambda program: program,
-        "open_engine": lambda parser: parser,
-        "find_spec": lambda name: name,
-        "positions_of_model": lambda model: 512,
-        "check_start": lambda *_: None,
-        "_check_files": lambda config: None,
-    }.items():
-        monkeypatch.setattr(f"probes.study.checks.{name}", stub)
+    stubs: dict[str, Any] = {
+        "opened.open_source": Anything,
+        "opened.find_aligner": lambda program: program,
+        "opened.positions_of_model": lambda model: 512,
+        "checks.check_start": lambda *_: None,
+        "checks_probe.find_spec": lambda name: name,
+        **dict.fromkeys(["checks_transfer.open_engine", "checks_probe.open_engine"], lambda parser: parser),
+        **dict.fromkeys(
+            [f"{m}.check_files" for m in ("checks", "checks_transfer", "checks_probe")], lambda config: None
+        ),
+    }
+    for name, stub in stubs.items():
+        monkeypatch.setattr(f"probes.study.{name}", stub)
     monkeypatch.setattr(
         "probes.transfer.places._Opener.place",
         lambda _, spec, split: Place(cast(Any, Anything(spec.partition("#")[0])), split),
@@ -242,7 +246,7 @@ def test_studies_of_natural_data_are_not_refused(name, nothing_needed):
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
-    monkeypatch.setattr("probes.study.checks.find_spec", lambda name: None)
+    monkeypatch.setattr("probes.study.checks_probe.find_spec", lambda name: None)
     path = STUDIES / "tiny" / "cao2020-table3.yaml"
     check_cells(load_study(path, [])[1])
     _, cells = load_study(path, ["probes.retrieval.retrieval.static={kind: train, text: apart}"])
@@ -303,7 +307,7 @@ def test_no_items_are_in_a_language_that_switches(name):
         for held in (task for task in cell.tasks.values() if task.target is None):
             run = cell.second or cell.pretrain
             assert run is not None
-            language = _spoken(held.language, run)
+            language = language_of(held.language, run)
             assert not any(isinstance(transform, CodeSwitch) for transform in language.transforms), cell.name
             spoken.setdefault((cell.labels["pair"], held.task), set()).add(language.fingerprint)
     assert all(len(languages) == 1 for languages in spoken.values())

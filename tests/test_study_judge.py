@@ -304,6 +304,7 @@ NOT_PRINTED = {
     *("rotation-helps-bilingual-parsing-in-french-most", "adjustment-separates-words", "unlike-frequency-aligns-worse"),
     *("tuning-draws-words-together", "tuning-forgets-separation", "tuned-words-overlap"),
     *("adjusted-stays-better-separated", "continual-keeps-separation", "separation-is-no-transfer"),
+    *("embeddings-align-like-static-vectors", "averaged-contexts-align-below-static-vectors"),
     *("parallel-does-not-improve-alignment", "align-aligns-better-than-xlm-with-any-parallel"),
 }
 """Claims whose measures are not printed."""

@@ -26,12 +26,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal, get_args
 
 from probes.report.numbers import plural
 from probes.statistics import Interval
-from probes.study.judged.claims import Claim, Compare, Correlate, Order, Relation
+from probes.study.judged.asked import Asked, as_measured, compared, counted_once, ordered, over_the_same
+from probes.study.judged.claims import Claim, Correlate
 from probes.study.judged.correlated import by_axes, clustered, outcome_of_correlation
 from probes.study.judged.estimates import (
     LEVEL,
@@ -44,9 +44,8 @@ from probes.study.judged.estimates import (
     outcome_of,
     over,
 )
-from probes.study.judged.observed import Condition, Results, Series
+from probes.study.judged.observed import Results
 from probes.study.judged.once import once
-from probes.study.judged.quantities import Quantity
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -89,26 +88,14 @@ class Verdict:
     tally: str = ""
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What is compared, over ``conditions`` that all ``sides`` have."""
-
-    what: str
-    sides: tuple[Series, ...]
-    conditions: Sequence[Condition]
-    relation: Relation
-    margin: float = 0.0
-    value: float = 0.0
-
-
 def judge(claim: Claim, results: Results) -> Verdict:
     """Judge a claim by the rule of this module."""
     if claim.correlate is not None:
         return _judge_correlation(claim.correlate, results)
-    asked = [_compared(compare, results) for compare in claim.compare or ()]
+    asked = [compared(compare, results) for compare in claim.compare or ()]
     for order in claim.order or ():
-        asked += _ordered(order, results)
-    parts = [_part(_once(one)) for one in _over_the_same(asked)]
+        asked += ordered(order, results)
+    parts = [_part(counted_once(one)) for one in over_the_same(asked)]
     run = [part for part in parts if part.ours is not None]
     left = [part for part in parts if part.ours is None and part.why != NOTHING]
     said = "; ".join(part.text() for part in run or left)
@@ -136,66 +123,7 @@ def _tally(run: Sequence[Part], deciding: Part) -> str:
     return f"{counts['holds']} of {len(run)} hold{others}; ours is {deciding.what}"
 
 
-def _compared(compare: Compare, results: Results) -> _Asked:
-    left, *others = (_as_measured(quantity, results) for quantity in compare.quantities())
-    if not others:
-        assert compare.value is not None, "checked"
-        side, what = results.series(left), f"{_name(left, None)}{f' − {compare.value:g}' if compare.value else ''}"
-        return _Asked(what, (side,), list(side), compare.relation, compare.margin, compare.value)
-    named = {axis for quantity in (left, *others) for axis in quantity.where}
-    sides = tuple(results.series(quantity, named) for quantity in (left, *others))
-    what = _name(left, others[0])
-    if len(others) > 1:
-        what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
-    return _Asked(what, sides, common(sides), compare.relation, compare.margin)
-
-
-def _as_measured(quantity: Quantity, results: Results) -> Quantity:
-    """With the measure that is read instead, where nothing was measured of its own."""
-    if quantity.instead is None or results.series(quantity):
-        return quantity
-    return replace(quantity, measure=quantity.instead)
-
-
-def _ordered(order: Order, results: Results) -> list[_Asked]:
-    """Each thing that was run against the one before it, over what all of them have; the others are not run."""
-    wanted = [_as_measured(quantity, results) for quantity in order.quantities()]
-    named = {axis for quantity in wanted for axis in quantity.where}
-    found = [(quantity, results.series(quantity, named)) for quantity in wanted]
-    there = [one for one in found if one[1]]
-    relation: Relation = "greater" if order.direction == "rising" else "less"
-    shared = common([series for _, series in there]) if there else []
-    asked = [
-        _Asked(_name(after, before), (of_after, of_before), shared, relation)
-        for (before, of_before), (after, of_after) in pairwise(there)
-    ]
-    lost = [quantity for quantity, series in found if not series][: len(wanted) - max(1, len(there))]
-    return asked + [_Asked(_name(quantity, None), ({},), [], relation) for quantity in lost]
-
-
-def _over_the_same(asked: Sequence[_Asked]) -> list[_Asked]:
-    """Comparisons whose conditions have the same axes are over the conditions that all of them have."""
-    groups: dict[frozenset[str], list[Sequence[Condition]]] = {}
-    for one in asked:
-        if one.conditions:
-            groups.setdefault(_axes(one), []).append(one.conditions)
-    kept = {axes: set(held[0]).intersection(*held[1:]) for axes, held in groups.items()}
-    return [
-        replace(one, conditions=[c for c in one.conditions if c in kept[_axes(one)]]) if one.conditions else one
-        for one in asked
-    ]
-
-
-def _once(one: _Asked) -> _Asked:
-    sides, conditions = once(one.sides, one.conditions)
-    return replace(one, sides=sides, conditions=conditions)
-
-
-def _axes(one: _Asked) -> frozenset[str]:
-    return frozenset(axis for condition in one.conditions for axis, _ in condition)
-
-
-def _part(one: _Asked) -> Part:
+def _part(one: Asked) -> Part:
     found: Found = over(one.sides, one.conditions)
     if found.ours is None:
         return Part(one.what, None, "not run", found.why)
@@ -208,38 +136,9 @@ def _moved(held: Interval, by: float) -> Interval:
     return Interval(held.mean - by, low, high, held.n, held.level)
 
 
-def _name(left: Quantity, right: Quantity | None) -> str:
-    """What is compared: the labels that both have, the measure, and the labels that differ."""
-    if right is None:
-        return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
-    common = [label for axis, label in left.where.items() if right.where.get(axis) == label]
-    mine, others = (
-        " ".join(
-            [
-                *(label for axis, label in one.where.items() if other.where.get(axis) != label),
-                *(_averaged(one) if one.average != other.average else []),
-                *([_measure(one)] if _measure(one) != _measure(other) else []),
-            ]
-        )
-        for one, other in ((left, right), (right, left))
-    )
-    shared = [*common, *([_measure(left)] if _measure(left) == _measure(right) else [])]
-    return f"{' '.join(shared)}, {mine or 'the other'} − {others or 'the other'}".removeprefix(", ")
-
-
-def _averaged(quantity: Quantity) -> list[str]:
-    """The labels it is a mean over, where it names some."""
-    return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
-
-
-def _measure(quantity: Quantity) -> str:
-    layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
-    return quantity.measure.removeprefix("probe:") + layer
-
-
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
-    read = [_as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
+    read = [as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
     both = [results.series(quantity) for quantity in read]
     x, y = (
         {
