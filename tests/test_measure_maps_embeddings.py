@@ -133,7 +133,11 @@ def test_static_vectors_of_the_same_words_stand_beside(runs, tmp_path):
     asked = next(a for a, _ in pairs_of(subject)[1] if a in names)
     del right[asked]
     files["right"] = write_vec(tmp_path / "fewer.vec", right)
-    fewer = values_of(subject_of(runs["shared"], {**maps, "static": {"kind": "load", **files}}, layers=[1]))
+    without = subject_of(runs["shared"], {**maps, "static": {"kind": "load", **files}}, layers=[1])
+    with without.reading():
+        told = maps_probe(without)
+    fewer = told.values
+    assert any(note.startswith("static vectors of words of one subword: who has no vector") for note in told.notes)
     assert fewer["embeddings"]["static"]["counts"]["measured words without a vector (parent)"] == 1
     assert (
         fewer["embeddings"]["static"]["words"]["csls"]["forward"]["p@1"]

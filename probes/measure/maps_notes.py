@@ -22,7 +22,18 @@ def notes(values: Mapping[str, Any], config: MapsConfig, width: int) -> list[str
     if values["measured"]["sentence_pairs"] < 2 or (values["files"] is not None and values["files"] < 2):
         found.append("retrieval among one sentence says nothing, so it is left out")
     rank = min(held["fit"]["rank"] for maps in values["maps"].values() for held in maps["layers"])
-    return found + few_directions(rank, width) + _without_vector(values["static"])
+    return (
+        found
+        + few_directions(rank, width)
+        + [
+            note
+            for what, held in (
+                ("static vectors", values["static"]),
+                ("static vectors of words of one subword", (values["embeddings"] or {}).get("static")),
+            )
+            for note in _without_vector(what, held)
+        ]
+    )
 
 
 def few_directions(rank: int, width: int) -> list[str]:
@@ -49,11 +60,11 @@ def _coverage(measured: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _without_vector(static: Mapping[str, Any] | None) -> list[str]:
+def _without_vector(what: str, static: Mapping[str, Any] | None) -> list[str]:
     """Misses of the static vectors that say nothing of their quality."""
     if static is None:
         return []
     missing = [f"{reason}: {count:,}" for reason, count in static["counts"].items() if count]
     if not missing:
         return []
-    return [f"static vectors: who has no vector is not found, whatever the others are ({'; '.join(missing)})"]
+    return [f"{what}: who has no vector is not found, whatever the others are ({'; '.join(missing)})"]
