@@ -58,7 +58,7 @@ def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str
     run = _opened(config, out, options, overrides)
     if run.changed:
         _say(Console(), run.changed)
-    Console().print(plan(run.study, run.chosen_graph(), run.store))
+    Console().print(plan(run.study, run.chosen_graph(), run.store, run.done))
 
 
 def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:

@@ -136,12 +136,34 @@ def finished(store: Store, task: Task) -> str | None:
     Files are not read: which they are, their sizes and times decide. The same relative path is another file in another
     working folder. A task whose parents have made other stages since is not finished.
     """
-    entry = entry_of(store, task.key)
+    return _finished(store, task, {})
+
+
+def all_finished(store: Store, tasks: Mapping[str, Task]) -> dict[str, str]:
+    """Key → stage of those of ``tasks`` (parents first) that are ``finished``, as are the tasks that they are made of:
+    what was made from a stage that has to be made again is out of date with it. Each entry is read once."""
+    read: dict[str, dict[str, Any] | None] = {}
+    done: dict[str, str] = {}
+    for key, task in tasks.items():
+        if all(parent in done for parent in task.parents) and (name := _finished(store, task, read)) is not None:
+            done[key] = name
+    return done
+
+
+def _finished(store: Store, task: Task, read: dict[str, dict[str, Any] | None]) -> str | None:
+    """``finished``; entries are looked for among those that were ``read``."""
+
+    def known(key: str) -> dict[str, Any] | None:
+        if key not in read:
+            read[key] = entry_of(store, key)
+        return read[key]
+
+    entry = known(task.key)
     if entry is None or not _is_there(store, task, entry):
         return None
     places = _places(task)
     for key, made in entry["parents"].items():
-        parent = entry_of(store, key)
+        parent = known(key)
         if parent is None or parent["fingerprint"] != made:
             return None
         places |= parent["inputs"].keys()

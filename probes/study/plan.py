@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -14,7 +14,7 @@ from rich.table import Table
 from probes.report.numbers import plural
 from probes.study.config import StudyConfig
 from probes.study.costs import disk, operations
-from probes.study.index import entries, finished
+from probes.study.index import entries
 from probes.study.tasks import KINDS, CellTasks, Graph
 from synthlang.speed import duration
 from synthlang.store import Store
@@ -89,18 +89,14 @@ class Plan:
         yield cells
 
 
-def plan(study: StudyConfig, graph: Graph, store: Store) -> Plan:
-    """What there is to do for a study with this store; nothing is written.
+def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> Plan:
+    """What there is to do for a study with this store; nothing is written. ``done``: the keys of tasks that are.
 
     Seconds are those that stages of the same kind took in the store, for as many operations; where there are none, of
     all kinds; in an empty store those of a matrix product on this machine.
     """
-    done = set[str]()
-    for key, task in graph.tasks.items():
-        if all(parent in done for parent in task.parents) and finished(store, task) is not None:
-            done.add(key)
     needed = Counter(graph.tasks[key].kind for held in graph.of_cell.values() for key in held.keys)
-    speeds = Speeds(store)
+    speeds = None if graph.tasks.keys() <= set(done) else Speeds(store)  # which reads all of the index
     kinds = []
     for name in (kind.kind for kind in KINDS):
         mine = {key: task for key, task in graph.tasks.items() if task.kind == name}
@@ -108,14 +104,14 @@ def plan(study: StudyConfig, graph: Graph, store: Store) -> Plan:
             continue
         left = [task for key, task in mine.items() if key not in done]
         work = sum(operations(task) for task in left)
-        seconds, told_by = speeds.seconds(name, work, len(left)) if left else (0.0, "")
+        seconds, told_by = speeds.seconds(name, work, len(left)) if left and speeds is not None else (0.0, "")
         size = sum(disk(task) for task in left)
         kinds.append(Kind(name, len(mine), len(mine) - len(left), needed[name] - len(mine), seconds, size, told_by))
     cells = {name: _left(held, done) for name, held in graph.of_cell.items()}
     return Plan(study.name, tuple(kinds), cells, len(study.seeds))
 
 
-def _left(held: CellTasks, done: set[str]) -> int:
+def _left(held: CellTasks, done: Collection[str]) -> int:
     return sum(key not in done for key in held.keys)
 
 

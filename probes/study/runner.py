@@ -22,7 +22,7 @@ from probes.study.config import StudyConfig
 from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
 from probes.study.executors.resources import cores, cuda_devices, thread_count, worker_count
 from probes.study.gc import check_weights
-from probes.study.index import entry_of, finished, last_change
+from probes.study.index import all_finished, entry_of, last_change
 from probes.study.record import (
     FORMAT,
     STAGES,
@@ -112,12 +112,8 @@ class StudyRun:
 
     def look(self) -> None:
         """See which stages are finished."""
-        self._looked, self.done = last_change(self.store), {}
-        for key, task in self.graph.tasks.items():
-            name = finished(self.store, task)
-            # what was made from a stage that has to be made again is out of date with it
-            if name is not None and all(parent in self.done for parent in task.parents):
-                self.done[key] = name
+        self._looked = last_change(self.store)
+        self.done = all_finished(self.store, self.graph.tasks)
         self._fill_cells()
 
     def _told_changes(self, held: dict[str, Any]) -> str:
