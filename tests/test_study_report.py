@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from probes.study.report.budget import FIGURES_OF_MANY
 from probes.study.report.correlation import correlate
 from probes.study.report.data import read_study
 from probes.study.report.folder import write_report
+from probes.study.report.judged import compared
+from probes.study.report.layers import curves
+from probes.study.report.measures import Measure
 from probes.study.report.scores import scores_of
 from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
@@ -212,3 +216,22 @@ def test_intervals_of_one_value_have_no_bounds_in_tables(tmp_path: Path) -> None
     write_report(make_grid(tmp_path, {"transform": ["trans"]}, seeds=1))
     line = _table(tmp_path, "scores-1-pos")[0]
     assert (line["Δ"], line["Δ low"], line["Δ high"], line["Δ n"]) == ("10", "", "", "1")
+
+
+def test_measures_that_claims_read_are_drawn_first(tmp_path: Path) -> None:
+    held = layout(["a"], [{"a": "x"}, {"a": "y"}], "one")
+    names = ["maps.before.words.csls.mean", "maps.n", "maps.residual", "maps.loss"]
+    found = [Measure("c", {"a": "x"}, "maps", name, layer, None, 1.0) for name in names for layer in (0, 1)]
+    telling = [curve.measure for curve in curves(found, held, "layer")]
+    assert telling == ["maps.before.words.csls.mean", "maps.residual", "maps.loss"]
+    asked = [curve.measure for curve in curves(found, held, "layer", ["maps.nothing", "maps.loss", "maps.residual"])]
+    assert asked == ["maps.loss", "maps.residual", "maps.before.words.csls.mean"]
+    # what claims of a study read is what is asked for
+    (tmp_path / "claims.yaml").write_text(
+        "claims:\n- {id: c, claim: C, source: s, compare: [{measure: 'probe:cka.x', left: {}, right: {measure: "
+        "'probe:maps.y', instead: 'probe:maps.z'}, relation: less}]}\n"
+    )
+    make_grid(tmp_path / "study", {"a": ["x", "y"]})
+    study = read_study(tmp_path / "study")
+    config = {**study.config, "claims": str(tmp_path / "claims.yaml")}
+    assert compared([replace(study, config=config)]).measures == ("cka.x", "maps.y", "maps.z")

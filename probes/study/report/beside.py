@@ -103,11 +103,15 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What the studies of a report are compared with; ``notes`` say what could not be read."""
+    """What the studies of a report are compared with; ``notes`` say what could not be read.
+
+    measures   of probes, by their paths, that the claims read, each once in their order
+    """
 
     claims: Sequence[Claimed] = ()
     tables: Sequence[PaperTable] = ()
     notes: Sequence[str] = ()
+    measures: Sequence[str] = ()
 
 
 def judged_claims(beside: Comparisons) -> Section | None:

@@ -25,6 +25,8 @@ from probes.study.report.ranges import Range, range_of
 from synthlang.errors import InputError
 
 T = TypeVar("T")
+OF_PROBE = "probe:"
+"""What the name of a measure of a probe starts with, in a claim."""
 
 
 def compared(studies: Sequence[Study]) -> Comparisons:
@@ -35,9 +37,14 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     if not claims and not tables:
         return Comparisons(notes=tuple(notes))
     found = {name: results_of(held) for name, held in pools(studies).items()}
-    return Comparisons(
-        [_claimed(claim, found) for claim in claims], [_beside(table, found) for table in tables], tuple(notes)
-    )
+    judged, beside_ours = [_claimed(claim, found) for claim in claims], [_beside(table, found) for table in tables]
+    return Comparisons(judged, beside_ours, tuple(notes), _measures(claims))
+
+
+def _measures(claims: Sequence[Claim]) -> tuple[str, ...]:
+    """Of probes, by their paths, each once."""
+    read = [name for claim in claims for held in claim.quantities() for name in (held.measure, held.instead) if name]
+    return tuple(dict.fromkeys(name.removeprefix(OF_PROBE) for name in read if name.startswith(OF_PROBE)))
 
 
 def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:

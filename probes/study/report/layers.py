@@ -51,8 +51,11 @@ class Curve:
         return {place: interval_within(values, self.measure) for place, values in sorted(self.lines[name].items())}
 
 
-def by_layer(measures: Sequence[Measure], held: Layout, budget: Budget) -> Section | None:
-    """CKA, retrieval and whatever else probes measured at each layer; of several checkpoints the last."""
+def by_layer(measures: Sequence[Measure], held: Layout, budget: Budget, asked: Sequence[str] = ()) -> Section | None:
+    """CKA, retrieval and whatever else probes measured at each layer; of several checkpoints the last.
+
+    Measures that are ``asked`` for (claims read them) are drawn first.
+    """
     last: dict[tuple[str, str, str], int] = {}
     known = [m for m in measures if m.layer is not None]
     for m in known:
@@ -60,19 +63,22 @@ def by_layer(measures: Sequence[Measure], held: Layout, budget: Budget) -> Secti
         last[key] = max(last.get(key, -1), -1 if m.step is None else m.step)
     final = [m for m in known if (-1 if m.step is None else m.step) == last[m.cell, m.probe, m.measure]]
     note = f"Layer 0: the embeddings. {NOTE}"
-    return _section("By layer", "layer", curves(final, held, "layer"), over_layers, note, budget)
+    return _section("By layer", "layer", curves(final, held, "layer", asked), over_layers, note, budget)
 
 
-def over_training(measures: Sequence[Measure], held: Layout, budget: Budget) -> Section | None:
+def over_training(
+    measures: Sequence[Measure], held: Layout, budget: Budget, asked: Sequence[str] = ()
+) -> Section | None:
     """What probes measured at several checkpoints."""
-    found = curves([m for m in measures if m.step is not None], held, "step")
+    found = curves([m for m in measures if m.step is not None], held, "step", asked)
     return _section(
         "Over the steps of pretraining", "step", found, over_steps, f"A point is a checkpoint. {NOTE}", budget
     )
 
 
-def curves(measures: Sequence[Measure], held: Layout, along: Along) -> list[Curve]:
-    """The measures that have several places, the telling ones first."""
+def curves(measures: Sequence[Measure], held: Layout, along: Along, asked: Sequence[str] = ()) -> list[Curve]:
+    """The measures that have several places: those that are ``asked`` for in their order, then the telling ones."""
+    rank = {measure: place for place, measure in enumerate(asked)}
     names: dict[str, str] = {}
     tree: dict[tuple[str, str, str], dict[str, dict[int, list[float]]]] = {}
     for m in measures:
@@ -86,7 +92,12 @@ def curves(measures: Sequence[Measure], held: Layout, along: Along) -> list[Curv
         line = tree.setdefault((m.probe, m.measure, at), {}).setdefault(names[m.cell], {})
         line.setdefault(place, []).append(m.value)
     found = [(key, lines) for key, lines in tree.items() if len({x for line in lines.values() for x in line}) > 1]
-    found.sort(key=lambda item: -sum(word in item[0][1].lower() or word in item[0][0].lower() for word in TELLING))
+    found.sort(
+        key=lambda item: (
+            rank.get(item[0][1], len(rank)),
+            -sum(word in item[0][1].lower() or word in item[0][0].lower() for word in TELLING),
+        )
+    )
     return [Curve(*key, lines) for key, lines in found]
 
 
