@@ -1,6 +1,7 @@
 """Rows of the embedding matrix in the probe ``maps``: against a plain reading, planted, and what is refused."""
 
 import copy
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy.stats import ortho_group
 
 from probes.measure.maps import maps_probe
 from probes.measure.maps_dictionary import read_dictionary
+from probes.measure.maps_embeddings import _side
+from probes.measure.subject import ROLES
 from probes.study.measures import probe_measures
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, random_run
@@ -27,6 +30,50 @@ def runs(tmp_path_factory):
         "shared": random_run(folder, vocabulary__size=500),
         "separate": random_run(folder, vocabulary__size=500, **SEPARATE),
     }
+
+
+def test_a_word_in_small_letters_is_its_most_frequent_form_of_one_subword(runs):
+    """Against counting the forms; in small letters some words are several subwords, and as they are written one."""
+    subject = subject_of(runs["shared"], {**SHORT, "lower": True}, layers=[1])
+    dictionary, text = read_dictionary(subject), subject.aligned.text
+    rescued = 0
+    for side, (reader, corpus) in enumerate(
+        ((subject.pretrained.target, text.left), (subject.pretrained.source, text.right))
+    ):
+        counts = Counter(word for row in subject.data.train.tolist() for word in corpus[row].words)
+        found = _side(subject, ROLES[side], dictionary, side)
+        assert found.several > 0 == found.unknown
+        for word, number in zip(dictionary.words(side), found.ids.tolist(), strict=True):
+            forms = [form for form in counts if form.lower() == word]
+            ids = {form: plain_ids(reader, [form])[0][1:-1] for form in forms}
+            single = [form for form in forms if len(ids[form]) == 1]
+            if not single:
+                assert number == -1
+                continue
+            most = max(counts[form] for form in single)
+            assert [number] in [ids[form] for form in single if counts[form] == most]
+            rescued += len(plain_ids(reader, [word])[0]) > 3
+    assert rescued > 0
+
+
+def test_few_pairs_are_told(runs, tmp_path):
+    """Two pairs tell one direction; one pair, or none, tells nothing."""
+    subject = subject_of(runs["shared"], layers=[1])
+    (names, others), _ = plain_rows(subject)
+    pairs = [pair for part in pairs_of(subject) for pair in part if pair[0] in names and pair[1] in others][:4]
+    test = write_pairs(tmp_path / "test.txt", pairs[2:])
+    maps = {**SHORT, "lower": False, "test_dictionary": test}
+    two = subject_of(runs["shared"], {**maps, "dictionary": write_pairs(tmp_path / "two.txt", pairs[:2])}, layers=[1])
+    with two.reading():
+        notes = maps_probe(two).notes
+    assert any(
+        note.startswith("words of one subword: a map was fitted on pairs that say something of") for note in notes
+    )
+    one = {**maps, "dictionary": write_pairs(tmp_path / "one.txt", pairs[:1])}
+    with pytest.raises(
+        InputError, match=r"maps\.embeddings: of the pairs of words of one subword 1 can be fitted on; name"
+    ):
+        values_of(subject_of(runs["shared"], one, layers=[1]))
 
 
 def plain_rows(subject) -> tuple[list[list[str]], list[np.ndarray]]:
@@ -162,5 +209,5 @@ def test_what_cannot_be_measured_is_said(runs, tmp_path):
     for side, vectors in (("left", left), ("right", right)):
         kept = {word: vector for word, vector in vectors.items() if word not in short}
         files[side] = write_vec(tmp_path / f"{side}-long.vec", {**kept, **nothing})
-    with pytest.raises(InputError, match=r"maps\.static: no pair of words of one subword to fit a rotation on has a"):
+    with pytest.raises(InputError, match=r"maps\.static: of the pairs of words of one subword 0 can be fitted on"):
         values_of(subject_of(runs["shared"], {**SHORT, "static": {"kind": "load", **files}}, layers=[1]))

@@ -6,7 +6,8 @@ import pytest
 
 from probes.study import work
 from probes.study.executors import run_task
-from probes.study.index import entry_of, finish, finished, seen_now
+from probes.study.finished import finished
+from probes.study.index import entry_of, finish, seen_now
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import silent

@@ -9,7 +9,7 @@ from rich.console import Console
 from probes.study import plan as plans
 from probes.study.cells import expand
 from probes.study.costs import Size, disk, operations, size_of_model
-from probes.study.index import all_finished
+from probes.study.finished import all_finished
 from probes.study.plan import plan, shown_bytes
 from probes.study.tasks import AdjustTask, PretrainTask, TransferTask, finish, graph
 from synthlang.store import Store

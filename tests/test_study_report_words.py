@@ -2,22 +2,23 @@
 
 import csv
 import json
-import re
 
 import pytest
 
 from probes.figures.bars import retrieval_bars
 from probes.study.report import words_alone
 from probes.study.report.folder import write_report
+from probes.study.report.join import write_joined_report
+from probes.study.report.measures import WITHOUT_CONTEXT
 from tests.report_study import change, make_grid, write_measures
 
 AXES = {"pair": ["en-fr", "en-zh"], "seed": ["0", "1", "2"]}
-EMBEDDINGS, STATIC, BEFORE = words_alone.KINDS
+EMBEDDINGS, STATIC, BEFORE = WITHOUT_CONTEXT
 
 
-def measured(folder, probes=("maps",), axes=AXES):
+def measured(folder, probes=("maps",), **more):
     """Cells whose probes found words; cell → the number of the rotated rows. The first pair has no static vectors."""
-    make_grid(folder, axes)
+    make_grid(folder, AXES, **more)
     record = json.loads((folder / "study.json").read_text())
     rows, found = [], {}
     for number, cell in enumerate(record["cells"]):
@@ -72,8 +73,21 @@ def test_a_condition_is_the_mean_over_its_runs(tmp_path, monkeypatch):
 def test_each_probe_stands_by_itself(tmp_path):
     measured(tmp_path, ("first", "second"))
     page = write_report(tmp_path).html.read_text()
-    assert len(re.findall(r"<figure[^>]*>", page)) >= 2
-    assert table_of(tmp_path, "first")[1][1:2] != table_of(tmp_path, "second")[1][1:2]
+    assert page.count("Words of one subword, first") > 0 < page.count("Words of one subword, second")
+    numbers = [float(table_of(tmp_path, probe)[1][1]) for probe in ("first", "second")]
+    assert numbers[1] == pytest.approx(numbers[0] + 1)
+
+
+def test_joined_studies_keep_theirs(tmp_path):
+    """Also where the first has none: each under the label of its study."""
+    make_grid(tmp_path / "a", AXES, name="none")
+    for name in ("b", "c"):
+        measured(tmp_path / name, name=name)
+    write_joined_report([tmp_path / name for name in "abc"], tmp_path / "out")
+    header, *rows = table_of(tmp_path / "out")
+    assert [row[0] for row in rows] == [f"{study}, {pair}" for study in "bc" for pair in AXES["pair"]]
+    count = next(i for i, name in enumerate(header) if "embeddings" in name and name.endswith(" n"))
+    assert [row[count] for row in rows] == ["3"] * 4
 
 
 def test_more_conditions_than_bars_are_told(tmp_path, monkeypatch):

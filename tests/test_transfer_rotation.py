@@ -191,6 +191,8 @@ def test_a_dictionary_of_a_file(runs, tmp_path):
     known.sort(key=lambda pair: first[pair[0]])
     assert rotation.fits[0].pairs == len(known)
     assert rotation.counts["pairs of the dictionary with a word that is not in the sentences"] == 2
+    exact = fit_rotation(config(**settings, lower=False), features(2, subword="mean"), pretrained)
+    assert exact.counts["pairs of the dictionary with a word that is not in the sentences"] > 2  # names, say
     for words, kept in ((10_000, known), (9, known[:9])):
         few = fit_rotation(config(**settings, words=words), features(2, subword="mean"), pretrained)
         a, b = np.array([means[1][word] for word, _ in kept]), np.array([means[0][word] for _, word in kept])
@@ -333,5 +335,8 @@ def test_what_cannot_be_fitted_is_said(runs, tmp_path):
     for settings, read, model, message in cases:
         with pytest.raises(InputError, match=message):
             fit_rotation(settings, read, model)
-    with pytest.raises(InputError, match="dictionary is not read with supervision: parallel; leave one of the two out"):
+    with pytest.raises(
+        InputError,
+        match="dictionary is not read with supervision: parallel; set supervision: dictionary, or leave the file out",
+    ):
         config(dictionary=str(nowhere))

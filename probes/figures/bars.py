@@ -55,11 +55,7 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
                 y += 1
             for tag, models in tags.items():
                 ticks.append((y, _with_number(tag, models)))
-                for i, (model, colour) in enumerate(palette.items()):
-                    if model in models:
-                        _bar(
-                            axes, y + 0.8 * ((i + 0.5) / len(palette) - 0.5), 0.8 / len(palette), models[model], colour
-                        )
+                _beside(axes, y, models, palette)
                 y += 1
             y += 0.3
         axes.set_yticks([at for at, _ in ticks], [shorten(label, 30) for _, label in ticks])
@@ -92,6 +88,14 @@ def _rows(bars: Sequence[Bar]) -> Mapping[str, Mapping[str, Mapping[str, Bar]]]:
     for bar in bars:
         rows.setdefault(bar.group, {}).setdefault(bar.tag, {})[bar.model] = bar
     return rows
+
+
+def _beside(axes: Axes, y: float, models: Mapping[str, Bar], palette: Mapping[str, str]) -> None:
+    """The bars of a tag, around y."""
+    height = 0.8 / len(palette)
+    for i, (model, colour) in enumerate(palette.items()):
+        if model in models:
+            _bar(axes, y - 0.4 + height * (i + 0.5), height, models[model], colour)
 
 
 def _bar(axes: Axes, y: float, height: float, bar: Bar, colour: str) -> None:

@@ -80,6 +80,7 @@ def maps_probe(subject: Subject, report: Report = silent) -> Found:
     after: dict[Supervision, list[Values]] = {name: [] for name in config.supervision}
     counts = {**subject.data.counts, **job.dictionary.counts, **({} if job.files is None else job.files.counts)}
     sizes = bytes_of_layer(subject.body("source").shape.hidden, job.dictionary, job.words, job.files)
+    extra = _without_context(job, report)  # first, since it is quick and what it lacks is said at once
     for group in layer_groups(len(job.layers[0]), sizes):
         sides = job.sides(group)
         files = None if job.files is None else job.files.sides(sides)
@@ -89,7 +90,6 @@ def maps_probe(subject: Subject, report: Report = silent) -> Found:
             fitted = fit_maps(subject, name, sides, vectors, job.dictionary, report)
             maps[name] += fitted
             after[name] += _scores(job, group, vectors, fitted, report)
-    extra = _without_context(job, report)
     for key, held in extra.items():
         counts |= {f"{WITHOUT_CONTEXT[key]}: {reason}": count for reason, count in held["counts"].items()}
     _save(job, maps)

@@ -22,18 +22,12 @@ def notes(values: Mapping[str, Any], config: MapsConfig, width: int) -> list[str
     if values["measured"]["sentence_pairs"] < 2 or (values["files"] is not None and values["files"] < 2):
         found.append("retrieval among one sentence says nothing, so it is left out")
     rank = min(held["fit"]["rank"] for maps in values["maps"].values() for held in maps["layers"])
-    return (
-        found
-        + few_directions(rank, width)
-        + [
-            note
-            for what, held in (
-                ("static vectors", values["static"]),
-                ("static vectors of words of one subword", (values["embeddings"] or {}).get("static")),
-            )
-            for note in _without_vector(what, held)
-        ]
-    )
+    found += few_directions(rank, width)
+    embeddings = values["embeddings"] or {}
+    if embeddings:
+        found += [f"words of one subword: {note}" for note in few_directions(embeddings["fit"]["rank"], width)]
+    found += _without_vector("static vectors", values["static"])
+    return found + _without_vector("static vectors of words of one subword", embeddings.get("static"))
 
 
 def few_directions(rank: int, width: int) -> list[str]:

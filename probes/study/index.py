@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probes.study.at_work import TaskStore
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
@@ -19,7 +18,6 @@ FORMAT = 1
 FOLDER = "index"
 KEYS = {"format", "kind", "fingerprint", "label", "seconds", "work", "inputs", "parents"}
 CHANGED = -1  # in the place of a time: a file that was changed while it was read
-END = b"\n}\n"  # of a JSON object that is whole and holds something, as write_json writes it
 
 
 def entry_path(store: Store, key: str) -> Path:
@@ -68,7 +66,7 @@ def entries_by_key(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def files_now(task: Task) -> dict[str, list[int]]:
     """The user's files that a task depends on, by absolute path: [size, time of change in ns], CHANGED if not there."""
-    return {path: _stat(Path(path)) or [0, CHANGED] for path in _places(task)}
+    return {path: stat_of(Path(path)) or [0, CHANGED] for path in places_of(task)}
 
 
 @dataclass(frozen=True)
@@ -130,85 +128,12 @@ def finish(store: Store, task: Task, fingerprint: str, seconds: float, seen: See
     write_json(entry_path(store, task.key), entry)
 
 
-def finished(store: Store, task: Task) -> str | None:
-    """The fingerprint of the stage that ``task`` made; None if it has not, or if a file it read has changed since.
-
-    Files are not read: which they are, their sizes and times decide. The same relative path is another file in another
-    working folder. A task whose parents have made other stages since is not finished.
-    """
-    return _finished(store, task, {})
-
-
-def all_finished(store: Store, tasks: Mapping[str, Task]) -> dict[str, str]:
-    """Key → stage of those of ``tasks`` (parents first) that are ``finished``, as are the tasks that they are made of:
-    what was made from a stage that has to be made again is out of date with it. Each entry is read once."""
-    read: dict[str, dict[str, Any] | None] = {}
-    done: dict[str, str] = {}
-    for key, task in tasks.items():
-        if all(parent in done for parent in task.parents) and (name := _finished(store, task, read)) is not None:
-            done[key] = name
-    return done
-
-
-def _finished(store: Store, task: Task, read: dict[str, dict[str, Any] | None]) -> str | None:
-    """``finished``; entries are looked for among those that were ``read``."""
-
-    def known(key: str) -> dict[str, Any] | None:
-        if key not in read:
-            read[key] = entry_of(store, key)
-        return read[key]
-
-    entry = known(task.key)
-    if entry is None or not _is_there(store, task, entry):
-        return None
-    places = _places(task)
-    for key, made in entry["parents"].items():
-        parent = known(key)
-        if parent is None or parent["fingerprint"] != made:
-            return None
-        places |= parent["inputs"].keys()
-    if places != entry["inputs"].keys():
-        return None
-    if any(_stat(Path(path)) != held for path, held in entry["inputs"].items()):
-        return None
-    name: str = entry["fingerprint"]
-    return name
-
-
-def made(store: Store, task: Task) -> str | None:
-    """The fingerprint of the stage that ``task`` made last of the files that it names here, up to date or not.
-
-    For a task at work that is the stage that stood in the index when the work began. None if it made none, or if the
-    stage is not there.
-    """
-    entry = store.entries.get(task.key) if isinstance(store, TaskStore) else None
-    entry = entry or entry_of(store, task.key)
-    if entry is None or not _is_there(store, task, entry) or not _places(task) <= entry["inputs"].keys():
-        return None
-    return str(entry["fingerprint"])
-
-
-def is_whole(task: Task | type[Task], folder: Path) -> bool:
-    """Whether a stage of a task, or of its kind, is there with its files, of which the one that is written last is not
-    truncated (by its end)."""
-    paths = [folder / name for name in task.content]
-    if not all(path.is_file() for path in paths):
-        return False
-    with paths[0].open("rb") as handle:
-        handle.seek(max(0, paths[0].stat().st_size - len(END)))
-        return handle.read() == END
-
-
-def _is_there(store: Store, task: Task, entry: dict[str, Any]) -> bool:
-    return entry["kind"] == task.kind and is_whole(task, store.path(task.kind, entry["fingerprint"]))
-
-
-def _places(task: Task) -> set[str]:
+def places_of(task: Task) -> set[str]:
     """The user's files that a task names, as absolute paths."""
     return {str(path.absolute()) for path in task.files()}
 
 
-def _stat(path: Path) -> list[int] | None:
+def stat_of(path: Path) -> list[int] | None:
     """[size, time of change in ns]; of a folder, whose size says nothing, the size is 0. None if it is not there."""
     try:
         held = path.stat()

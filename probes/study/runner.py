@@ -21,8 +21,9 @@ from probes.study.checks import check_cells
 from probes.study.config import StudyConfig
 from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
 from probes.study.executors.resources import cores, cuda_devices, thread_count, worker_count
+from probes.study.finished import all_finished
 from probes.study.gc import check_weights
-from probes.study.index import all_finished, entry_of, last_change
+from probes.study.index import entry_of, last_change
 from probes.study.record import (
     FORMAT,
     STAGES,

@@ -10,7 +10,8 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
 from probes.study.cell import Cell
-from probes.study.index import finish, finished
+from probes.study.finished import finished
+from probes.study.index import finish
 from probes.study.kinds import (
     PREDICTIONS,
     PROBES,

@@ -16,8 +16,9 @@ from typing import Any
 
 from filelock import Timeout
 
+from probes.study.finished import is_whole
 from probes.study.gc import size_of
-from probes.study.index import entries_by_key, entry_of, entry_path, is_whole
+from probes.study.index import entries_by_key, entry_of, entry_path
 from probes.study.record import held_for_deletion
 from probes.study.tasks import KINDS
 from probes.study.users import STAGE, records_of, root_of, stages_named, users_of

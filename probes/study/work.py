@@ -22,8 +22,8 @@ from probes.measure.config import FORMAT as PROBE_FORMAT
 from probes.measure.config import ProbeConfig
 from probes.measure.subject import Subject
 from probes.study.cell import MODEL, SECOND
+from probes.study.finished import is_whole, made
 from probes.study.identity import identity
-from probes.study.index import is_whole, made
 from probes.study.kinds import (
     DONE,
     PREDICTIONS,

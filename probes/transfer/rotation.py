@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from probes.transfer.config import FeaturesConfig
 from probes.transfer.model import Pretrained
 from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.sentence_vectors import drawn_pairs, paired_means
-from probes.transfer.word_dictionary import named_translations
+from probes.transfer.word_dictionary import lowered_text, named_translations
 from probes.transfer.word_vectors import SideReader, anchors, linked_vectors, reading, translations
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -81,11 +81,11 @@ def fit_rotation(
 
     Vectors are those of the models before fine-tuning, of words pooled over subwords as ``features.subword`` says.
     Which are taken, where there are more than ``config.words``: those of randomly drawn sentence pairs (a function of
-    the seed), or with dictionary supervision the most frequent words. The models are left as they are. ``texts`` are
-    the sentence pairs where they have been read already (``read_aligned``).
+    the seed), or with dictionary supervision the most frequent words, or those that come first in its file. The models
+    are left as they are. ``texts`` are the sentence pairs where they have been read already (``read_aligned``).
 
-    Raises InputError for sentence pairs that cannot be read, for models whose states differ in size, and for a layer
-    that a model does not have.
+    Raises InputError for sentence pairs or a dictionary that cannot be read, for a dictionary without a word of the
+    sentences, for models whose states differ in size, and for a layer that a model does not have.
     """
     bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}
@@ -101,16 +101,21 @@ def fit_rotation(
     subword = SUBWORDS[features.subword]
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: SideReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
-    fitters = [Fitter(next(iter(sizes))) for _ in features.layers]
     text, types = _dictionary(config, texts[0]) if config.supervision == "dictionary" else (texts[0], None)
+    fitters = [Fitter(next(iter(sizes))) for _ in features.layers]
     with reading(bodies.values()):
-        for left, right in _pairs(config, text, types, sides, seed, report):
-            x, y = (right, left) if config.moves == "source" else (left, right)
-            for fitter, of_x, of_y in zip(fitters, x, y, strict=True):
-                fitter.update(of_x, of_y)
+        _update(fitters, _pairs(config, text, types, sides, seed, report), config.moves)
     fits = tuple(fitter.fit(config.centre) for fitter in fitters)
     name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
     return Rotation(config.moves, features.layers, fits, dict(text.data.counts), name)
+
+
+def _update(fitters: Sequence[Fitter], pairs: Iterable[tuple[Tensor, Tensor]], moves: Role) -> None:
+    """Give each layer's fitter the vectors of the language that ``moves``, and of the other one."""
+    for left, right in pairs:
+        x, y = (right, left) if moves == "source" else (left, right)
+        for fitter, of_x, of_y in zip(fitters, x, y, strict=True):
+            fitter.update(of_x, of_y)
 
 
 def rotation_fingerprint(
@@ -156,11 +161,13 @@ def _saved(
 def _dictionary(config: RotationConfig, text: Aligned) -> tuple[Aligned, NDArray[np.int64]]:
     """The text as the dictionary has its words, and codes of types [n, 2] that translate each other; what is not found
     is counted in the text's data."""
+    read = lowered_text(text) if config.in_small_letters else text
     if config.dictionary is None:
-        return text, translations(text, config.words)
-    small, types, missing = named_translations(text, user_path(config.dictionary), config.words)
+        return read, translations(read, config.words)
+    path = user_path(config.dictionary)
+    types, missing = named_translations(read, path, config.words, config.in_small_letters)
     counts = {**text.data.counts, "pairs of the dictionary with a word that is not in the sentences": missing}
-    return replace(small, data=replace(small.data, counts=counts)), types
+    return replace(read, data=replace(text.data, counts=counts)), types
 
 
 def _pairs(

@@ -27,6 +27,7 @@ class RotationConfig(StrictModel):
              (Aldarmaki and Diab 2019, as Cao et al. 2020, table 1, have it)
     dictionary    of that supervision, a MUSE file of words of the parent and of the other language (section 4.1); none:
              the most frequent link of each word in the sentence pairs
+    lower    words that differ in capital letters only are one; none: yes where ``dictionary`` is a file
     words    at most so many pairs of words, or of sentences, are used
     map      a folder of maps that the probe ``maps`` saved for these models and languages (SAVE/SUPERVISION): then
              nothing is fitted, and of the other keys ``moves`` counts alone
@@ -37,12 +38,19 @@ class RotationConfig(StrictModel):
     centre: bool = True
     supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
     dictionary: str | None = None
+    lower: bool | None = None
     data: DataConfig = DataConfig(dev=0, sentences=30_000)
     words: int = Field(default=100_000, ge=2)
     map: str | None = None
 
+    @property
+    def in_small_letters(self) -> bool:
+        """Whether words are compared in small letters."""
+        return self.dictionary is not None if self.lower is None else self.lower
+
     @model_validator(mode="after")
     def _read(self) -> RotationConfig:
         if self.dictionary is not None and self.supervision != "dictionary":
-            raise ValueError(f"dictionary is not read with supervision: {self.supervision}; leave one of the two out")
+            told = f"dictionary is not read with supervision: {self.supervision}"
+            raise ValueError(f"{told}; set supervision: dictionary, or leave the file out")
         return self

@@ -16,21 +16,26 @@ from synthlang.corpus import FORM, Column, Corpus
 from synthlang.muse import Pair, read_muse
 
 
-def named_translations(text: Aligned, path: Path, words: int) -> tuple[Aligned, NDArray[np.int64], int]:
-    """The text in small letters, [n, 2] codes there of a left and a right type that translate each other, and how many
-    pairs of the dictionary have a word that is not in the training sentences.
+def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tuple[NDArray[np.int64], int]:
+    """[n, 2] codes of a left and a right type that translate each other in a MUSE file of words of the parent (right)
+    and of the other language, and how many of its pairs have a word that is not in the training sentences.
 
-    ``path`` is a MUSE file of words of the parent (right) and of the other language; its first ``words`` pairs that are
-    there count (Kulshreshtha et al. 2020, sections 2.2.1 and 4.1). Words that differ in capital letters only are one,
-    since these files are in small letters. InputError where no pair is there.
+    At most ``words`` pairs that are there: those of the words that come first in the file (Kulshreshtha et al. 2020,
+    sections 2.2.1 and 4.1). ``lower``: the file in small letters, as ``lowered_text`` is. InputError for a damaged
+    file, and where no pair is there.
     """
-    small = replace(text, text=replace(text.text, left=lowered(text.text.left), right=lowered(text.text.right)))
-    sides = (small.text.left, text.data.left), (small.text.right, text.data.right)
+    sides = (text.text.left, text.data.left), (text.text.right, text.data.right)
     (left, _), (right, _) = (types_in(corpus, sentences, text.data.train) for corpus, sentences in sides)
-    indices = index_of(small.text.right, right), index_of(small.text.left, left)
-    found = translation_set(in_small_letters(read_muse(path)), *indices, "rotation.dictionary", path)
+    pairs = in_small_letters(read_muse(path)) if lower else read_muse(path)
+    indices = index_of(text.text.right, right), index_of(text.text.left, left)
+    found = translation_set(pairs, *indices, "rotation.dictionary", path)
     rows = found.pairs()[:words]
-    return small, np.stack([left[rows[:, 1]], right[rows[:, 0]]], axis=1), found.counts["pairs"] - found.counts["known"]
+    return np.stack([left[rows[:, 1]], right[rows[:, 0]]], axis=1), found.counts["pairs"] - found.counts["known"]
+
+
+def lowered_text(text: Aligned) -> Aligned:
+    """With words in small letters, those that are then alike being one type; what is read of them stays."""
+    return replace(text, text=replace(text.text, left=lowered(text.text.left), right=lowered(text.text.right)))
 
 
 def in_small_letters(pairs: Iterable[Pair]) -> list[Pair]:

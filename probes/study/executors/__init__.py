@@ -97,7 +97,8 @@ def run_task(task: Work, store: Store, report: Report) -> Outcome:
     has died) is an error like others.
     """
     from probes.study.at_work import TaskStore
-    from probes.study.index import finish, finished, seen_now
+    from probes.study.finished import finished
+    from probes.study.index import finish, seen_now
 
     work, started = cast("Task", task), time.monotonic()
 

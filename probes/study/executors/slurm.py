@@ -166,7 +166,7 @@ class SlurmExecutor:
 
     def _gone(self, task: Work) -> Outcome | None:
         """What became of a task whose job left the queue without a record; None to wait a little."""
-        from probes.study.index import finished
+        from probes.study.finished import finished
 
         job = self.ledger.jobs[task.key]
         name = finished(self.store, cast("Task", task))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from probes.report.numbers import first_few, plural
 from probes.study.record import STUDY
-from probes.study.report.measures import Measure, labels_of, over_places, read_measures, text_of
+from probes.study.report.measures import Measure, drawn_measures, labels_of, read_measures, text_of
 from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
 from synthlang.config import load_yaml
 from synthlang.errors import InputError
@@ -113,7 +113,7 @@ def read_study(folder: Path) -> Study:
         seconds={str(k): float(v) for k, v in _mapping(raw.get("seconds")).items() if isinstance(v, int | float)},
         dropped=raw.get("dropped"),
         rows=rows,
-        measures=() if numbers is None else over_places(numbers, measures),
+        measures=() if numbers is None else drawn_measures(numbers, measures),
         numbers=numbers,
         notes=notes,
     )

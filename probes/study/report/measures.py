@@ -18,10 +18,17 @@ from probes.study.measures import COLUMNS
 from synthlang.errors import InputError
 from synthlang.files import read_lines
 
+WITHOUT_CONTEXT = {
+    "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
+    "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
+    "maps.embeddings.before.csls.mean.p@1": "embeddings, no map",
+}
+"""Measures that are drawn without a layer or a step (words_alone.py), and what they are called."""
+
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that a probe found in a cell, at a layer or at a step of the pretraining or both."""
+    """A number that a probe found in a cell, at a layer or at a step of the pretraining or both, or at neither."""
 
     cell: str
     labels: Mapping[str, str]
@@ -57,9 +64,13 @@ def read_measures(path: Path) -> pa.Table:
     return read_columns(path, COLUMNS)
 
 
-def over_places(table: pa.Table, path: Path) -> tuple[Measure, ...]:
-    """The rows of a table read from ``path`` that have a layer or a step; InputError for labels that are no JSON."""
-    placed = table.filter(pc.or_(pc.is_valid(table["layer"]), pc.is_valid(table["step"])))
+def drawn_measures(table: pa.Table, path: Path) -> tuple[Measure, ...]:
+    """The rows of a table read from ``path`` that have a layer or a step, or are of WITHOUT_CONTEXT.
+
+    InputError for labels that are no JSON.
+    """
+    alone = pc.is_in(table["measure"], pa.array(list(WITHOUT_CONTEXT), pa.string()))
+    placed = table.filter(pc.or_(alone, pc.or_(pc.is_valid(table["layer"]), pc.is_valid(table["step"]))))
     columns = [placed[name].to_pylist() for name in ("cell", "labels", "probe", "measure", "layer", "step", "value")]
     rows = zip(*columns, strict=True)
     try:

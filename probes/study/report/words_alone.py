@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from probes.figures.bars import Bar, retrieval_bars
 from probes.report.blocks import Block, Figures, Paragraph, Section, Table
 from probes.report.figure import Figure, slug
@@ -18,15 +15,9 @@ from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
 from probes.study.report.data import Study
-from probes.study.report.measures import labels_of
+from probes.study.report.measures import WITHOUT_CONTEXT, Measure
 from probes.study.report.ranges import CLIPPED, interval_within
 
-KINDS = {
-    "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
-    "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
-    "maps.embeddings.before.csls.mean.p@1": "embeddings, no map",
-}
-"""Measure → what it is called."""
 ROWS, BARS = 100, 24
 """Most conditions of a table, and of a figure."""
 NOTE = (
@@ -42,7 +33,7 @@ Found = Mapping[str, Mapping[str, Interval]]
 def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
     """A figure and a table for each probe that measured rows of the embedding matrix; None where none did."""
     blocks: list[Block] = []
-    for number, (probe, conditions) in enumerate(_by_probe(study.numbers, held).items(), 1):
+    for number, (probe, conditions) in enumerate(_by_probe(study.measures, held).items(), 1):
         title = f"Words of one subword, {probe}"
         if budget.take(1, 1):
             blocks.append(Figures([_drawn(f"words-alone-{slug(probe, number)}", title, conditions)]))
@@ -52,15 +43,12 @@ def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
     return Section("Words without context", blocks) if blocks else None
 
 
-def _by_probe(numbers: pa.Table | None, held: Layout) -> Mapping[str, Found]:
-    if numbers is None:
-        return {}
-    known = numbers.filter(pc.is_in(numbers["measure"], pa.array(list(KINDS))))
+def _by_probe(measures: Sequence[Measure], held: Layout) -> Mapping[str, Found]:
     values: dict[str, dict[str, dict[str, list[float]]]] = {}
-    columns = [known[name].to_pylist() for name in ("cell", "labels", "probe", "measure", "value")]
-    for cell, labels, probe, measure, value in zip(*columns, strict=True):
-        condition = held.whole(settings_of(labels_of(labels), cell))
-        values.setdefault(probe, {}).setdefault(condition, {}).setdefault(measure, []).append(value)
+    for one in measures:
+        if one.measure in WITHOUT_CONTEXT:
+            condition = held.whole(settings_of(one.labels, one.cell))
+            values.setdefault(one.probe, {}).setdefault(condition, {}).setdefault(one.measure, []).append(one.value)
     return {
         probe: {
             condition: {measure: interval_within(runs, measure) for measure, runs in of.items()}
@@ -74,16 +62,16 @@ def _drawn(name: str, title: str, conditions: Found) -> Figure:
     bars = [
         Bar("", condition, kind, of[measure].shown)
         for condition, of in list(conditions.items())[:BARS]
-        for measure, kind in KINDS.items()
+        for measure, kind in WITHOUT_CONTEXT.items()
         if measure in of
     ]
     return retrieval_bars(name, title, bars, NOTE).figure()
 
 
 def _table(title: str, conditions: Found, name: str) -> Table:
-    kinds = [measure for measure in KINDS if any(measure in of for of in conditions.values())]
+    kinds = [measure for measure in WITHOUT_CONTEXT if any(measure in of for of in conditions.values())]
     rows: list[Sequence[Entry]] = [
         [condition, *(of.get(measure) for measure in kinds)] for condition, of in conditions.items()
     ]
-    header = ["condition", *(KINDS[measure].replace(", ", "\n", 1) for measure in kinds)]
+    header = ["condition", *(WITHOUT_CONTEXT[measure].replace(", ", "\n", 1) for measure in kinds)]
     return Table(f"{title} (P@1, %): mean, 95 % t interval below. {CLIPPED}", header, rows, 1, name, ROWS)
