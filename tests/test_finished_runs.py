@@ -76,6 +76,9 @@ def test_messages_name_the_model(run, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="empty is no pretraining run, so its languages are not known"):
         open_pretrained(str(tmp_path / "empty"), None)
+    (tmp_path / "empty" / "study.json").write_text("{}")
+    with pytest.raises(InputError, match=r"empty is a study: name a run of it, as .*/empty/stages/pretrain-"):
+        open_pretrained(str(tmp_path / "empty"), None)
     assert json.loads((other / DONE).read_text())["steps"] == 6
 
 

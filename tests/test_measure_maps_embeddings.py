@@ -69,6 +69,14 @@ def test_few_pairs_are_told(runs, tmp_path):
     assert any(
         note.startswith("words of one subword: a map was fitted on pairs that say something of") for note in notes
     )
+    assert not any(note.startswith("static vectors of these") for note in notes)
+    files = planted(runs["shared"], tmp_path, 0.0)[2]
+    static = {"kind": "load", "supervision": "parallel", **files}
+    dictionary = str(tmp_path / "two.txt")
+    two = subject_of(runs["shared"], {**maps, "static": static, "dictionary": dictionary}, layers=[1])
+    with two.reading():
+        notes = maps_probe(two).notes
+    assert any(note.startswith("static vectors of these: a map was fitted on pairs that say") for note in notes)
     one = {**maps, "dictionary": write_pairs(tmp_path / "one.txt", pairs[:1])}
     with pytest.raises(
         InputError, match=r"maps\.embeddings: of the pairs of words of one subword 1 can be fitted on; name"

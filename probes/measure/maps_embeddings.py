@@ -128,4 +128,5 @@ def _rotated(
     fitted = fit_map(x, y, config.normalise, rounds=config.rounds)
     words = word_scores(*Both(fitted, config.moves).apply(vectors), held, report)
     asking = {"words": min(len(held.forward.queries), len(held.backward.queries))}
-    return {"words": words, "fit": fitted.to_json(), "intervals": intervals({"words": words}, asking)}
+    fit = {**fitted.to_json(), "width": x.shape[1]}
+    return {"words": words, "fit": fit, "intervals": intervals({"words": words}, asking)}

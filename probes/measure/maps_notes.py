@@ -24,8 +24,12 @@ def notes(values: Mapping[str, Any], config: MapsConfig, width: int) -> list[str
     rank = min(held["fit"]["rank"] for maps in values["maps"].values() for held in maps["layers"])
     found += few_directions(rank, width)
     embeddings = values["embeddings"] or {}
-    if embeddings:
-        found += [f"words of one subword: {note}" for note in few_directions(embeddings["fit"]["rank"], width)]
+    for what, held in (
+        ("words of one subword", embeddings),
+        ("static vectors of these", embeddings.get("static") or {}),
+    ):
+        if held:
+            found += [f"{what}: {note}" for note in few_directions(held["fit"]["rank"], held["fit"]["width"])]
     found += _without_vector("static vectors", values["static"])
     return found + _without_vector("static vectors of words of one subword", embeddings.get("static"))
 

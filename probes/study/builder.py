@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -17,6 +17,7 @@ from probes.study.cell import MODEL, SECOND, START, Cell, positions_of
 from probes.study.config import LARGEST, StudyConfig
 from probes.study.grid import Point
 from probes.study.sections import Bases, Draft, Place
+from probes.study.task_names import check_hidden, check_task, common_settings
 from probes.transfer.config import TaskName, TransferConfig
 from synthlang.config import StrictModel, merged, parse
 from synthlang.errors import InputError
@@ -31,8 +32,9 @@ class _Seed(StrictModel):
 class CellBuilder:
     """Makes cells; equal settings are parsed once and shared."""
 
-    def __init__(self, study: StudyConfig, path: Path | None) -> None:
+    def __init__(self, study: StudyConfig, path: Path | None, assignments: Sequence[str] = ()) -> None:
         self.study, self.path = study, path
+        self._common = common_settings(assignments)
         self.bases = Bases(Path() if path is None else path.parent)
         self._parsed: dict[tuple[type[pydantic.BaseModel], str], Any] = {}
 
@@ -111,6 +113,8 @@ class CellBuilder:
             own = self._data(draft, ("tasks", name))
             if name in get_args(TaskName):
                 own = {"task": name, **own}
+            check_task(name, own, data)
+            check_hidden(name, own, self._common)
             data, where, place = merged(data, own), f"tasks.{name}", ("tasks", name)
         if second and data.get("target_model") is None:
             data = {**data, "target_model": SECOND}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,14 +21,15 @@ from synthlang.fingerprint import fingerprint
 def load_study(path: Path, assignments: list[str]) -> tuple[StudyConfig, list[Cell]]:
     """Read a study and check every cell of it before anything starts."""
     study = parse(StudyConfig, with_assignments(load_yaml(path), assignments), path).beside(path.parent)
-    return study, expand(study, path)
+    return study, expand(study, path, assignments)
 
 
-def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
+def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[str] = ()) -> list[Cell]:
     """The cells of a study; ``base`` files are looked for beside ``path``, the study's own file.
 
     A key's value is that of the last axis that sets it, else of the study, else of the base files; an axis that changes
-    ``base`` changes the files below the study's keys. Raises InputError in one line that names cell, key and axis.
+    ``base`` changes the files below the study's keys. Raises InputError in one line that names cell, key and axis, also
+    for one of the ``assignments`` (that the study was read with) to ``transfer`` which a task's own value hides.
     """
     try:
         points = study.grid.points()
@@ -35,7 +37,7 @@ def expand(study: StudyConfig, path: Path | None = None) -> list[Cell]:
         raise InputError(str(error), path) from error
     if not points:
         raise InputError("the grid has no cell", path)
-    build = CellBuilder(study, path)
+    build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
     problem = _two_the_same(cells, len(points) - len(study.grid.include)) or _labelled_the_same(points)
     if problem:

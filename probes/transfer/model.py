@@ -177,6 +177,8 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
     if language is None:
         if not user_path(model).exists():
             raise InputError(f"there is no folder {model}; of a model of Hugging Face name a language with --language")
+        if (user_path(model) / "study.json").is_file():
+            raise InputError(f"{model} is a study: name a run of it, as {model}/stages/pretrain-…")
         raise InputError(f"{model} is no pretraining run, so its languages are not known: name one with --language")
     base = open_base(model)
     spoken = Language(name=language) if natural else parse_language(language)
