@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import time
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ from probes.study.record import (
     write_logs,
 )
 from probes.study.report.folder import ReportPaths, write_report
+from probes.study.report.newest import newest_report
 from probes.study.resolved import common_settings
 from probes.study.results import write_results, write_table
 from probes.study.schedule import Schedule
@@ -86,7 +88,7 @@ class StudyRun:
         self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: RunOptions = RunOptions()
     ) -> None:
         self.study, self.folder, self.options = study, folder, options
-        held = check_folder(folder, study) or {}
+        held = self._held = check_folder(folder, study) or {}
         root = options.store or folder / held.get("store", STAGES)
         check_store(root)
         self.store = Store(root)
@@ -145,6 +147,9 @@ class StudyRun:
             if self.changed:
                 say(self.changed)
             remove_leftovers(self.folder)
+            if (paths := self._nothing_new()) is not None:
+                say("nothing is left to do, and the report is up to date")
+                return paths
             with registered(self.store, self.folder):
                 self._write_record()
             if self._looked != last_change(self.store):  # of 1,000 cells a look takes seconds
@@ -157,6 +162,15 @@ class StudyRun:
             finally:
                 self.save()
             return write_report(self.folder)
+
+    def _nothing_new(self) -> ReportPaths | None:
+        """The report as it is, if all is done, and record and report are what a start would write: of 1,000 cells that
+        takes seconds."""
+        if self._looked != last_change(self.store) or self.to_do():
+            return None
+        if json.loads(json.dumps(self._record())) != self._held:
+            return None
+        return newest_report(self.folder, self.study.model_dump(mode="json", include={"claims", "paper"}))
 
     def save(self) -> None:
         """Write study.json, the logs and the tables as things stand."""
@@ -248,25 +262,25 @@ class StudyRun:
         return stages_read(self._expanded)
 
     def _write_record(self) -> None:
+        write_json(self.folder / STUDY, self._record())
+
+    def _record(self) -> dict[str, Any]:
         study, store = self.study, relative(self.store.root, self.folder)
-        write_json(
-            self.folder / STUDY,
-            {
-                "format": FORMAT,
-                "name": study.name,
-                "title": study.title,
-                "fingerprint": study.fingerprint,
-                "config": study.model_dump(mode="json"),
-                "settings": self._settings,
-                "reads": self._reads,
-                "environment": self.environment,
-                "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
-                "store": store,
-                "cells": [cell.to_json(store) for cell in self.cells],
-                "seconds": self.seconds,
-                "dropped": self.tables.dropped(self.done),
-            },
-        )
+        return {
+            "format": FORMAT,
+            "name": study.name,
+            "title": study.title,
+            "fingerprint": study.fingerprint,
+            "config": study.model_dump(mode="json"),
+            "settings": self._settings,
+            "reads": self._reads,
+            "environment": self.environment,
+            "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
+            "store": store,
+            "cells": [cell.to_json(store) for cell in self.cells],
+            "seconds": self.seconds,
+            "dropped": self.tables.dropped(self.done),
+        }
 
 
 def _machine(options: RunOptions, cells: int) -> Machine:

@@ -35,6 +35,11 @@ class ReportPaths:
     tables: Path
 
 
+def paths_of(folder: Path) -> ReportPaths:
+    """Of the report in ``folder``."""
+    return ReportPaths(folder / HTML, folder / MARKDOWN, folder / FIGURES, folder / TABLES)
+
+
 def check_folder(folder: Path) -> None:
     """InputError unless ``folder`` is missing, empty, or holds a report that was written here before."""
     if not folder.exists():
@@ -47,7 +52,7 @@ def check_folder(folder: Path) -> None:
 
 def write_files(folder: Path, title: str, under: str, parts: Sequence[Section]) -> ReportPaths:
     """Write the report of these sections; what a former report had does not stay behind, files of others do."""
-    paths = ReportPaths(folder / HTML, folder / MARKDOWN, folder / FIGURES, folder / TABLES)
+    paths = paths_of(folder)
     texts = dict(_texts(title, under, parts))
     former = _written(folder)
     _list(folder, former | texts.keys())  # before any is there: killed in between, all are still known as ours
