@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pydantic
+
+from synthlang.errors import did_you_mean
 
 SHOWN_VALUE = 60  # characters
 WORDING = {  # in this order
@@ -71,9 +72,7 @@ def _line(model: type[pydantic.BaseModel], item: dict[str, Any]) -> tuple[list[s
 
 def _unknown(name: str, models: Sequence[type[pydantic.BaseModel]]) -> str:
     allowed = list(dict.fromkeys(field for model in models for field in _fields(model)))
-    near = get_close_matches(name, allowed, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return f"unknown key; {hint}allowed: {', '.join(allowed) or 'none'}"
+    return f"unknown key; {did_you_mean(name, allowed)}allowed: {', '.join(allowed) or 'none'}"
 
 
 def _wrong(value: Any, message: str) -> str:

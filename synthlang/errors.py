@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from difflib import get_close_matches
 from os import PathLike
 
 
@@ -17,3 +19,9 @@ class InputError(ValueError):
         super().__init__(where + " ".join(message.split()))
         self.path = path
         self.line = line
+
+
+def did_you_mean(name: str, allowed: Collection[str]) -> str:
+    """``"did you mean X? "`` for the one of ``allowed`` that is most like ``name``; "" if none is like it."""
+    near = get_close_matches(name, allowed, n=1)
+    return f"did you mean {near[0]}? " if near else ""

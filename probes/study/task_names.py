@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from probes.transfer.config import TaskName
 from synthlang.config import override
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 
 ROOT = "transfer."
 Keys = tuple[str, ...]
@@ -36,9 +35,8 @@ def check_task(name: str, own: Mapping[str, Any], common: Mapping[str, Any]) -> 
     if "task" in own or "task" in common:
         return
     known = get_args(TaskName)
-    close = get_close_matches(name, known, 1)
-    meant = f"did you mean {close[0]}? " if close else ""
-    raise InputError(f"tasks.{name}: {meant}{name} is none of {', '.join(known)}; name one with tasks.{name}.task")
+    hint = did_you_mean(name, known)
+    raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(known)}; name one with tasks.{name}.task")
 
 
 def check_hidden(name: str, own: Mapping[str, Any], common: Mapping[Keys, Any]) -> None:

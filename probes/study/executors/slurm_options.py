@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from synthlang.config import StrictModel, parse
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.strict_yaml import parse_yaml
 
 KINDS = ("pretrain", "adjust", "tune", "alignment", "probe", "transfer")
@@ -97,8 +96,7 @@ def _parts(assignment: str) -> tuple[str | None, str, str]:
         raise InputError(f"--slurm {assignment}: {kind!r} is no kind of work; known: {', '.join(KINDS)}")
     allowed = [n for n in (SlurmOptions if kind is None else Resources).model_fields if n != "kinds"]
     if key not in allowed:
-        near = get_close_matches(key, allowed, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(allowed)}"
+        hint = did_you_mean(key, allowed).strip() or f"known: {', '.join(allowed)}"
         raise InputError(f"--slurm {assignment}: unknown option {key!r}; {hint}")
     return kind, key, text.strip()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal
+
+from synthlang.errors import did_you_mean
 
 MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out)|mixed( \w+)?|probe:\S.*")
 Where = dict[str, str]
@@ -66,6 +67,5 @@ def check_labels(where: Mapping[str, str], labels: Mapping[str, tuple[str, ...]]
     check_axes(where, labels)
     for axis, label in where.items():
         if label not in labels[axis]:
-            near = get_close_matches(label, labels[axis], n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(label, labels[axis])
             raise ValueError(f"{axis}: no label {label!r}; {hint}there are: {', '.join(labels[axis])}")
