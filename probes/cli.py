@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -23,9 +24,25 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config; repeatable.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"synthlang {version('synthlang')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
 
 
 app.command()(cli_language.derive)

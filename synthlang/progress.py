@@ -1,5 +1,7 @@
 """Progress of long work: bars on a terminal, plain lines elsewhere, messages from workers.
 
+Short work that is done many times, such as a search at each layer, is told once in SECONDS_BETWEEN_LINES.
+
 Work reports through a function ``report(task, done, total, note)``, or ``count(part, amount)`` where
 it streams; who shows it is not its business. ``done`` counts from 0 to ``total``; the note is free
 text such as a loss.
@@ -44,6 +46,7 @@ class Display:
         self._tasks: dict[str, TaskID] = {}
         self._speeds: dict[str, tuple[Speed, int]] = {}
         self._printed: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -85,6 +88,10 @@ class Display:
         self.console.print(text, soft_wrap=True, markup=False, emoji=False)
 
     def _show(self, task: str, done: int, total: int | None, speed: Speed, note: str, ended: bool = False) -> None:
+        now = time.monotonic()
+        told = ended and now - self._ended.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES
+        if told:
+            self._ended[task] = now
         if self.live:
             if task not in self._tasks:
                 self._tasks[task] = self._bars.add_task(task, total=total, note=note, pace="")
@@ -93,10 +100,10 @@ class Display:
             self._bars.update(self._tasks[task], completed=done, total=total, note=note, pace=shown)
             if ended:  # a finished task becomes a line, so that a long grid does not fill the screen
                 self._bars.remove_task(self._tasks.pop(task))
-                self.message(f"{task}: done ({total}) {note}".rstrip())
+                if told:
+                    self.message(f"{task}: done ({total}) {note}".rstrip())
             return
-        now = time.monotonic()
-        if ended or now - self._printed.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
+        if told or now - self._printed.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
             self._printed[task] = now
             percent = "" if total is None else f"{100 * done / max(total, 1):.0f} %"
             facts = ", ".join(fact for fact in (percent, pace(speed, done, total)) if fact)

@@ -6,8 +6,10 @@ Happy paths and the table of wrong input are in test_command.py.
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -128,12 +130,21 @@ OPTIONS = {
 }
 
 
+def listed_options(out):
+    return re.findall(r"^ *(?:-h, )?(--[a-z0-9-]+)", out, re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 def test_help_lists_every_option(name, monkeypatch, capsys):
     code, out, err = call(monkeypatch, capsys, name, "--help")
     assert (code, err) == (0, "")
-    listed = [line.split()[0] for line in out.splitlines() if line.strip().startswith("--")]
-    assert listed == [*OPTIONS[name], "--help"]
+    assert listed_options(out) == [*OPTIONS[name], "--help"]
+
+
+def test_the_version_and_short_help(monkeypatch, capsys):
+    assert call(monkeypatch, capsys, "--version") == (0, f"synthlang {version('synthlang')}\n", "")
+    for name in ("study", "probe"):
+        assert call(monkeypatch, capsys, name, "-h") == call(monkeypatch, capsys, name, "--help")
 
 
 def test_the_help_names_every_command(monkeypatch, capsys):
@@ -162,8 +173,7 @@ ORDER_OPTIONS = {
 def test_help_of_the_order_commands(name, monkeypatch, capsys):
     code, out, err = call(monkeypatch, capsys, "order", name, "--help")
     assert (code, err) == (0, "")
-    listed = [line.split()[0] for line in out.splitlines() if line.strip().startswith("--")]
-    assert listed == [*ORDER_OPTIONS[name], "--help"]
+    assert listed_options(out) == [*ORDER_OPTIONS[name], "--help"]
 
 
 @pytest.mark.parametrize(
@@ -364,3 +374,11 @@ def test_seeds_are_added_to_a_result(work, monkeypatch, capsys, tmp_path):
     assert first["fingerprint"] == second["fingerprint"] and first["all"] != second["all"]
     code, _, err = call(monkeypatch, capsys, "transfer", "run", "--seeds", 1, *options[:-1], "train_items=21")
     assert code == 2 and "holds something else than this transfer" in err
+
+
+def test_a_transfer_to_a_language_that_the_run_did_not_read_is_told(work, monkeypatch, capsys, tmp_path):
+    options = ["--seeds", 1, "--set", "fine_tune.epochs=1", "--set", "length=48", "--set", "train_items=20"]
+    for language, told in (("perm", True), ("inv", False)):
+        out = ["--language", language, "--out", tmp_path / f"{language}.json"]
+        code, _, err = call(monkeypatch, capsys, "transfer", "run", *options, *out)
+        assert code == 0 and ("note: the model was not pretrained on perm, only on parent" in err) == told, language

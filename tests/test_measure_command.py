@@ -55,6 +55,20 @@ def test_one_command_gives_the_whole_report_of_a_run(run, capsys):
     assert "report:" in capsys.readouterr().out
 
 
+def test_a_language_that_the_run_did_not_read_is_measured_with_a_note(run, tmp_path, capsys):
+    note = "the model was not pretrained on perm, only on parent, trans+inv"
+    found = {}
+    for language in ("perm", "trans+inv"):
+        config = read_probe_config(None, {"language": language, "probes": ["cka"]}, SMALL)
+        folder = probe_command(str(run), config, tmp_path / language)
+        found[language] = json.loads((folder / "probes.json").read_text())
+        for told in (capsys.readouterr().out, (folder / "probes.html").read_text()):
+            assert (note in " ".join(told.split())) == (language == "perm")
+    assert found["perm"]["notes"] == [note] and found["trans+inv"]["notes"] == []
+    first, second = (found[name]["probes"]["cka"]["comparisons"]["languages"] for name in found)
+    assert first["mean"] != second["mean"]
+
+
 def test_what_is_refused(run, tmp_path):
     one = read_probe_config(None, {"probes": ["words"]}, [])
     (tmp_path / "mine").mkdir()

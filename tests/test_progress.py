@@ -140,6 +140,19 @@ def test_a_task_that_starts_again_has_a_new_rate(clock):
     assert lines(out)[-1] == "run: 1/100 (1 %, 0.1/s, 16 min left)"
 
 
+@pytest.mark.parametrize("live", [False, True])
+def test_short_work_that_is_done_often_is_told_now_and_then(clock, live):
+    display, out = shown(live)
+    for _ in range(25):
+        for done in (1, 2):
+            clock.tick(0.5)
+            display.report("search", done, 2)
+    assert len(re.findall(r"search: (2/2|done)", out.getvalue())) == 3  # at 1, 11 and 21 seconds
+    clock.tick(10)
+    display.report("search", 2, 2, "the last")
+    assert "the last" in lines(out)[-1]
+
+
 def test_nothing_to_do_is_done(clock):
     display, out = shown()
     display.report("run", 0, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,21 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
         results = measure(subject, folder)
     if work.exists():
         shutil.rmtree(work)
+    _tell(results, pretrained.notes, console)
+    console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)
+    console.print(f"report:  {(folder / 'probes.html').resolve()}", soft_wrap=True, markup=False, emoji=False)
+    return folder
+
+
+def _tell(results: Mapping[ProbeName, Found], notes: Sequence[str], console: Console) -> None:
+    """Print the tables and notes of each probe, and the notes on all of them."""
     for held in results.values():
         for table in held.tables:
             console.print(table)
         for note in held.notes:
             console.print(f"note: {note}", markup=False, soft_wrap=True)
-    console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)
-    console.print(f"report:  {(folder / 'probes.html').resolve()}", soft_wrap=True, markup=False, emoji=False)
-    return folder
+    for note in notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
 
 
 def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeConfig:
@@ -134,6 +141,7 @@ def record(subject: Subject, found: Mapping[ProbeName, Found], told: ProbeConfig
         "model": pretrained.name,
         "parent": subject.name("source"),
         "language": subject.name("target"),
+        "notes": pretrained.notes,
         "settings": settings,
         "parents": {"model": pretrained.fingerprint, "languages": languages, "text": text},
         "cka_against_retrieval": cka_against_retrieval(found, config.seed),

@@ -47,7 +47,8 @@ SAID: Mapping[ProbeName, tuple[str, str]] = {
 
 def write_page(folder: Path, values: Mapping[str, Any], found: Mapping[ProbeName, Found]) -> Path:
     """Write ``probes.html``."""
-    sections = [Section(SAID[name][0], _blocks(name, held)) for name, held in found.items()]
+    notes = [Section("Notes", [Bullets(values["notes"])])] if values["notes"] else []
+    sections = notes + [Section(SAID[name][0], _blocks(name, held)) for name, held in found.items()]
     together = values["cka_against_retrieval"]
     if together is not None:
         sections.append(Section("CKA against retrieval", [Paragraph(_together(together))]))

@@ -65,6 +65,8 @@ def transfer_command(
         transfer.check()
         for key in config.idle:
             display.message(f"{key} has no effect on the task {config.task}")
+        for note in pretrained.notes:
+            display.message(f"note: {note}")
         _say_drops(transfer, display)
         lost = [seed for seed in range(seeds) if seed in file.seeds and keep is not None]
         if lost:

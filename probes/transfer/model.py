@@ -53,6 +53,15 @@ class Pretrained:
         """The longest row that both models can read."""
         return min(self.model.embeddings.length, self.target_model.embeddings.length)
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of results has to know: that the run did not read the target, a language that is derived."""
+        same = self.target.language.fingerprint == self.source.language.fingerprint
+        if self.run is None or self.model is not self.target_model or self.target.member != 0 or same:
+            return []
+        names = ", ".join(member.name for member in self.run[0].members)
+        return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
+
     def language_name(self, role: Role) -> str:
         """What a language is called; two natural ones are as their run calls them, for both have no transforms."""
         held = self.source if role == "source" else self.target
