@@ -212,6 +212,23 @@ def test_the_main_axis_and_names() -> None:
     }
 
 
+def test_a_single_condition_is_called_by_its_labels_not_by_the_study() -> None:
+    labels = [{"alpha": a, "script": s, "pretrain.seed": "0"} for a in ("1", "2") for s in ("trans", "none")]
+    held = layout(["alpha", "script", "pretrain.seed"], labels[2:3], "study", grid=labels)
+    assert held.fixed == {"alpha": "2", "script": "trans"} and not held.axes
+    assert held.name(labels[2]) == held.whole(labels[2]) == held.all_fixed == "alpha 2, trans"
+    some = layout(["alpha", "script", "pretrain.seed"], labels[2:], "study", grid=labels)
+    assert some.fixed == {"alpha": "2"} and some.whole(labels[2]) == "trans"
+    assert layout(["alpha"], [], "study", grid=labels).alone == "study"
+
+
+def test_the_report_of_a_study_begun_says_which_labels_all_scores_have(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"transform": ["trans", "inv"], "objective": ["MLM", "XLM"]})
+    write_rows(folder, read_rows(folder)[:2])
+    page = write_report(folder).markdown.read_text()
+    assert "; all with trans, MLM; scored on" in page and "Only trans, MLM has been scored" in page
+
+
 def test_intervals_of_one_value_have_no_bounds_in_tables(tmp_path: Path) -> None:
     write_report(make_grid(tmp_path, {"transform": ["trans"]}, seeds=1))
     line = _table(tmp_path, "scores-1-pos")[0]

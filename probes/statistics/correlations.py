@@ -98,7 +98,9 @@ def correlation(
     units, parts = Units.of(block, cluster), groups_of(block)
     counts = (kind, n, len(parts), len(units.rows))
     if n < 3:
-        return Correlation(*counts, level=level, reason=f"{n} pairs: a correlation needs at least 3")
+        return Correlation(
+            *counts, level=level, reason=f"{n} pair{'' if n == 1 else 's'}: a correlation needs at least 3"
+        )
     left, right = values_of(left, (1,)), values_of(right, (1,))
     for side, values in (("first", left), ("second", right)):
         if all(np.ptp(values[rows]) == 0 for rows in parts):

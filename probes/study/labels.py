@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 MAIN = ("objective", "method", "sharing", "anchors")
@@ -26,9 +26,11 @@ class Layout:
     main: str | None
     titles: Mapping[str, str]
     alone: str
-    """What a condition is called where nothing varies."""
+    """What a condition is called where nothing varies: the labels that are ``fixed``, if any."""
     compared: tuple[str, ...] = ()
     """Axes whose labels are compared in words, the main one first: all but those of languages, if there are others."""
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    """Axes that have one label here, and several in the whole grid → this label."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
         """The label of an axis; a number or a switch comes with the name of its axis."""
@@ -48,6 +50,11 @@ class Layout:
         """The labels of all axes."""
         return self.without(labels) or self.alone
 
+    @property
+    def all_fixed(self) -> str:
+        """The labels that are ``fixed``, joined."""
+        return ", ".join(self.text(axis, self.fixed) for axis in self.fixed)
+
     def only(self, labels: Mapping[str, str], axes: Collection[str]) -> str:
         """The labels of these axes, joined."""
         return ", ".join(self.text(axis, labels) for axis in self.axes if axis in axes)
@@ -58,15 +65,21 @@ class Layout:
 
 
 def layout(
-    axes: Sequence[str], labels: Iterable[Mapping[str, str]], alone: str, languages: Collection[str] = ()
+    axes: Sequence[str],
+    labels: Iterable[Mapping[str, str]],
+    alone: str,
+    languages: Collection[str] = (),
+    grid: Iterable[Mapping[str, str]] = (),
 ) -> Layout:
-    """The layout of a study with these axes, from the labels of its conditions.
+    """The layout of a study with these axes, from the labels of its conditions; ``grid``: of all that there will be.
 
     The main axis is one of MAIN; else of those that are not of languages (by their names, or one of ``languages``) the
     last that is no number, or the last of few numbers; else the last that is no number, else the last.
     """
-    found = varying(axes, labels)
-    titles = axis_titles(found)
+    held = list(labels)
+    found = varying(axes, held)
+    fixed = {axis: held[0][axis] for axis in varying(axes, grid) if held and axis not in found and axis in held[0]}
+    titles = axis_titles([*found, *fixed])
     free = [axis for axis in found if axis not in languages and not is_of_languages(axis)]
     known = [axis for axis in found if titles[axis] in MAIN]
     words = [axis for axis in found if numbers_of(found[axis]) is None]
@@ -74,7 +87,8 @@ def layout(
     chosen = known[:1] or [a for a in words if a in free][-1:] or few[-1:] or words[-1:] or list(found)[-1:]
     main = chosen[0] if chosen else None
     compared = sorted(free or chosen, key=lambda axis: axis != main)
-    return Layout(found, main, titles, alone, tuple(compared))
+    set_out = Layout(found, main, titles, alone, tuple(compared), fixed)
+    return set_out if found or not fixed else replace(set_out, alone=set_out.all_fixed)
 
 
 def is_of_languages(key: str) -> bool:

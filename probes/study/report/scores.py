@@ -168,7 +168,8 @@ def scores_of(study: Study) -> Scores:
     rows = in_study_order(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
     of_measures = (settings_of(measure.labels, measure.cell) for measure in study.measures)
-    set_out = layout(study.axes, [*settings, *of_measures], study.name, language_axes(study.config))
+    planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
+    set_out = layout(study.axes, [*settings, *of_measures], study.name, language_axes(study.config), planned)
     groups: dict[Any, list[ResultRow]] = {}
     held: dict[Any, dict[str, str]] = {}
     for row, own in zip(rows, settings, strict=True):

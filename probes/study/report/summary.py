@@ -95,6 +95,7 @@ def _what_was_run(study: Study, scores: Scores) -> str:
         axes = [f"{held.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in held.axes.items()]
         seeds = sorted({len(score.rows) for score in scores.cells})
         text += f"; {'; '.join(axes)}" if axes else ""
+        text += f"; all with {held.all_fixed}" if held.fixed else ""
         counts = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
         text += f"; scored on {first_few(list(scores.tasks), NAMED)} with {counts}"
         text += " fine-tuning " + ("seed per cell" if seeds[-1] == 1 else "seeds per cell")
