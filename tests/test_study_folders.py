@@ -229,7 +229,7 @@ def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, caps
         (["--only", "nobody"], "--only nobody: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
         (["--store", "study.yaml"], "study.yaml: is a file; name a folder for the store"),
         (["--set", "pretrain.stepz=3"], "pretrain.stepz: unknown key; did you mean steps?"),
-        (["--set", "source=text:none.txt"], "trans, mlm: source: none.txt: no such file"),
+        (["--set", "source=text:none.txt"], "trans, mlm and 1 other cell: source: none.txt: no such file"),
         (
             ["--set", "--dry-run"],
             "--set --dry-run: must be KEY=VALUE with a dotted key, as in pretrain.objective.alpha=5",

@@ -234,6 +234,17 @@ def test_what_cannot_run_is_told_before(values, message, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
+def test_a_problem_of_many_cells_is_told_of_all():
+    good, bad = one(), one(source="lines:none.txt")
+    named = [replace(cell, name=name) for name, cell in zip("abcd", (good, bad, bad, bad), strict=True)]
+    for cells, whose in ((named, "b and 2 other cells"), (named[:3], "b and 1 other cell"), (named[:2], "b")):
+        with pytest.raises(InputError, match=rf"^{whose}: source: none\.txt: no such file or folder$"):
+            check_cells(cells)
+    other = replace(one(source="lines:gone.txt"), name="e")
+    with pytest.raises(InputError, match=r"^a and 1 other cell: source: none\.txt"):
+        check_cells([replace(bad, name="a"), other, replace(bad, name="f")])
+
+
 def bert(folder, positions):
     """The settings of a BERT."""
     folder.mkdir()

@@ -13,6 +13,7 @@ from pretrain.adjust.pairs import DerivedPair
 from pretrain.config import PretrainConfig
 from pretrain.trackers import check_trackers
 from pretrain.weights import check_start
+from probes.report.numbers import plural
 from probes.study.blame import in_study
 from probes.study.cell import Cell, positions_of
 from probes.study.checks_probe import check_probe
@@ -29,22 +30,30 @@ ITEMS = {*("task", "train", "dev", "test", "target", "parser", "length", "score"
 
 
 def check_cells(cells: Sequence[Cell]) -> None:
-    """Raise InputError, one line that names the cell, for what surely cannot run; little is read.
+    """Raise InputError, one line that names the cell and how many others have it, for what surely cannot run.
 
-    Each config is looked at once, whoever shares it.
+    Little is read, and each config is looked at once, whoever shares it.
     """
     checks = _Checks()
-    for cell in cells:
-        try:
-            checks.cell(cell)
-        except InputError as error:
-            raise InputError(str(error), cell.name) from error
+    for number, cell in enumerate(cells):
+        if (problem := checks.problem(cell)) is not None:
+            alike = sum(checks.problem(other) == problem for other in cells[number + 1 :])
+            others = f" and {plural(alike, 'other cell')}" if alike else ""
+            raise InputError(problem, f"{cell.name}{others}")
 
 
 class _Checks:
     def __init__(self) -> None:
-        self._done: set[tuple[str, ...]] = set()
+        self._found: dict[tuple[str, ...], str | None] = {}
         self._opened = Opened()
+
+    def problem(self, cell: Cell) -> str | None:
+        """What is wrong with a cell first; None if nothing is."""
+        try:
+            self.cell(cell)
+        except InputError as error:
+            return str(error)
+        return None
 
     def cell(self, cell: Cell) -> None:
         text = None if cell.pretrain is None else cell.pretrain.members[0].source
@@ -71,13 +80,14 @@ class _Checks:
             self._once(f"probes.{name}", probe, lambda held: check_probe(opened, held, cell, known), *key, *models)
 
     def _once(self, where: str, config: M, check: Callable[[M], None], *key: str) -> None:
-        if (where, *key) in self._done:
-            return
-        try:
-            check(config)
-        except InputError as error:
-            raise InputError(in_study(str(error), where, type(config)) if where else str(error)) from error
-        self._done.add((where, *key))
+        if (where, *key) not in self._found:
+            try:
+                check(config)
+                self._found[where, *key] = None
+            except InputError as error:
+                self._found[where, *key] = in_study(str(error), where, type(config)) if where else str(error)
+        if (problem := self._found[where, *key]) is not None:
+            raise InputError(problem)
 
     def _pretraining(self, start: PretrainConfig | None, config: PretrainConfig) -> None:
         check_trackers(config.trackers)
