@@ -98,7 +98,6 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         for m, language, tokenizer in zip(config.members, languages, id_space.members, strict=True)
     )
     _check_text(members, id_space)
-    # by number: what a language is called does not change the weights
     parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(members)}
     parents["vocabulary"] = id_space.fingerprint
     parallel = _parallel(config, members, sources, store) if "tlm" in config.objective.terms else ()

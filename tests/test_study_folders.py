@@ -75,6 +75,9 @@ def test_a_study_grows_and_shrinks_in_its_folder(reference, tmp_path):
     )
     run.run(say=said.append)
     assert said == [run.changed]
+    record = json.loads((out / "study.json").read_text())
+    names = {name for cell in record["cells"] for name in cell["stages"].values()}
+    assert {stage.rpartition("-")[2] for stage in record["seconds"]} == names, "no time of stages that it has no more"
     assert [row["cell"] for row in rows_of(out)] == ["trans, mlm"] * 3 + ["inv, mlm"] * 3
     assert rows_of(out)[:2] == [row for row in rows_of(reference) if row["cell"] == "trans, mlm"]
     kept = {path for path in before if path.parts[-2].split("-")[0] in ("pretrain", "transfer", "alignment")}

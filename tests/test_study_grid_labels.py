@@ -76,6 +76,25 @@ def test_two_entries_that_give_one_label_to_different_settings_are_refused():
     assert [cell.name for cell in cells_of(include=apart)] == ["x, steps=5", "x, steps=6"]
 
 
+def test_cells_that_differ_in_seeds_only_have_the_same_settings():
+    """Results take them for replicates; a label may mean something else beside another label."""
+    x, other = ({"variant": {"x": {"pretrain.language": "trans", "pretrain.steps": n}}} for n in (5, 6))
+    with pytest.raises(InputError, match="the label 'x' of variant for different settings, variant=x and variant=x, "):
+        cells_of(product=x, include=[{**other, "pretrain.seed": 7}])
+    with pytest.raises(InputError, match=r"seed=1 and variant=x, pretrain\.seed=2: results take cells that differ"):
+        cells_of(include=[{**x, "pretrain.seed": 1}, {**other, "pretrain.seed": 2}])
+    same = cells_of(product=x, include=[{**x, "pretrain.seed": 7}])
+    assert [cell.labels["variant"] for cell in same] == ["x", "x"]
+    assert len(cells_of(product=x, include=[{**other, "pretrain.seed": 7, "pretrain.objective.kind": "xlm"}])) == 2
+
+
+def test_cells_whose_keys_are_set_in_another_order_are_no_replicates():
+    """The later key wins, so the order counts; labels do not tell it."""
+    whole, part = ("pretrain.objective", {"kind": "mlm"}), ("pretrain.objective.kind", "align_mlm")
+    with pytest.raises(InputError, match=r"two cells of the grid have the same labels, .*, by which results are"):
+        cells_of(include=[{"pretrain.language": "trans", **dict(order)} for order in ([whole, part], [part, whole])])
+
+
 def test_a_label_that_reads_as_the_full_name_of_a_cell():
     start = {"pretrain.language": "trans"}
     full = "pretrain.language=trans, pretrain.seed=1"

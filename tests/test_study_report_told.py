@@ -18,6 +18,7 @@ from probes.statistics import Interval
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.labels import is_of_languages, layout, short_key
+from probes.study.report.figures_curves import curve_figures
 from probes.study.report.folder import write_report
 from probes.study.report.ranges import interval_within
 from probes.study.resolved import DIFFERS, common_settings
@@ -173,6 +174,13 @@ def test_shown_bounds_hold_the_mean_and_change_no_overlap(column: str, low: floa
 
 
 # --- curves, settings, columns ---
+
+
+def test_the_terms_of_an_adjustment_are_no_losses_of_masked_tokens() -> None:
+    log = {"pull": 30.0, "hold": 9.0, "sentence_pairs_per_second": 240.0, "lr": 1e-4, "related/es-en": 2.0}
+    for more, kinds in (({}, ["adjustment", "distances"]), ({"mlm": 2.0}, ["loss", "adjustment", "distances"])):
+        found = curve_figures("es", [{"step": step, **more, **log} for step in (1.0, 2.0)], 1)
+        assert [figure.name.partition("-")[0] for figure in found] == kinds
 
 
 def test_a_run_of_each_condition_has_its_curves_first(tmp_path: Path) -> None:

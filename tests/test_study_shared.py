@@ -182,7 +182,30 @@ def test_an_adjustment_is_named_by_what_changes_its_weights(tmp_path, monkeypatc
     assert names[0] == names[1] != names[2]
 
 
+def test_runs_whose_languages_are_called_otherwise_are_two(tmp_path):
+    """Their exported models are found by these names; an adjustment names them, too."""
+    store, runs = Store(tmp_path / "store"), []
+    derived = FULL["pretrain"]["language"]
+    for left, right in ((derived, "parent"), ("xx", "en")):
+        languages = [{"name": right}, {"name": left, "language": derived}]
+        pretrain = {**FULL["pretrain"], "language": None, "languages": languages}
+        pair = {**ADJUSTED["adjust"]["pairs"]["x"], "tokenizers": [left, right]}
+        adjust = {**ADJUSTED["adjust"], "pairs": {"x": pair}}
+        whole, _ = graph_of(changed(ADJUSTED, seeds=[0], pretrain=pretrain, adjust=adjust, probes={}, tasks={}))
+        made = run_all(whole.tasks, store)
+        runs += of_kind(whole, made, "pretrain")
+        assert {path.name for path in (store.path("pretrain", runs[-1]) / "export").iterdir()} == {left, right}
+    assert len(set(runs)) == 2
+
+
 # --- the index, and who runs a task ---
+
+
+def test_an_entry_that_is_deleted_while_the_index_is_read_is_none(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    finish(store, RUN, "b" * 16, 5.0)
+    monkeypatch.setattr("probes.study.index.entry_of", lambda store, key: None)
+    assert list(entries(store)) == []
 
 
 def test_a_stage_that_several_tasks_came_to_counts_once_with_the_time_it_took(tmp_path):

@@ -161,9 +161,13 @@ class PretrainConfig(StrictModel):
         return f"{kind} {' '.join(m.name for m in self.members[1:]) or self.members[0].name}"
 
     def fingerprint(self, parents: dict[str, str]) -> str:
-        """Of all that affects the weights: ``parents`` are the data artifacts trained on."""
+        """Of all that affects what a run holds: ``parents`` are the data artifacts trained on.
+
+        That is the weights, and the names of the languages, which the exported models are found by.
+        """
         keys = {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision"}
         settings = self.model_dump(mode="json", include=keys) | {"objective": self.objective.identity()}
+        settings["names"] = [member.name for member in self.members]
         if self.sharing.softmax == "language":  # then a random word is always one of the same language
             settings["objective"]["random_words"] = "same-language"
         if self.start is not None and self.start.extend is not None:

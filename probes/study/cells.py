@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from probes.study.assignments import with_assignments
+from probes.study.axes import Choice
 from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
 from probes.study.config import StudyConfig
 from probes.study.grid import Point
+from probes.study.labels import is_seed
 from probes.study.sameness import Sameness
 from synthlang.config import load_yaml, parse
 from synthlang.errors import InputError
@@ -71,16 +73,27 @@ def _two_the_same(cells: list[Cell], included: int) -> str | None:
 
 
 def _labelled_the_same(points: list[Point]) -> str | None:
-    """What is wrong if two cells have the same labels: results would take them for replicates.
+    """What is wrong if two cells have the same labels, or the same but for seeds and for different settings: results
+    would take them for replicates.
 
     Values of one axis never have one label, but two entries of include may give one to different settings.
     """
     count = Counter(tuple(sorted(point.labels.items())) for point in points)
+    first: dict[tuple[tuple[str, str], ...], tuple[Point, list[Choice]]] = {}
     for point in points:
         if count[tuple(sorted(point.labels.items()))] > 1:
             return (
                 f"two cells of the grid have the same labels, {point.full_name}, by which results are told apart; "
                 "give one a label of its own"
+            )
+        own = [choice for choice in point.choices if not is_seed(choice.axis)]
+        other, held = first.setdefault(tuple(sorted((c.axis, c.label) for c in own)), (point, own))
+        axis = next((c.axis for c in own for o in held if c.axis == o.axis and c.settings != o.settings), None)
+        if axis is not None:
+            return (
+                f"two cells of the grid have the label {point.labels[axis]!r} of {axis} for different settings, "
+                f"{other.full_name} and {point.full_name}: results take cells that differ in seeds only for "
+                "replicates; give one a label of its own"
             )
     return None
 

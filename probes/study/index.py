@@ -59,9 +59,8 @@ def entries(store: Store) -> Iterator[dict[str, Any]]:
 def entries_by_key(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every task that has ended, by its key, in the order of the keys."""
     for path in sorted((store.root / FOLDER).glob("*.json")):
-        entry = entry_of(store, path.stem)
-        assert entry is not None, "the file is there"
-        yield path.stem, entry
+        if (entry := entry_of(store, path.stem)) is not None:  # it may have been deleted meanwhile
+            yield path.stem, entry
 
 
 def files_now(task: Task) -> dict[str, list[int]]:

@@ -242,10 +242,11 @@ class StudyRun:
         """Bring the stages of cells and the seconds of stages up to date."""
         for cell in self.cells:
             cell.stages = {stage: self.done[key] for stage, key in cell.keys.items() if key in self.done}
+        before, self.seconds = self.seconds, {}
         for key, name in self.done.items():
             stage = f"{self.graph.tasks[key].kind}-{name}"
-            if stage not in self.seconds:
-                self.seconds[stage] = (entry_of(self.store, key) or {"seconds": 0.0})["seconds"]
+            known = before.get(stage)
+            self.seconds[stage] = (entry_of(self.store, key) or {"seconds": 0.0})["seconds"] if known is None else known
 
     def _recall_errors(self) -> None:
         """What an earlier start said of cells that this one does not run."""

@@ -15,7 +15,14 @@ from probes.report.figure import COLOURS, INK, Figure, draw, shorten, slug
 Records = Sequence[dict[str, float]]
 Floats = NDArray[np.float64]
 
-NOT_A_LOSS = {"step", "lr", "tokens_per_second", "tokens_seen", "alignment", "seconds", "epoch", "grad_norm", "memory"}
+NOT_A_LOSS = {
+    *("step", "lr", "tokens_per_second", "sentence_pairs_per_second", "tokens_seen", "alignment", "seconds", "epoch"),
+    *("grad_norm", "memory"),
+}
+OF_ADJUSTMENT = ("pull", "hold")
+"""The terms of an adjustment, of a word: squared distances, or distances (Cao et al. 2020, section 3.3)."""
+DISTANCES = ("related", "unrelated")
+"""What an adjustment measures on the way (Impact, section 5.4)."""
 ALIGNMENT = ("alignment", "alignment_held_out")
 POINTS = 300
 """Most points of one curve: more would be wider than the figure and fill the page with bytes."""
@@ -26,7 +33,7 @@ LOG_RATIO = 4.0
 def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
     """Up to four small figures of one run; a kind of which nothing was logged is left out."""
     keys = dict.fromkeys(key for record in records for key in record)
-    losses = [key for key in keys if key not in NOT_A_LOSS and "/" not in key]
+    losses = [key for key in keys if key not in {*NOT_A_LOSS, *OF_ADJUSTMENT} and "/" not in key]
     if len(losses) == 2 and "loss" in losses:
         losses.remove("loss")  # the total of one loss is that loss
     positive = [key for key in losses if min(_curve(records, key)[1]) > 0]
@@ -38,6 +45,13 @@ def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
             "loss (unit of the objective)",
             [k for k in losses if k not in positive],
         ),
+        (
+            "adjustment",
+            "Terms of the adjustment",
+            "distance (as its loss has it)",
+            [k for k in keys if k in OF_ADJUSTMENT],
+        ),
+        ("distances", "Distances of words", "mean L2 distance", [k for k in keys if k.split("/")[0] in DISTANCES]),
         ("perplexity", "Validation perplexity", "perplexity", [k for k in keys if k.startswith("validation/")]),
         ("alignment", "Alignment", "word-embedding alignment (%)", [k for k in keys if k.split("/")[0] in ALIGNMENT]),
     )
