@@ -265,6 +265,32 @@ def test_order():
     assert judge(falling, of(s1=9, s2=5, s3=1)).verdict == "agrees in order"
 
 
+def test_points_of_a_correlation_are_means_over_the_same_conditions():
+    """In each language Δ rises with alignment; where the harder one is not finished its points are left out of all."""
+    grid = [(o, lang) for o in range(8) for lang in ("easy", "hard")]
+    every = [
+        result({"objective": f"o{o}", "language": lang}, m, delta=5.0 * o + (60 if lang == "hard" else 0) + m / 9,
+               alignment_all=10.0 * o + m / 7)
+        for o, lang in grid for m in range(3)
+    ]  # fmt: skip
+    about = claim(
+        correlate={
+            "over": ["objective"],
+            "x": {"measure": "alignment_all"},
+            "y": {"measure": "delta"},
+            "expect": "positive",
+        }
+    )
+    whole = judge(about, Results(every))
+    assert whole.verdict == "agrees in sign" and "left out" not in whole.text
+    part = [row for row in every if "hard" not in row["labels"] or any(f'"o{o}"' in row["labels"] for o in range(4))]
+    found = judge(about, Results(part))
+    assert (found.verdict, found.n) == ("agrees in sign", 8) and interval(found).mean == interval(whole).mean
+    assert found.text.endswith("; 4 conditions left out, which not all points have")
+    apart = [row for row in every if ("hard" in row["labels"]) == any(f'"o{o}"' in row["labels"] for o in range(4))]
+    assert judge(about, Results(apart)).n == 8, "a language that goes with the objective is no mean"
+
+
 def test_correlation():
     random = np.random.default_rng(4)
     x = random.normal(size=12)

@@ -68,6 +68,18 @@ def test_claims_of_the_user_and_the_program_count(made, tmp_path, monkeypatch):
         os.utime(claims, ns=(written + 1, written + 1))
         assert newest_report(folder, config) is None
         assert newest_report(folder, {}) == paths
+    (claims.parent / "far").mkdir()
+    paper = claims.parent / "far" / "paper.yml"
+    paper.write_text("y: 1\n")
+    for number, name in enumerate(("mine.yaml", "mine.yml")):
+        held = claims.parent / name
+        held.write_text("paper: far/paper.yml\n")
+        for newer in (held, paper):
+            for path in (held, paper):
+                os.utime(path, ns=(written - 1, written - 1))
+            assert newest_report(folder, {"claims": str(held)}) == paths, number
+            os.utime(newer, ns=(written + 1, written + 1))
+            assert newest_report(folder, {"claims": str(held)}) is None
     program = tmp_path / "program"
     (program / "probes").mkdir(parents=True)
     monkeypatch.setattr("probes.study.report.newest.PROGRAM", program)

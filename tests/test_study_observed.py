@@ -48,6 +48,39 @@ def test_a_plain_axis_beside_a_named_one_keeps_its_key(plain, named):
     }
 
 
+def test_probes_of_one_cell_that_measure_the_same_are_conditions_not_one_number():
+    """As of two languages of a multilingual model; labels without a second probe stay as they are."""
+    held = [{**measured({"objective": "A"}, m, "cka", v + m), "probe": probe}
+            for probe, v in (("es", 10.0), ("de", 90.0)) for m in range(2)]  # fmt: skip
+    found = Results([], held).series(Quantity({"objective": "A"}, "probe:cka"))
+    assert {c: sorted(parts[()].values()) for c, parts in found.items()} == {
+        (("probe", "es"),): [10.0, 11.0],
+        (("probe", "de"),): [90.0, 91.0],
+    }
+    alone = Results([], held[:2]).series(Quantity({"objective": "A"}, "probe:cka"))
+    assert list(alone) == [()]
+
+
+def test_a_named_axis_of_adjustment_seeds_is_of_one_pretraining():
+    rows = [result({"method": m, "adjust_seed": str(s)}, 0, zs=v + s) for m, v in (("A", 1.0), ("B", 30.0))
+            for s in range(3)]  # fmt: skip
+    more = claim(
+        compare=[
+            {
+                "measure": "zs",
+                "relation": "greater",
+                "left": {"where": {"method": "B"}},
+                "right": {"where": {"method": "A"}},
+            }
+        ]
+    )
+    told = {later: judge(more, Results(rows, later=later)) for later in ((), ("adjust_seed",))}
+    assert [(found.unit, found.n, found.one_model) for found in told.values()] == [
+        ("models", 3, False),
+        ("adjustments", 3, True),
+    ]
+
+
 LAYERS = {
     None: 8.0,
     "last": 8.0,

@@ -58,6 +58,37 @@ def test_studies_of_one_text_are_judged_together(tmp_path: Path) -> None:
     assert [line["Verdict"] for line in page.table("Claim", "Verdict", "Ours")] == ["agrees in sign"]
 
 
+def test_numbers_of_other_runs_under_the_same_labels_are_judged_apart(tmp_path: Path) -> None:
+    """As of a study that was run again with other settings, and another name."""
+    (tmp_path / "claims.yaml").write_text(CLAIM)
+    config: dict[str, Any] = {"claims": [str(tmp_path / "claims.yaml")]}
+    folders = [
+        grid(tmp_path / name, "builtin:mini-english", falls=name == "deep", **config) for name in ("plain", "deep")
+    ]
+    write_rows(folders[1], [row | {"transfer": "ef" * 8} for row in read_rows(folders[1])])
+    page = Page(write_joined_report(folders, tmp_path / "out").html.read_text())
+    got = {(line["Scale"], line["Verdict"]) for line in page.table("Claim", "Scale", "Verdict")}
+    assert got == {("tiny (plain)", "agrees in sign"), ("tiny (deep)", "differs")}
+
+
+@pytest.mark.parametrize("what", ["transfer", "alignment", "probe"])
+def test_what_is_another_run(what: str, tmp_path: Path) -> None:
+    held = read_study(make_grid(tmp_path / "a", AXES, layers=2))
+    rows = {"transfer": {"transfer": "ef" * 8}, "alignment": {"probe": "ef" * 8}}.get(what, {})
+    stages = {"probe cka": "ef" * 8} if what == "probe" else {}
+    cells = tuple(replace(cell, stages={**cell.stages, "probe cka": "ab" * 8}) for cell in held.cells)
+    one = replace(held, cells=cells, rows=tuple(replace(row, probe="ab" * 8) for row in held.rows))
+    same, other = (
+        replace(one, name="b", cells=tuple(replace(c, stages={**c.stages, **more}) for c in one.cells), rows=changed)
+        for more, changed in (({}, one.rows), (stages, tuple(replace(row, **rows) for row in one.rows)))
+    )
+    assert [len(pools([one, two])) for two in (same, other)] == [1, 2]
+    labels = ({"objective": "x"} for _ in one.cells)
+    elsewhere = tuple(replace(cell, labels=own) for cell, own in zip(other.cells, labels, strict=True))
+    moved = replace(other, cells=elsewhere, rows=tuple(replace(row, labels={"objective": "x"}) for row in other.rows))
+    assert len(pools([one, moved])) == 1, "labels of its own"
+
+
 def test_two_studies_of_one_name_and_scale_stay_two_conditions(tmp_path: Path) -> None:
     folders = [grid(tmp_path / name, source) for name, source in (("a", "text:a"), ("b", "text:b"))]
     for folder in folders:

@@ -15,7 +15,7 @@ from probes.study.labels import short_key
 from synthlang.config import BASE
 
 AXIS_ROOTS = ("source", "start", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
-RESERVED = ("task", "layer")
+RESERVED = ("task", "layer", "probe")
 """Names of no axis: results have these beside the labels of their cells, and claims look them up under these names."""
 
 Labels = Mapping[str, str]

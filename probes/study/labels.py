@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -100,8 +100,8 @@ def is_of_languages(key: str) -> bool:
     return next((part for part in reversed(key.split(".")) if not part.isdigit()), "") in LANGUAGES
 
 
-def language_axes(config: Mapping[str, Any]) -> set[str]:
-    """The named axes of a study, or of several joined, all of whose labels set nothing but languages."""
+def axes_that_set(config: Mapping[str, Any], is_meant: Callable[[str], bool]) -> set[str]:
+    """The named axes of a study, or of several joined, all of whose labels set nothing but keys that are meant."""
     found = set[str]()
     for one in (config, *(part for part in config.values() if isinstance(part, Mapping))):
         grid = one.get("grid")
@@ -109,7 +109,7 @@ def language_axes(config: Mapping[str, Any]) -> set[str]:
             for axis, labels in axes.items() if isinstance(axes, Mapping) else ():
                 if isinstance(labels, Mapping) and all(isinstance(changes, Mapping) for changes in labels.values()):
                     keys = [str(key) for changes in labels.values() for key in changes]
-                    found |= {axis} if keys and all(map(is_of_languages, keys)) else set()
+                    found |= {axis} if keys and all(map(is_meant, keys)) else set()
     return found
 
 

@@ -36,7 +36,7 @@ from probes.study.judged.quantities import (
     check_measure,
     check_quantity,
 )
-from synthlang.config import StrictModel, load
+from synthlang.config import StrictModel, load, load_yaml
 from synthlang.errors import InputError
 
 Relation = Literal["greater", "less", "near"]
@@ -238,6 +238,13 @@ class _ClaimsFile(StrictModel):
 
 def _measures(common: Side, sides: list[Side]) -> list[str | None]:
     return [side.measure or common.measure for side in sides]
+
+
+def claims_files(name: str) -> list[Path]:
+    """The files that ``claims:`` of a study names: one of claims, and that of the paper whose labels they name."""
+    path = find_file("claims", name)
+    paper = load_yaml(path).get("paper")
+    return [path] if paper is None else [path, find_file("papers", str(paper), path.parent)]
 
 
 def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ...]:

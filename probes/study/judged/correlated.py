@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import atanh, tanh
 
@@ -12,7 +12,7 @@ from scipy import stats
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import LEVEL, SAME, Outcome
-from probes.study.judged.observed import Replicates, Series
+from probes.study.judged.observed import Condition, Replicates, Series
 
 KEY = 0
 """Key of the random permutations and resamples."""
@@ -62,16 +62,52 @@ def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Rel
     return "holds" if (ours.mean > 0) == (relation == "greater") else "fails"
 
 
-def by_axes(series: Series, axes: Sequence[str]) -> dict[tuple[str, ...], dict[str, float]]:
-    """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have.
+def shared_by_all(sides: Sequence[Series], axes: Sequence[str]) -> list[Series]:
+    """The conditions that all points of a correlation have, so that points are means over the same: a point is what has
+    the same labels of ``axes``, which all conditions have.
 
-    Conditions without one of the axes are left out.
+    Of the axes that both sides have, the labels are such as both have; other axes (as tasks, which an alignment has
+    none of) are each side's own. Axes that have one label at each point (as a language that goes with a pair) do not
+    count.
     """
+    known = [{axis for condition in side for axis, _ in condition} for side in sides]
+    joint = set.intersection(*known)
+    seen = [{_only(condition, joint) for condition in side} for side in sides]
+    kept = _of_all_points(set.intersection(*seen), axes)
+    held = [[condition for condition in side if _only(condition, joint) in kept] for side in sides]
+    return [
+        {condition: side[condition] for condition in own if condition in mine}
+        for side, own in zip(sides, held, strict=True)
+        for mine in [_of_all_points(own, axes)]
+    ]
+
+
+def _only(condition: Condition, axes: Collection[str]) -> Condition:
+    return tuple(item for item in condition if item[0] in axes)
+
+
+def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> set[Condition]:
+    """Those whose labels of the other axes occur at every point."""
+    points: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for labels in map(dict, conditions):
+        points.setdefault(tuple(labels[axis] for axis in axes), []).append(labels)
+    others = {axis for held in points.values() for labels in held for axis in labels} - set(axes)
+    inner = [axis for axis in others if any(len({one.get(axis) for one in held}) > 1 for held in points.values())]
+
+    def rest(labels: Mapping[str, str]) -> tuple[str | None, ...]:
+        return tuple(labels.get(axis) for axis in inner)
+
+    every = [{rest(labels) for labels in held} for held in points.values()]
+    common = set.intersection(*every) if every else set()
+    return {condition for condition in conditions if rest(dict(condition)) in common}
+
+
+def by_axes(series: Series, axes: Sequence[str]) -> dict[tuple[str, ...], dict[str, float]]:
+    """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have."""
     held: dict[tuple[str, ...], list[Replicates]] = {}
     for condition, parts in series.items():
         labels = dict(condition)
-        if all(axis in labels for axis in axes):
-            held.setdefault(tuple(labels[axis] for axis in axes), []).extend(parts.values())
+        held.setdefault(tuple(labels[axis] for axis in axes), []).extend(parts.values())
     found: dict[tuple[str, ...], dict[str, float]] = {}
     for key, replicates in held.items():
         models: dict[str, list[float]] = {}

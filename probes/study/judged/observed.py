@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -33,6 +33,8 @@ PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform
 axis of that name it keeps its key."""
 AFTER = ("adjust", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys of seeds that the pretraining does not depend on."""
+PROBE = "probe"
+"""What tells the conditions of a measure apart where several probes of a cell have it."""
 
 
 class Run(NamedTuple):
@@ -73,17 +75,25 @@ class _Point(NamedTuple):
     step: int | None
     value: float
     run: Run | None = None
+    probe: str = ""
 
 
 class Results:
     """What studies measured, in memory; rows of a measure are read when it is first asked for."""
 
-    def __init__(self, rows: Iterable[Mapping[str, Any]] = (), measures: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        rows: Iterable[Mapping[str, Any]] = (),
+        measures: Iterable[Mapping[str, Any]] = (),
+        later: Collection[str] = (),
+    ) -> None:
         """From rows with the columns of results.parquet and of measures.parquet.
 
         With several studies ``run`` of a row of results names what was fine-tuned, ``untuned`` what its alignment is
-        of; ``run`` and ``studies`` of a measure are columns.
+        of; ``run`` and ``studies`` of a measure are columns. ``later``: named axes of seeds that the pretraining does
+        not depend on.
         """
+        self._later = frozenset(later)
         self._labels: list[dict[str, str]] = []
         self._index: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._numbers: dict[tuple[str, str | None], tuple[int, tuple[list[str], list[str]]]] = {}
@@ -129,13 +139,15 @@ class Results:
             left_out = left_out | {"task"}  # each task's rows repeat it
         held: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
         points = self._points.get(measure, {})
+        several = any(len({point.probe for point in of_labels}) > 1 for of_labels in points.values())
         for number in self._matching(quantity.where):
             items = [item for item in self._labels[number].items() if item[0] not in left_out]
             part = tuple(item for item in items if item[0] in inside)
             rest = tuple(item for item in items if item[0] not in inside)
             for point in points.get(number, ()):
-                layer = (("layer", str(point.layer)),) if quantity.layer == "each" else ()
-                held[rest + layer, part][point.replicate].append(point)
+                more: Condition = (("layer", str(point.layer)),) if quantity.layer == "each" else ()
+                more += ((PROBE, point.probe),) if several else ()
+                held[rest + more, part][point.replicate].append(point)
         found: Series = {}
         for (condition, part), replicates in held.items():
             values = {replicate: _at(points, quantity.layer) for replicate, points in replicates.items()}
@@ -165,7 +177,8 @@ class Results:
     def _add_measure(self, row: Mapping[str, Any]) -> None:
         number, model = self._row(row, None)
         run = Run((row["run"],), int(row["studies"])) if row.get("run") else None
-        self._add(row["measure"], number, _Point((model, None), row["layer"], row["step"], row["value"], run))
+        place = row["layer"], row["step"]
+        self._add(row["measure"], number, _Point((model, None), *place, row["value"], run, row.get("probe") or ""))
 
     def _add(self, measure: str, number: int, point: _Point) -> None:
         self._points.setdefault(measure, {}).setdefault(number, []).append(point)
@@ -174,7 +187,7 @@ class Results:
         """The number of the row's labels, and its model."""
         key = (row.get("labels") or "{}", task)
         if key not in self._numbers:
-            labels, seeds = _labels_and_seeds(key[0])
+            labels, seeds = _labels_and_seeds(key[0], self._later)
             if task is not None:
                 labels["task"] = task
             self._numbers[key] = len(self._labels), seeds
@@ -188,7 +201,7 @@ class Results:
         return number, Model(", ".join((str(seed), *first)), ", ".join(later))
 
 
-def _labels_and_seeds(text: str) -> tuple[dict[str, str], tuple[list[str], list[str]]]:
+def _labels_and_seeds(text: str, after: Collection[str]) -> tuple[dict[str, str], tuple[list[str], list[str]]]:
     """Axis → label without seeds; and the seeds of the pretraining, but the one that has a column, and later ones."""
     labels, first, later = dict[str, str](), list[str](), list[str]()
     held = _mapping(text)
@@ -197,8 +210,13 @@ def _labels_and_seeds(text: str) -> tuple[dict[str, str], tuple[list[str], list[
             name = axis if PLAIN.get(axis) in held else PLAIN.get(axis, axis)
             labels[name] = str(label) if name == axis else OBJECTIVES.get(str(label), str(label))
         elif axis != "pretrain.seed":
-            (later if axis.partition(".")[0] in AFTER else first).append(f"{axis} {label}")
+            (later if axis in after or is_after(axis) else first).append(f"{axis} {label}")
     return labels, (first, later)
+
+
+def is_after(key: str) -> bool:
+    """Whether the pretraining does not depend on a key of the settings."""
+    return key.partition(".")[0] in AFTER
 
 
 def _mapping(text: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -182,12 +182,29 @@ def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     return Paper(held.paper, held.title, held.citation, held.labels, tables)
 
 
+def names_in(value: Any) -> list[str]:
+    """What ``paper`` or ``claims`` of a study names: one, several, or none."""
+    return [value] if isinstance(value, str) else [str(name) for name in value or ()]
+
+
+def tables_file(name: str) -> Path:
+    """The file that ``paper:`` of a study names a table of, or all tables."""
+    return find_file("papers", _paper_and_table(name)[0])
+
+
+def _paper_and_table(name: str) -> tuple[str, str | None]:
+    if name.endswith((".yaml", ".yml")) or "/" not in name:
+        return name, None
+    paper, _, table = name.rpartition("/")
+    return paper, table
+
+
 def read_tables(name: str, folder: Path | None = None) -> tuple[Table, ...]:
     """What ``paper:`` of a study names: a table, ``PAPER/TABLE`` or ``FILE.yaml/TABLE``, or all tables of a paper."""
-    if name.endswith((".yaml", ".yml")) or "/" not in name:
-        return tuple(read_paper(name, folder).tables.values())
-    paper, _, table = name.rpartition("/")
+    paper, table = _paper_and_table(name)
     tables = read_paper(paper, folder).tables
+    if table is None:
+        return tuple(tables.values())
     if table not in tables:
         raise InputError(f"paper: {paper} has no {table!r}; there are: {', '.join(tables)}")
     return (tables[table],)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -32,7 +32,7 @@ from probes.report.numbers import plural
 from probes.statistics import Interval
 from probes.study.judged.asked import Asked, as_measured, compared, counted_once, ordered, over_the_same
 from probes.study.judged.claims import Claim, Correlate
-from probes.study.judged.correlated import by_axes, clustered, outcome_of_correlation
+from probes.study.judged.correlated import by_axes, clustered, outcome_of_correlation, shared_by_all
 from probes.study.judged.estimates import (
     LEVEL,
     NOTHING,
@@ -136,18 +136,22 @@ def _moved(held: Interval, by: float) -> Interval:
     return Interval(held.mean - by, low, high, held.n, held.level)
 
 
+def _is_asked(claim: Correlate, labels: Mapping[str, str]) -> bool:
+    """Whether a condition has all axes of a correlation, with the labels that are asked for."""
+    has_axes = all(axis in labels for axis in (*claim.over, *claim.by))
+    return has_axes and all(labels[axis] in among for axis, among in claim.among.items())
+
+
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
     read = [as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
     both = [results.series(quantity) for quantity in read]
-    x, y = (
-        {
-            key: models
-            for key, models in by_axes(series, axes).items()
-            if all(key[axes.index(axis)] in labels for axis, labels in claim.among.items())
-        }
+    sides = [
+        {condition: parts for condition, parts in series.items() if _is_asked(claim, dict(condition))}
         for series in once(both, common(both))[0]
-    )
+    ]
+    shared = shared_by_all(sides, axes)
+    x, y = (by_axes(series, axes) for series in shared)
     rows = [
         (key, x[key][model], y[key][model])
         for key in x
@@ -158,7 +162,8 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     known = [row for row in rows if math.isfinite(row[1]) and math.isfinite(row[2])]
     what = f"{claim.kind} of {read[0].measure} and {read[1].measure}"
     if not known:
-        return Verdict("not run", None, 0, f"{what}: not run, {'no pair is of numbers' if rows else NOTHING}")
+        why = "no pair is of numbers" if rows else "its points share no condition" if all(sides) else NOTHING
+        return Verdict("not run", None, 0, f"{what}: not run, {why}")
     found = clustered(
         [row[1:] for row in known], ["\t".join(row[0]) for row in known], claim.kind,
         ["\t".join(row[0][len(claim.over) :]) for row in known] if claim.by else None,
@@ -166,6 +171,8 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     # layers of one model are no models; conditions that differ in anything else are pretrainings of their own
     one_model = claim.over == ["layer"] and all(len(x[key]) == 1 for key, *_ in known)
     lost = f"; {plural(len(rows) - len(known), 'pair')} left out, not a number" if len(rows) > len(known) else ""
+    alone = max(len(side) - len(kept) for side, kept in zip(sides, shared, strict=True))
+    lost += f"; {plural(alone, 'condition')} left out, which not all points have" if alone else ""
     ours = None if found.r is None else Interval(found.r, found.low, found.high, found.clusters, LEVEL)
     bounds = "" if found.low is None or found.high is None else f" ({found.low:.2f} … {found.high:.2f})"
     p = "" if found.p is None else f", p = {found.p:.3g}"

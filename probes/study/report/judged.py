@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from probes.study.judged.beside import Beside, beside
 from probes.study.judged.claims import Claim, read_claims
 from probes.study.judged.estimates import NOTHING, Estimate
 from probes.study.judged.observed import Results
-from probes.study.judged.papers import Table, read_tables
+from probes.study.judged.papers import Table, names_in, read_tables
 from probes.study.judged.verdicts import judge
 from probes.study.report.beside import Claimed, Comparisons, Judged, PaperTable, Printed
 from probes.study.report.data import Study
@@ -50,16 +50,12 @@ def _measures(claims: Sequence[Claim]) -> tuple[str, ...]:
 def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:
     """All that the files of ``key`` in the configs of the studies hold, each file once."""
     found: list[T] = []
-    for name in dict.fromkeys(name for study in studies for name in _names(study.config.get(key))):
+    for name in dict.fromkeys(name for study in studies for name in names_in(study.config.get(key))):
         try:
             found += read(name)
         except InputError as error:
             notes.append(f"{key} {name}: {error}")
     return found
-
-
-def _names(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else [str(name) for name in value or ()]
 
 
 def _claimed(claim: Claim, found: Mapping[str, Results]) -> Claimed:

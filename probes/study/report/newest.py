@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from probes.study.judged.papers import CONFIGS
+from probes.study.judged.claims import claims_files
+from probes.study.judged.papers import CONFIGS, names_in, tables_file
 from probes.study.record import STUDY
 from probes.study.report.files import LIST, ReportPaths, paths_of
 from synthlang.errors import InputError
-from synthlang.files import read_json, user_path
+from synthlang.files import read_json
 
 PROGRAM = CONFIGS.parent
 PACKAGES = ("probes", "pretrain", "synthlang")
@@ -33,12 +34,10 @@ def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None
 def _read(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
     yield folder / STUDY
     yield from (folder / name for name in TABLES)
-    for key in ("claims", "paper"):
-        held = config.get(key)
-        for name in [held] if isinstance(held, str) else held or ():
-            path, suffix, _ = str(name).partition(".yaml")
-            if suffix:  # a file of the user, which may name others beside it
-                yield from user_path(path + suffix).parent.glob("*.yaml")
+    for name in names_in(config.get("claims")):
+        yield from claims_files(name)
+    for name in names_in(config.get("paper")):
+        yield tables_file(name)
     yield from CONFIGS.rglob("*.yaml")
     for package in PACKAGES:
         yield from (PROGRAM / package).rglob("*.py")

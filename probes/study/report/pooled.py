@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probes.study.judged.observed import ALIGNMENT as ALIGNMENTS
-from probes.study.judged.observed import SCORES, Results, Run
-from probes.study.labels import is_seed
+from probes.study.judged.observed import SCORES, Results, Run, is_after
+from probes.study.labels import axes_that_set, is_seed
 from probes.study.measures import ALIGNMENT
 from probes.study.report.data import Study
 from probes.study.report.rows import ResultRow
@@ -28,10 +28,26 @@ Key = tuple[tuple[str, ...], str]
 
 def results_of(studies: Sequence[Study]) -> Results:
     """The rows and measures of all ``studies``."""
-    results = Results(_rows(studies))
+    later = [axes_that_set(study.config, is_after) for study in studies]
+    first = {axis for study, own in zip(studies, later, strict=True) for axis in {*study.axes} - own}
+    results = Results(_rows(studies), later=set().union(*later) - first)
     for table in _numbers(studies):
         results.wait_with(table)
     return results
+
+
+def runs_of(study: Study) -> dict[tuple[str, ...], str]:
+    """Labels, and what was measured (a task and its seed, the alignment, a probe) → the fingerprint of its stage."""
+    found: dict[tuple[str, ...], str] = {}
+    for row in study.rows:
+        labels = json.dumps(row.labels, sort_keys=True)
+        found[labels, "transfer", row.task_name, row.seed] = row.transfer
+        found[labels, ALIGNMENT] = row.probe
+    labels_of = {cell.name: json.dumps(dict(cell.labels), sort_keys=True) for cell in study.cells}
+    for pair, ((_, fingerprint), _) in _probed(study).items() if study.numbers is not None else ():
+        cell, _, probe = pair.partition(BETWEEN)
+        found[labels_of[cell], "probe", probe] = fingerprint
+    return {key: fingerprint for key, fingerprint in found.items() if fingerprint}
 
 
 def _rows(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from probes.study.report.data import Study, names_of
+from probes.study.report.pooled import runs_of
 from probes.study.resolved import DIFFERS
 
 TASK_DATA = ("train", "dev", "test", "target")
@@ -17,17 +18,20 @@ TASK_DATA = ("train", "dev", "test", "target")
 @dataclass(frozen=True)
 class _Data:
     """text: the model or source that the settings name; sources: those of the rows; data of tasks and pairs, in full
-    where the study has recorded that, and as they are written."""
+    where the study has recorded that, and as they are written; runs: what numbers are of, by their labels."""
 
     text: tuple[str, str]
     sources: frozenset[str]
     resolved: Mapping[str, Any]
     written: Mapping[str, Any]
+    runs: Mapping[tuple[str, ...], str]
 
     def is_of(self, other: _Data) -> bool:
-        """Whether both name the same text, and the same data for every task that both have."""
+        """Whether both name the same text, and the same data for every task that both have, and what both have numbers
+        of under the same labels is the same run."""
         apart = bool(self.sources and other.sources) and self.sources.isdisjoint(other.sources)
-        return self.text == other.text and not apart and all(one == two for one, two in self._shared(other))
+        alike = self.text == other.text and not apart and all(one == two for one, two in self._shared(other))
+        return alike and all(other.runs.get(key, name) == name for key, name in self.runs.items())
 
     def _shared(self, other: _Data) -> Iterator[tuple[Any, Any]]:
         """What each says of a part that both have: in full, or as written where one does not know that."""
@@ -45,8 +49,9 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     language) and what its tasks, its adjustment and its fine-tuning for probes read, base files counted in where the
     study has recorded its settings in full; what its cells do not have in common there is compared as it is written.
     Tasks that only one study has keep none apart. Where both have results, these are of one source at least. Names and
-    files of settings do not matter; paths count as written. A pool is called by its scale, and by its studies too where
-    there are several of a scale.
+    files of settings do not matter; paths count as written. Studies that have numbers of different runs under the same
+    labels (of other models, say, or with other settings of a task) are apart, since labels are all that results are
+    told by. A pool is called by its scale, and by its studies too where there are several of a scale.
     """
     held: dict[str, list[list[int]]] = {}
     data = [_data(study) for study in studies]
@@ -75,7 +80,8 @@ def _data(study: Study) -> _Data:
     sources = frozenset(_place(row.source) for row in study.rows if row.source)
     full = _parts({"tasks": {}, **study.settings})
     resolved = {name: part for name, part in full.items() if DIFFERS not in str(part)}
-    return _Data((_place(config.get("model")) or "", _place(source) or ""), sources, resolved, _parts(config))
+    text = _place(config.get("model")) or "", _place(source) or ""
+    return _Data(text, sources, resolved, _parts(config), runs_of(study))
 
 
 def _parts(config: Mapping[str, Any]) -> dict[str, Any]:

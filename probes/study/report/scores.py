@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from probes.report.numbers import plural
 from probes.statistics import Interval
-from probes.study.labels import Layout, language_axes, layout, settings_of
+from probes.study.labels import Layout, axes_that_set, is_of_languages, layout, settings_of
 from probes.study.report.data import Study
 from probes.study.report.ranges import interval_within
 from probes.study.report.rows import SCORES, ResultRow
@@ -169,7 +169,8 @@ def scores_of(study: Study) -> Scores:
     settings = [settings_of(row.labels, row.cell) for row in rows]
     of_measures = (settings_of(measure.labels, measure.cell) for measure in study.measures)
     planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
-    set_out = layout(study.axes, [*settings, *of_measures], study.name, language_axes(study.config), planned)
+    languages = axes_that_set(study.config, is_of_languages)
+    set_out = layout(study.axes, [*settings, *of_measures], study.name, languages, planned)
     groups: dict[Any, list[ResultRow]] = {}
     held: dict[Any, dict[str, str]] = {}
     for row, own in zip(rows, settings, strict=True):
