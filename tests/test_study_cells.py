@@ -229,6 +229,20 @@ def test_set_reaches_the_grid(tmp_path):
         names("grid.product.pretrain.seed=3")
 
 
+def test_set_reaches_labels_with_dots(tmp_path):
+    """Of several that begin alike it is the longest that there is."""
+    labels = {"0.25": {B: 20}, "0": {B: 25}, "0.5.x": {B: 30}, "Adjust.+more": {B: 35}}
+    cells = based(
+        tmp_path, "grid.product.dose.0.25.pretrain.steps=21", "grid.product.dose.0.pretrain.seed=7",
+        "grid.product.dose.0.5.x.pretrain.steps=31", "grid.product.dose.Adjust.+more.pretrain.seed=3",
+        "grid.product.dose.0.75={pretrain.steps: 40}", "pretrain.optimizer.warmup_steps=1",
+        grid={"product": {"dose": {**labels, "0.75": {B: 39}}}},
+    )  # fmt: skip
+    got = [(cell.labels["dose"], cell.pretrain.steps, cell.pretrain.seed) for cell in cells]
+    seed = cells[0].pretrain.seed
+    assert got == [("0.25", 21, seed), ("0", 25, 7), ("0.5.x", 31, seed), ("Adjust.+more", 35, 3), ("0.75", 40, seed)]
+
+
 def test_set_of_a_plain_study(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(STUDY))

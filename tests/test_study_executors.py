@@ -119,6 +119,18 @@ def test_a_process_killed_from_outside_and_submitted_again(store, tmp_path):
     executor.close()
 
 
+def test_a_fork_server_that_is_killed_as_work_starts_is_one_line(store, monkeypatch):
+    executor = LocalExecutor(store, 1, 1)
+
+    def killed(process):
+        raise EOFError
+
+    monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", killed)
+    with pytest.raises(InputError, match="the server that processes are forked from has died; start the study again"):
+        executor.submit(fake("a"))
+    executor.close()
+
+
 def test_wait_ends_at_its_time(store, tmp_path):
     executor = LocalExecutor(store, 1, 1)
     executor.submit(fake("a", "wait", str(tmp_path / "never")))

@@ -189,7 +189,7 @@ def test_wrong_axes(values, message):
         ({"exclude": [{A: 0}, {"objective": "XLM"}]}, "grid.exclude.1: the axis 'objective' has no 'XLM'; it has MLM,"),
         ({"exclude": [{A: 7}]}, f"grid.exclude.0: the axis '{A}' has no 7; it has 0, 1"),
         ({"exclude": [{A: "x"}]}, f"grid.exclude.0: the axis '{A}' has no 'x'; it has 0, 1"),
-        ({"exclude": [{}]}, "grid.exclude.0: no cell has no key"),
+        ({"exclude": [{}]}, "grid.exclude.0: names no key of the cells that are left out"),
         ({"include": [{}]}, "grid.include.0: names nothing"),
         ({"include": [{"objective": "XLM"}]}, "grid.include.0: the axis 'objective' has no 'XLM'"),
         ({"include": [{"objektive": "MLM"}]}, "grid.include.0: 'objektive', which is no axis, must start with one of"),

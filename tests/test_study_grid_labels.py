@@ -123,3 +123,15 @@ def test_the_settings_of_an_entry_are_in_the_order_of_the_axes():
     assert last.overrides == {A: 3, B: 2}  # as the cell of the product has it
     (_, last) = points(product={"two": axes["two"]}, zip={A: [7]}, include=[{A: 5, "two": "y"}])
     assert last.overrides == {A: 5}
+
+
+def test_numbers_in_entries_are_numbers_however_they_are_written():
+    found = points(product={A: [1.0, 10.0, True, "10"]}, exclude=[{A: 10}])
+    assert [point.choices[0].value for point in found] == [1.0, True, "10"]
+    assert len(points(product={A: [1.0, True]}, exclude=[{A: True}])) == 1
+
+
+@pytest.mark.parametrize("label", ["a\nb", "a\x1b[31m", "\x00"])
+def test_labels_that_cannot_be_written(label):
+    with pytest.raises(InputError, match="has a control character, which results cannot show"):
+        cells_of(product={"variant": {label: {"pretrain.steps": 5}}})

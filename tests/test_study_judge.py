@@ -28,6 +28,14 @@ def test_each_verdict_of_a_comparison():
     assert {"agrees in sign", "differs", "too small to tell", "not run", "agrees in order"} == set(WORDS)
 
 
+def test_the_text_says_what_is_asked():
+    asked = {"greater": "> 3", "less": "< -3", "near": "within ±3"}
+    for relation, said in asked.items():
+        text = judge(less(relation=relation, margin=3), Results(rows([1.0, 2.0], [9.0, 8.5]))).text
+        assert f"delta, B − A (asked {said}): " in text
+    assert "(asked < 0): " in judge(less(), Results(rows([1.0, 2.0], [9.0, 8.5]))).text
+
+
 def test_near():
     near = {"relation": "near", "margin": 2.0}
     assert judge(less(**near), Results(rows([1.0, 2.0, 3.0], [1.5, 2.4, 3.3]))).verdict == "agrees in sign"
@@ -185,7 +193,7 @@ def test_gap_of_gaps():
     expected = stats.t.interval(0.95, 2, np.mean(pos - ner), stats.sem(pos - ner))
     assert (interval(found).low, interval(found).high) == pytest.approx(expected)
     assert found.verdict == "agrees in sign" and (found.n, found.unit) == (3, "models")
-    assert found.text.startswith("(pos zs, B − A) − (ner zs, B − A): 5.0")
+    assert found.text.startswith("(pos zs, B − A) − (ner zs, B − A) (asked > 0): 5.0")
     assert judge(gap_of(relation="less"), Results(held)).verdict == "differs"
     assert judge(gap_of(margin=4.5), Results(held)).verdict == "too small to tell"
     lost = [row for row in held if (row["task"], row["pretrain_seed"]) != ("ner", 2)]

@@ -13,7 +13,9 @@ import pytest
 from scipy import stats
 
 from probes.report.figure import COLOURS
+from probes.statistics import Interval
 from probes.study.judged.correlated import RESAMPLED
+from probes.study.judged.verdicts import judge
 from probes.study.labels import axis_titles, is_seed, layout, numbers_of
 from probes.study.report.budget import FIGURES_OF_MANY
 from probes.study.report.correlation import correlate
@@ -22,7 +24,9 @@ from probes.study.report.folder import write_report
 from probes.study.report.judged import compared
 from probes.study.report.layers import curves
 from probes.study.report.measures import Measure
+from probes.study.report.pooled import results_of
 from probes.study.report.scores import scores_of
+from tests.judged import claim
 from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
 GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
@@ -131,13 +135,56 @@ def test_correlation_of_many_conditions_agrees_with_resampling(tmp_path: Path) -
         row["delta"] = str(-float(row["alignment_all"]) + 25 * random.normal())
     write_rows(tmp_path, rows)
     held = scores_of(read_study(tmp_path)).conditions
-    found, fewer = correlate(held, "alignment_all"), correlate(held[:-1], "alignment_all")
+    found, fewer = correlate(held, "alignment_all").found, correlate(held[:-1], "alignment_all").found
     x, y = [float(r["alignment_all"]) for r in rows], [float(r["delta"]) for r in rows]
     expected = stats.spearmanr(x, y)
     assert (found.n, found.clusters, fewer.clusters) == (RESAMPLED + 1, RESAMPLED + 1, RESAMPLED)
     assert found.r == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
     assert None not in (found.low, found.high, fewer.low, fewer.high)
     assert [found.low, found.high] == pytest.approx([fewer.low, fewer.high], abs=0.08)
+
+
+def test_conditions_of_the_same_models_are_one_cluster_of_a_correlation(tmp_path: Path) -> None:
+    """As where cells differ in their fine-tuning: an alignment counts once for each model."""
+    make_grid(tmp_path, {"number": list("abcdefg"), "items": ["20", "150"]}, seeds=1)
+    rows = read_rows(tmp_path)
+    for row in rows:
+        labels = json.loads(row["labels"])
+        row |= {"pretrain": f"{ord(labels['number']):016x}", "alignment_all": str(ord(labels["number"]))}
+    write_rows(tmp_path, rows)
+    text = write_report(tmp_path).markdown.read_text()
+    assert "over n = 7 conditions that share no model (" in text
+    assert _table(tmp_path, "correlations")[0]["n"] == "7 conditions that share no model 7 models"
+    study = read_study(tmp_path)
+    about = {"measure": "alignment_all"}, {"measure": "delta"}
+    asked = [
+        claim(correlate={"over": over, "x": about[0], "y": about[1], "expect": "positive"})
+        for over in (["number"], ["number", "items"])
+    ]
+    one, two = (judge(one, results_of([study])) for one in asked)
+    assert (one.n, two.n) == (7, 7) and "7 conditions that share no model, 14 pairs" in two.text
+    assert "share no model" not in one.text
+
+
+def test_a_seed_without_a_number_is_left_out_of_every_correlation(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"number": list("abcdefg")}, seeds=2, jitter=3.0)
+    rows = read_rows(tmp_path)
+    rows[4]["delta"] = "nan"
+    write_rows(tmp_path, rows)
+    study = read_study(tmp_path)
+    asked = claim(correlate={"over": ["number"], "x": {"measure": "alignment_all"}, "y": {"measure": "delta"},
+                             "expect": "positive"})  # fmt: skip
+    found = correlate(scores_of(study).conditions, "alignment_all").found
+    assert judge(asked, results_of([study])).ours == Interval(found.r, found.low, found.high, 7, 0.95)
+
+
+def test_an_exact_tie_of_alignments_is_told(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"number": list("abc")})
+    rows = read_rows(tmp_path)
+    for row in rows:
+        row["alignment_all"] = "40" if row["cell"] == "c" else "45.5224"
+    write_rows(tmp_path, rows)
+    assert "lignment is highest for a (45.5 %; next b, 45.5 %; a tie)" in write_report(tmp_path).markdown.read_text()
 
 
 def test_one_correlation_in_summary_table_and_claims(tmp_path: Path) -> None:

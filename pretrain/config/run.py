@@ -163,11 +163,12 @@ class PretrainConfig(StrictModel):
     def fingerprint(self, parents: dict[str, str]) -> str:
         """Of all that affects what a run holds: ``parents`` are the data artifacts trained on.
 
-        That is the weights, and the names of the languages, which the exported models are found by.
+        That is the weights, and names that languages were given, which the exported models are found by.
         """
         keys = {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision"}
         settings = self.model_dump(mode="json", include=keys) | {"objective": self.objective.identity()}
-        settings["names"] = [member.name for member in self.members]
+        if given := {str(i): m.name for i, m in enumerate(self.members) if m.name != m.language.name}:
+            settings["names"] = given
         if self.sharing.softmax == "language":  # then a random word is always one of the same language
             settings["objective"]["random_words"] = "same-language"
         if self.start is not None and self.start.extend is not None:

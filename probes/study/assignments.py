@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from probes.study.axes import AXIS_ROOTS
@@ -26,7 +26,7 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     result = dict(data)
     for assignment in assignments:
         keys = assignment.partition("=")[0].split(".")
-        named = _place(keys)
+        named = _place(keys, result)
         if named is None:
             result = override(result, [assignment], EXAMPLE)
             continue
@@ -37,16 +37,30 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     return result
 
 
-def _place(keys: Sequence[str]) -> list[str] | None:
+def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
     """Where in the YAML an assignment goes, if it is inside an axis or an entry of the grid."""
     if len(keys) > 2 and keys[0] == "grid" and keys[1] in PARTS:
-        axis, label = keys[2], keys[3:4]
+        axis = keys[2]
         if axis in AXIS_ROOTS:
             return ["grid", keys[1], ".".join(keys[2:])]
-        return ["grid", keys[1], axis, *label, *([".".join(keys[4:])] if keys[4:] else [])]
+        return ["grid", keys[1], axis, *_label_and_key(keys[3:], _labels(data, keys[1], axis))]
     if len(keys) > 3 and keys[0] == "grid" and keys[1] in LISTS:
         return ["grid", keys[1], keys[2], ".".join(keys[3:])]
     return None
+
+
+def _labels(data: Mapping[str, Any], part: str, axis: str) -> Collection[str]:
+    """Those that an axis has in the YAML."""
+    held: Any = data
+    for key in ("grid", part, axis):
+        held = held.get(key) if isinstance(held, Mapping) else None
+    return held if isinstance(held, Mapping) else ()
+
+
+def _label_and_key(keys: Sequence[str], labels: Collection[str]) -> list[str]:
+    """The label, which may have dots itself (the longest that there is), and the key that it sets."""
+    end = next((end for end in range(len(keys), 0, -1) if ".".join(keys[:end]) in labels), 1)
+    return [".".join(part) for part in (keys[:end], keys[end:]) if part]
 
 
 def _put(data: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any
+from unicodedata import category
 
 from pretrain.config import PretrainConfig
 from probes.study.labels import short_key
@@ -50,8 +51,14 @@ def is_key(axis: str) -> bool:
 def named(known: Iterable[Choice], value: Any) -> list[Choice]:
     """Those of the choices of an axis that ``value`` means: with this value, or else with this label."""
     held = list(known)
-    found = [choice for choice in held if _text(choice.value) == _text(value)]
+    found = [choice for choice in held if _is(choice.value, value)]
     return found or [choice for choice in held if choice.label == value]
+
+
+def _is(one: Any, other: Any) -> bool:
+    """Whether two values are the same: numbers as such, 10 is 10.0, others as JSON."""
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
+    return bool(one == other) if numbers else _text(one) == _text(other)
 
 
 def choices(axis: str, values: Any, labels: Labels) -> list[Choice]:
@@ -149,7 +156,9 @@ def check_name(axis: str) -> None:
 
 
 def check_label(axis: str, label: Any, changes: Any) -> None:
-    """Raise ValueError for a label that does not set dotted keys."""
+    """Raise ValueError for a label that cannot be written, or does not set dotted keys."""
+    if any(category(sign) == "Cc" for sign in str(label)):
+        raise ValueError(f"axis {axis!r}, label {label!r}: has a control character, which results cannot show")
     if not isinstance(changes, dict):
         raise ValueError(f"axis {axis!r}, label {label!r}: must be a mapping of dotted keys to values")
     for key in changes:

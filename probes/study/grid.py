@@ -126,11 +126,13 @@ class GridConfig(StrictModel):
 
 def _excluded(points: Sequence[Point], axes: Axes, entry: Mapping[str, Any], where: str) -> set[int]:
     """The numbers of the points that agree with every key of the entry."""
+    if not entry:
+        raise InputError(f"{where}: names no key of the cells that are left out")
     wanted = {axis: {choice.label for choice in _named(axes, axis, value, where)} for axis, value in entry.items()}
     found = {i for i, point in enumerate(points) if all(point.labels[a] in labels for a, labels in wanted.items())}
-    if not found or not entry:
+    if not found:
         shown = ", ".join(f"{axis}: {value}" for axis, value in entry.items())
-        raise InputError(f"{where}: no cell has {shown or 'no key'}")
+        raise InputError(f"{where}: no cell has {shown}")
     return found
 
 

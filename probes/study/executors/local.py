@@ -20,6 +20,7 @@ from pathlib import Path
 
 from probes.study.executors import Outcome, Work, run_task
 from probes.study.executors.resources import VISIBLE, in_cell, next_device, use_threads
+from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
 from synthlang.workers import end_with_parent, warm_up
@@ -64,7 +65,10 @@ class LocalExecutor:
         arguments = (task, self._store.root, self._threads, device, written, theirs)
         # no daemon: a task may start processes of its own (parsers, aligners)
         process: BaseProcess = self._context.Process(target=_work, args=arguments, daemon=False)
-        process.start()
+        try:
+            process.start()
+        except (EOFError, ConnectionError) as error:
+            raise InputError("the server that processes are forked from has died; start the study again") from error
         theirs.close()  # so that our end sees the end of the process
         self._running[mine] = _Worker(process, task, cell, time.monotonic(), device, written)
 

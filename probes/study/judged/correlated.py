@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from math import atanh, tanh
+from math import atanh, isfinite, nan, tanh
 
 import numpy as np
 from scipy import stats
@@ -12,7 +12,7 @@ from scipy import stats
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import LEVEL, SAME, Outcome
-from probes.study.judged.observed import Condition, Replicates, Series
+from probes.study.judged.observed import Condition, Measured, Replicates, Series
 
 KEY = 0
 """Key of the random permutations and resamples."""
@@ -102,8 +102,29 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
     return {condition for condition in conditions if rest(dict(condition)) in common}
 
 
+def sharing_no_model(models: Sequence[Collection[str]]) -> list[int]:
+    """For each condition, by its models, the number of the first one that it has a model in common with, or with one
+    that has, and so on: those of one number are no independent conditions."""
+    found = list(range(len(models)))
+    for number, mine in enumerate(models):
+        alike = {found[other] for other in range(number) if not set(mine).isdisjoint(models[other])}
+        found = [min(alike | {number}) if one in alike | {number} else one for one in found]
+    return found
+
+
+def models_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> dict[tuple[str, ...], set[str]]:
+    """Labels of the ``axes`` → the models that are known by name."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    for condition, parts in (item for side in sides for item in side.items()):
+        labels = dict(condition)
+        own = found.setdefault(tuple(labels[axis] for axis in axes), set())
+        own.update(name for one in parts.values() if isinstance(one, Measured) for name in one.models)
+    return found
+
+
 def by_axes(series: Series, axes: Sequence[str]) -> dict[tuple[str, ...], dict[str, float]]:
-    """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have."""
+    """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have, of
+    those that are numbers; NaN where there is none."""
     held: dict[tuple[str, ...], list[Replicates]] = {}
     for condition, parts in series.items():
         labels = dict(condition)
@@ -112,6 +133,7 @@ def by_axes(series: Series, axes: Sequence[str]) -> dict[tuple[str, ...], dict[s
     for key, replicates in held.items():
         models: dict[str, list[float]] = {}
         for one in set(replicates[0]).intersection(*replicates[1:]):
-            models.setdefault(", ".join(one[0]), []).append(sum(part[one] for part in replicates) / len(replicates))
-        found[key] = {model: sum(values) / len(values) for model, values in sorted(models.items())}
+            value = sum(part[one] for part in replicates) / len(replicates)
+            models.setdefault(", ".join(one[0]), []).extend([value] if isfinite(value) else [])
+        found[key] = {model: sum(values) / len(values) if values else nan for model, values in sorted(models.items())}
     return found

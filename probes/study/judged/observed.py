@@ -60,9 +60,11 @@ Replicates = dict[Replicate, float]
 
 
 class Measured(dict[Replicate, float]):
-    """Replicates with the runs they are of, name → studies; no runs where one is not known."""
+    """Replicates with the runs they are of, name → studies (no runs where one is not known), and their models."""
 
     runs: Mapping[tuple[str, ...], int] = {}
+    models: frozenset[str] = frozenset()
+    """The fingerprints of the models, where they are known."""
 
 
 Series = dict[Condition, dict[Condition, Replicates]]
@@ -76,6 +78,7 @@ class _Point(NamedTuple):
     value: float
     run: Run | None = None
     probe: str = ""
+    model: str = ""
 
 
 class Results:
@@ -89,9 +92,9 @@ class Results:
     ) -> None:
         """From rows with the columns of results.parquet and of measures.parquet.
 
-        With several studies ``run`` of a row of results names what was fine-tuned, ``untuned`` what its alignment is
-        of; ``run`` and ``studies`` of a measure are columns. ``later``: named axes of seeds that the pretraining does
-        not depend on.
+        ``pretrain`` and ``adjust`` of a row of results name its model, if it has them. With several studies ``run``
+        names what was fine-tuned, ``untuned`` what its alignment is of; ``run`` and ``studies`` of a measure are
+        columns. ``later``: named axes of seeds that the pretraining does not depend on.
         """
         self._later = frozenset(later)
         self._labels: list[dict[str, str]] = []
@@ -153,6 +156,7 @@ class Results:
             values = {replicate: _at(points, quantity.layer) for replicate, points in replicates.items()}
             known = Measured((replicate, value) for replicate, value in values.items() if value is not None)
             known.runs = _runs((point for one in known for point in replicates[one]), quantity.layer)
+            known.models = frozenset(point.model for one in known for point in replicates[one] if point.model)
             found.setdefault(condition, {})[part] = known
         return found
 
@@ -165,6 +169,7 @@ class Results:
     def _add_scores(self, row: Mapping[str, Any]) -> None:
         number, model = self._row(row, row.get("task_name") or row["task"])
         tuned, untuned = (model, row["seed"]), (model, None)
+        name_of = " ".join(filter(None, (row.get("pretrain"), row.get("adjust"))))
         values = [(name, tuned, row[name]) for name in SCORES]
         for field, value in _mapping(row.get("mixed")).items():
             values += [(f"mixed {field}", tuned, value), ("mixed", tuned, value)]
@@ -172,7 +177,7 @@ class Results:
         held += [(name, untuned, row.get(name), row.get("untuned")) for name in ALIGNMENT]
         for name, replicate, value, run in held:
             if value is not None:
-                self._add(name, number, _Point(replicate, None, None, value, run))
+                self._add(name, number, _Point(replicate, None, None, value, run, model=name_of))
 
     def _add_measure(self, row: Mapping[str, Any]) -> None:
         number, model = self._row(row, None)

@@ -32,7 +32,14 @@ from probes.report.numbers import plural
 from probes.statistics import Interval
 from probes.study.judged.asked import Asked, as_measured, compared, counted_once, ordered, over_the_same
 from probes.study.judged.claims import Claim, Correlate
-from probes.study.judged.correlated import by_axes, clustered, outcome_of_correlation, shared_by_all
+from probes.study.judged.correlated import (
+    by_axes,
+    clustered,
+    models_by_axes,
+    outcome_of_correlation,
+    shared_by_all,
+    sharing_no_model,
+)
 from probes.study.judged.estimates import (
     LEVEL,
     NOTHING,
@@ -44,9 +51,11 @@ from probes.study.judged.estimates import (
     outcome_of,
     over,
 )
-from probes.study.judged.observed import Results
+from probes.study.judged.observed import Results, Series
 from probes.study.judged.once import once
 
+Key = tuple[str, ...]
+"""The labels of the axes of a correlation: a point."""
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
 REST: dict[Outcome, str] = {"fails": "against", "open": "open"}
@@ -55,16 +64,20 @@ REST: dict[Outcome, str] = {"fails": "against", "open": "open"}
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison of a claim: ``what`` is compared, ours, how it came out, and ``why`` it was not run."""
+    """One comparison of a claim: ``what`` is compared, ours, how it came out, ``why`` it was not run, and what would
+    hold (``asked``)."""
 
     what: str
     ours: Estimate | None
     outcome: Outcome
     why: str = ""
+    asked: str = ""
 
     def text(self) -> str:
-        """As a sentence without a stop."""
-        return f"{self.what}: {f'not run, {self.why}' if self.ours is None else f'{self.ours.text()}: {self.outcome}'}"
+        """As a sentence without a stop: as ``A − B (asked > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``."""
+        if self.ours is None:
+            return f"{self.what}: not run, {self.why}"
+        return f"{self.what} (asked {self.asked}): {self.ours.text()}: {self.outcome}"
 
 
 @dataclass(frozen=True)
@@ -128,7 +141,14 @@ def _part(one: Asked) -> Part:
     if found.ours is None:
         return Part(one.what, None, "not run", found.why)
     ours = replace(found.ours, interval=_moved(found.ours.interval, one.value))
-    return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin))
+    return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin), asked=_asked(one))
+
+
+def _asked(one: Asked) -> str:
+    """Where the whole interval has to be."""
+    if one.relation == "near":
+        return f"within ±{one.margin:g}"
+    return f"> {one.margin:g}" if one.relation == "greater" else f"< {-one.margin or 0:g}"
 
 
 def _moved(held: Interval, by: float) -> Interval:
@@ -140,6 +160,15 @@ def _is_asked(claim: Correlate, labels: Mapping[str, str]) -> bool:
     """Whether a condition has all axes of a correlation, with the labels that are asked for."""
     has_axes = all(axis in labels for axis in (*claim.over, *claim.by))
     return has_axes and all(labels[axis] in among for axis, among in claim.among.items())
+
+
+def _clusters(keys: Sequence[Key], sides: Sequence[Series], axes: Sequence[str]) -> dict[Key, str]:
+    """The name of the cluster of each point: of its condition, or, but for layers of one model, of all those that have
+    a model in common with it."""
+    if "layer" in axes:
+        return {key: "\t".join(key) for key in keys}
+    models = models_by_axes(sides, axes)
+    return {key: str(number) for key, number in zip(keys, sharing_no_model([models[key] for key in keys]), strict=True)}
 
 
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
@@ -164,8 +193,9 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     if not known:
         why = "no pair is of numbers" if rows else "its points share no condition" if all(sides) else NOTHING
         return Verdict("not run", None, 0, f"{what}: not run, {why}")
+    clusters = _clusters(list(dict.fromkeys(row[0] for row in known)), shared, axes)
     found = clustered(
-        [row[1:] for row in known], ["\t".join(row[0]) for row in known], claim.kind,
+        [row[1:] for row in known], [clusters[row[0]] for row in known], claim.kind,
         ["\t".join(row[0][len(claim.over) :]) for row in known] if claim.by else None,
     )  # fmt: skip
     # layers of one model are no models; conditions that differ in anything else are pretrainings of their own
@@ -178,7 +208,9 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     p = "" if found.p is None else f", p = {found.p:.3g}"
     said = f"{what}: " if found.r is None else f"{what}: {found.r:.2f}{bounds}{p}, "
     said += f"n = {plural(found.clusters, 'condition')}"
-    said += f", {plural(len(known), 'model')}" if len(known) > found.clusters else ""
+    alike = len(set(clusters.values())) < len(clusters)
+    said += " that share no model" if alike else ""
+    said += f", {plural(len(known), 'pair' if alike else 'model')}" if len(known) > found.clusters else ""
     said += "".join(f"; {why}" for why in (found.reason, found.no_interval) if why) + lost
     outcome = outcome_of_correlation(ours, found.p, "greater" if claim.expect == "positive" else "less")
     words: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}

@@ -19,15 +19,17 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
     body: list[list[Entry]] = []
     for task, members in tasks.items():
         for column, name in NAMES.items():
-            found = correlate(members, column)
+            correlated = correlate(members, column)
+            found = correlated.found
             p = "–" if found.p is None else f"{found.p:.4f}" + (" exact" if found.exact else "")
             why = found.reason or found.no_interval
             shown = name + (f"\n{why}" if why else "")
-            n = plural(found.clusters, "condition") + (f"\n{plural(found.n, 'model')}" if found.n else "")
+            n = correlated.conditions + (f"\n{plural(correlated.models, 'model')}" if found.n else "")
             body.append([task, shown, n, number(found.r, 2), bounds(found.low, found.high, 2) or "–", p])
     caption = (
         "Spearman correlation of alignment with Δ, a pair a model. ρ < 0: better aligned, smaller loss in transfer. "
-        "Models of a condition (other seeds of pretraining) are one cluster. p: two-sided permutation test; interval: "
+        "Models of a condition (other seeds of pretraining) are one cluster, as are conditions of the same models. p: "
+        "two-sided permutation test; interval: "
         f"95 % bootstrap, both of conditions; of more than {RESAMPLED} conditions Student's t and Fisher's interval."
     )
     table = Table(caption, ["Task", "Alignment", "n", "ρ", "95 % interval", "p"], body, 2, "correlations")

@@ -100,6 +100,7 @@ def _row(row: ResultRow) -> dict[str, Any]:
     scores = {name: getattr(row, name) for name in (*SCORES, "task", "task_name")}
     aligned = {name: getattr(row, name) for name in ALIGNMENTS}
     seeds = {name: _whole(getattr(row, name)) for name in ("seed", "pretrain_seed")}
+    seeds |= {name: getattr(row, name) for name in ("pretrain", "adjust")}
     return {**scores, **aligned, **seeds, "labels": json.dumps(dict(row.labels)), "mixed": row.mixed}
 
 

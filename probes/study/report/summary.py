@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from probes.report.numbers import bounds, first_few, number, plural
-from probes.statistics import Correlation, Interval
+from probes.statistics import Interval
 from probes.study.labels import Layout
-from probes.study.report.correlation import correlate
+from probes.study.report.correlation import Correlated, correlate
 from probes.study.report.data import Study
 from probes.study.report.scores import Condition, Scores, grouped
 
@@ -34,12 +34,11 @@ def summary(study: Study, scores: Scores) -> Summary:
         return Summary(f"{lead[0]} Nothing can be compared yet.", ())
     tasks = scores.tasks
     correlated = {task: correlate(members, "alignment_all") for task, members in tasks.items()}
-    for reason, alike in grouped(correlated, lambda task: correlated[task].reason or task).items():
+    for reason, alike in grouped(correlated, lambda task: correlated[task].found.reason or task).items():
         named = f" on {first_few(alike, NAMED)}" if len(tasks) > 1 else ""
         one = correlated[alike[0]]
-        lead.append(
-            f"Alignment and Δ{named} cannot be correlated ({reason})." if one.r is None else _correlation(named, one)
-        )
+        told = _correlation(named, one)
+        lead.append(f"Alignment and Δ{named} cannot be correlated ({reason})." if one.found.r is None else told)
     alone = sum(condition.runs == 1 and bool(condition.first.pretrain) for condition in found)
     if alone:
         rest = "Every condition rests" if alone == len(found) else f"{alone} of {len(found)} conditions rest"
@@ -135,7 +134,8 @@ def _highest_alignment(members: Mapping[str, Condition]) -> str:
         return f"alignment is {number(ranked[0][0].mean)} % for all of them"
     (first, best, name), (second, other, next_) = ranked[:2]
     text = f"alignment is highest for {name} ({number(first.mean)} %; next {next_}, {number(second.mean)} %"
-    return text + (_certainty(first, second) if min(best.runs, other.runs) > 1 else "") + ")"
+    told = first.mean == second.mean or min(best.runs, other.runs) > 1
+    return text + (_certainty(first, second) if told else "") + ")"
 
 
 def _alike(ranked: Sequence[Interval]) -> bool:
@@ -152,11 +152,12 @@ def _certainty(first: Interval, second: Interval) -> str:
     return "; intervals overlap: the order is not established" if overlap else "; intervals apart"
 
 
-def _correlation(task: str, found: Correlation) -> str:
+def _correlation(task: str, correlated: Correlated) -> str:
+    found = correlated.found
     interval = bounds(found.low, found.high, 2)
     text = f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.r, 2)} "
     p = f"p = {number(found.p, 3)}" if found.p is None or found.p >= 0.001 else "p < 0.001"
-    models = f" of {plural(found.n, 'model')}" if found.n > found.clusters else ""
-    text += f"over n = {plural(found.clusters, 'condition')}{models} ({'exact ' if found.exact else ''}{p}"
+    models = f" of {plural(correlated.models, 'model')}" if correlated.models > found.clusters else ""
+    text += f"over n = {correlated.conditions}{models} ({'exact ' if found.exact else ''}{p}"
     text += f", bootstrap interval {interval})" if interval else ", too few for an interval)"
     return text + (", a hint at most with so few." if found.clusters < SMALL_N else ".")
