@@ -31,7 +31,10 @@ def explain(
     With ``data`` only what is wrong with it: no errors of defaults.
     """
     lines: dict[str, list[str]] = {}
-    for item in error.errors(include_url=False):
+    items = error.errors(include_url=False)
+    for item in items:
+        if item["type"] == "too_short" and any(_is_below(other["loc"], item["loc"]) for other in items):
+            continue  # it has too few only without the wrong ones
         key, problem = _line(model, dict(item))
         if data is not None and item["type"] not in KEY_ERRORS and not _is_given(data, key):
             continue
@@ -39,6 +42,10 @@ def explain(
         if problem not in problems:
             problems.append(problem)
     return [f"{key}: {', or '.join(found)}" if key else ", or ".join(found) for key, found in lines.items()]
+
+
+def _is_below(loc: Sequence[int | str], above: Sequence[int | str]) -> bool:
+    return len(loc) > len(above) and loc[: len(above)] == above
 
 
 def _is_given(data: Any, key: Sequence[str]) -> bool:
@@ -67,6 +74,9 @@ def _line(model: type[pydantic.BaseModel], item: dict[str, Any]) -> tuple[list[s
         allowed = ", ".join(dict.fromkeys(repr(tag) for m in models for tag in _literals(m, name)))
         found = f"{context['tag']!r} " if "tag" in context else "is required and "
         return [*key, name], f"{found}must be one of {allowed}"
+    if kind == "too_short":
+        least = context["min_length"]
+        return key, f"{_show(item['input'])}: must have at least {least} {'entry' if least == 1 else 'entries'}"
     return key, _wrong(item["input"], item["msg"])
 
 
