@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -81,10 +82,10 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
         if not (folder / STUDY).exists():
             raise InputError(f"is no study folder: {STUDY} is missing", folder)
     if out is not None:
-        _say_where(Console(), out, write_joined_report(folders, out))
+        _say_where(Console(), out, write_joined_report(folders, out, partial(_say, Console(stderr=True))))
         return
     for folder in folders:
-        _say_where(Console(), folder, write_report(folder))
+        _say_where(Console(), folder, write_report(folder, partial(_say, Console(stderr=True))))
 
 
 def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from probes.study.judged.papers import CONFIGS
 from probes.study.report.data import Study, read_study
+from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
 from probes.study.report.pools import pools
 from probes.study.resolved import DIFFERS
@@ -69,6 +70,15 @@ def test_numbers_of_other_runs_under_the_same_labels_are_judged_apart(tmp_path: 
     page = Page(write_joined_report(folders, tmp_path / "out").html.read_text())
     got = {(line["Scale"], line["Verdict"]) for line in page.table("Claim", "Scale", "Verdict")}
     assert got == {("tiny (plain)", "agrees in sign"), ("tiny (deep)", "differs")}
+
+
+def test_claims_that_cannot_be_read_are_said_and_the_rest_goes_on(tmp_path: Path) -> None:
+    folders = [grid(tmp_path / name, f"text:{name}", claims=[str(tmp_path / "gone.yaml")]) for name in ("a", "b")]
+    said: list[str] = []
+    write_report(folders[0], said.append)
+    write_joined_report(folders, tmp_path / "out", said.append)
+    assert len(said) == 2 and all(note.endswith("gone.yaml: no such file") for note in said)
+    assert said[0] in (folders[0] / "report.md").read_text()
 
 
 @pytest.mark.parametrize("what", ["transfer", "alignment", "probe"])

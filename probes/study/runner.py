@@ -161,7 +161,7 @@ class StudyRun:
                 self._drive(report, say)
             finally:
                 self.save()
-            return write_report(self.folder)
+            return write_report(self.folder, say)
 
     def _nothing_new(self) -> ReportPaths | None:
         """The report as it is, if all is done, and record and report are what a start would write: of 1,000 cells that

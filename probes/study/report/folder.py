@@ -21,6 +21,7 @@ from probes.study.report.judged import compared
 from probes.study.report.rows import ResultRow, read_results
 from probes.study.report.scores import cell_scores
 from probes.study.report.sections import sections
+from synthlang.progress import Say, unheard
 
 __all__ = ["ReportPaths", "ResultRow", "read_results", "terminal_table", "write_report"]
 
@@ -28,14 +29,18 @@ LINES = 60
 """Most lines of the table in a terminal."""
 
 
-def write_report(folder: Path) -> ReportPaths:
-    """Write the report of the study in ``folder`` (``study.json`` is needed, the rest is reported as missing).
+def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
+    """Write the report of the study in ``folder`` (``study.json`` is needed, the rest is reported as missing); files of
+    claims and papers that cannot be read are said, too.
 
     InputError if ``study.json``, ``results.parquet`` or ``measures.parquet`` cannot be read.
     """
     study = read_study(folder)
     under = f"Study {study.name}" + (f" · fingerprint {study.fingerprint}" if study.fingerprint else "")
-    return write_files(folder, study.title, under, sections(study, compared([study])))
+    beside = compared([study])
+    for note in beside.notes:
+        say(note)
+    return write_files(folder, study.title, under, sections(study, beside))
 
 
 def terminal_table(rows: Iterable[ResultRow | Mapping[str, Any]]) -> RichTable:

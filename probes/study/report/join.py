@@ -23,14 +23,15 @@ from probes.study.report.scores import grouped
 from probes.study.report.sections import sections
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
+from synthlang.progress import Say, unheard
 
 RANK = {"done": 0, "failed": 1}
 """Of the states of one cell in several folders the first counts; any other is a cell not yet run."""
 STUDY, SCALE = "study", "scale"
 
 
-def write_joined_report(folders: Sequence[Path], out: Path) -> ReportPaths:
-    """Write one report of all ``folders`` into the folder ``out``.
+def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
+    """Write one report of all ``folders`` into the folder ``out``; files of claims that cannot be read are said, too.
 
     InputError for no folder, one that holds no study of this version, results that cannot be read, and for ``out`` that
     is a study, whose own report would be replaced, or holds anything but a report.
@@ -46,7 +47,10 @@ def write_joined_report(folders: Sequence[Path], out: Path) -> ReportPaths:
     study = joined(without_repeats(studies))
     out.mkdir(parents=True, exist_ok=True)
     under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
-    return write_files(out, study.title, under, sections(study, compared(studies)))
+    beside = compared(studies)
+    for note in beside.notes:
+        say(note)
+    return write_files(out, study.title, under, sections(study, beside))
 
 
 def same_together(studies: Sequence[Study]) -> list[Study]:
