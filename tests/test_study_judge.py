@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
+from probes.study.judged.correlated import sharing_no_model
 from probes.study.judged.estimates import difference, estimate, outcome_of
 from probes.study.judged.observed import Model, Replicates, Results
 from probes.study.judged.verdicts import WORDS, judge
@@ -271,6 +276,16 @@ def test_order():
     assert judge(rising, of(s1=1)).verdict == judge(rising, of()).verdict == "not run"
     falling = claim(order=[{"measure": "zs", "along": along, "direction": "falling"}])
     assert judge(falling, of(s1=9, s2=5, s3=1)).verdict == "agrees in order"
+
+
+@given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=3), max_size=12))
+def test_conditions_that_share_models_are_one(models):
+    """Against joining any two that share one, until no more do."""
+    groups = [({number}, set(held)) for number, held in enumerate(models)]
+    while pair := next(((a, b) for a, b in combinations(groups, 2) if a[1] & b[1]), None):
+        groups = [group for group in groups if group not in pair] + [(pair[0][0] | pair[1][0], pair[0][1] | pair[1][1])]
+    first = {number: min(numbers) for numbers, _ in groups for number in numbers}
+    assert sharing_no_model(models) == [first[number] for number in range(len(models))]
 
 
 def test_points_of_a_correlation_are_means_over_the_same_conditions():

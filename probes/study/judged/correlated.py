@@ -8,6 +8,8 @@ from math import atanh, isfinite, nan, tanh
 
 import numpy as np
 from scipy import stats
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation
 from probes.study.judged.claims import Relation
@@ -105,11 +107,13 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
 def sharing_no_model(models: Sequence[Collection[str]]) -> list[int]:
     """For each condition, by its models, the number of the first one that it has a model in common with, or with one
     that has, and so on: those of one number are no independent conditions."""
-    found = list(range(len(models)))
-    for number, mine in enumerate(models):
-        alike = {found[other] for other in range(number) if not set(mine).isdisjoint(models[other])}
-        found = [min(alike | {number}) if one in alike | {number} else one for one in found]
-    return found
+    names = {name: number for number, name in enumerate(dict.fromkeys(name for held in models for name in held))}
+    ends = [(number, len(models) + names[name]) for number, held in enumerate(models) for name in held]
+    size = len(models) + len(names)
+    rows, columns = np.array(ends, np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(ends), np.int8), (rows, columns)), (size, size))
+    of = connected_components(graph, directed=False)[1][: len(models)].tolist()
+    return [of.index(component) for component in of]
 
 
 def models_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> dict[tuple[str, ...], set[str]]:
