@@ -36,16 +36,10 @@ def test_the_files_of_the_document_are_read_and_judged(tmp_path, monkeypatch):
     claims = {claim.id: claim for name in study.claims or () for claim in read_claims(str(name))}
     held = []
     for cell in cells:
-        seed, high, aligns = (
-            int(cell.labels["pretrain.seed"]),
-            cell.labels["transform"] == "trans+inv",
-            "A" in str(cell.labels),
-        )
-        numbers = {
-            "alignment_all": 40.0 + 50 * aligns - 10 * high + seed,
-            "delta": (30.0 if high else 2.0) / (1 + aligns),
-        }
-        held.append(result(cell.labels, seed, **{**numbers, "delta": numbers["delta"] + seed**2 / (9 + high)}))
+        labels, seed = cell.labels, int(cell.labels["pretrain.seed"])
+        high, aligns = labels["transform"] == "trans+inv", labels["objective"] == "ALIGN-MLM"
+        delta = (30.0 if high else 2.0) / (1 + aligns) + seed**2 / (9 + high)
+        held.append(result(labels, seed, alignment_all=40.0 + 50 * aligns - 10 * high + seed, delta=delta))
     verdicts = {name: judge(claim, Results(held)).verdict for name, claim in claims.items()}
     assert verdicts["inversion-costs"] == "agrees in sign" and "not run" not in verdicts.values()
 

@@ -84,7 +84,7 @@ def test_claims_that_cannot_be_read_are_said_and_the_rest_goes_on(tmp_path: Path
 @pytest.mark.parametrize("what", ["transfer", "alignment", "probe"])
 def test_what_is_another_run(what: str, tmp_path: Path) -> None:
     held = read_study(make_grid(tmp_path / "a", AXES, layers=2))
-    rows = {"transfer": {"transfer": "ef" * 8}, "alignment": {"probe": "ef" * 8}}.get(what, {})
+    rows: dict[str, Any] = {"transfer": {"transfer": "ef" * 8}, "alignment": {"probe": "ef" * 8}}.get(what, {})
     stages = {"probe cka": "ef" * 8} if what == "probe" else {}
     cells = tuple(replace(cell, stages={**cell.stages, "probe cka": "ab" * 8}) for cell in held.cells)
     one = replace(held, cells=cells, rows=tuple(replace(row, probe="ab" * 8) for row in held.rows))

@@ -175,6 +175,7 @@ def test_a_seed_without_a_number_is_left_out_of_every_correlation(tmp_path: Path
     asked = claim(correlate={"over": ["number"], "x": {"measure": "alignment_all"}, "y": {"measure": "delta"},
                              "expect": "positive"})  # fmt: skip
     found = correlate(scores_of(study).conditions, "alignment_all").found
+    assert found.r is not None
     assert judge(asked, results_of([study])).ours == Interval(found.r, found.low, found.high, 7, 0.95)
 
 
