@@ -28,7 +28,7 @@ def found_of(cka, counted, linked, variants=("context",)):
 
 def page_of(found, together, folder):
     values = {"cka_against_retrieval": together, "settings": {}, "parents": {}, "model": "m", "language": "l"}
-    return write_page(folder, {**values, "parent": "p", "fingerprint": "f"}, found).read_text()
+    return write_page(folder, {**values, "parent": "p", "fingerprint": "f", "notes": []}, found).read_text()
 
 
 CKA, FEW, ALL = [0.2, 0.5, 0.6, 0.8], [1.0, 5.0, 4.0, 9.0], [2.0, 6.0, 9.0, 8.0]
