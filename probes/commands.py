@@ -81,11 +81,12 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
     for folder in folders:
         if not (folder / STUDY).exists():
             raise InputError(f"is no study folder: {STUDY} is missing", folder)
+    say = partial(_say, Console(stderr=True))
     if out is not None:
-        _say_where(Console(), out, write_joined_report(folders, out, partial(_say, Console(stderr=True))))
+        _say_where(Console(), out, write_joined_report(folders, out, say))
         return
     for folder in folders:
-        _say_where(Console(), folder, write_report(folder, partial(_say, Console(stderr=True))))
+        _say_where(Console(), folder, write_report(folder, say))
 
 
 def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:

@@ -16,6 +16,8 @@ from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import LEVEL, SAME, Outcome
 from probes.study.judged.observed import Condition, Measured, Replicates, Series
 
+Point = tuple[str, ...]
+"""The labels of the axes of a correlation."""
 KEY = 0
 """Key of the random permutations and resamples."""
 RESAMPLED = 60
@@ -84,15 +86,20 @@ def shared_by_all(sides: Sequence[Series], axes: Sequence[str]) -> list[Series]:
     ]
 
 
+def _point(condition: Condition, axes: Sequence[str]) -> Point:
+    labels = dict(condition)
+    return tuple(labels[axis] for axis in axes)
+
+
 def _only(condition: Condition, axes: Collection[str]) -> Condition:
     return tuple(item for item in condition if item[0] in axes)
 
 
 def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> set[Condition]:
     """Those whose labels of the other axes occur at every point."""
-    points: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for labels in map(dict, conditions):
-        points.setdefault(tuple(labels[axis] for axis in axes), []).append(labels)
+    points: dict[Point, list[dict[str, str]]] = {}
+    for condition in conditions:
+        points.setdefault(_point(condition, axes), []).append(dict(condition))
     others = {axis for held in points.values() for labels in held for axis in labels} - set(axes)
     inner = [axis for axis in others if any(len({one.get(axis) for one in held}) > 1 for held in points.values())]
 
@@ -112,28 +119,27 @@ def sharing_no_model(models: Sequence[Collection[str]]) -> list[int]:
     size = len(models) + len(names)
     rows, columns = np.array(ends, np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(ends), np.int8), (rows, columns)), (size, size))
-    of = connected_components(graph, directed=False)[1][: len(models)].tolist()
-    return [of.index(component) for component in of]
+    first: dict[int, int] = {}
+    components = connected_components(graph, directed=False)[1][: len(models)].tolist()
+    return [first.setdefault(component, number) for number, component in enumerate(components)]
 
 
-def models_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> dict[tuple[str, ...], set[str]]:
+def models_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> dict[Point, set[str]]:
     """Labels of the ``axes`` → the models that are known by name."""
-    found: dict[tuple[str, ...], set[str]] = {}
+    found: dict[Point, set[str]] = {}
     for condition, parts in (item for side in sides for item in side.items()):
-        labels = dict(condition)
-        own = found.setdefault(tuple(labels[axis] for axis in axes), set())
+        own = found.setdefault(_point(condition, axes), set())
         own.update(name for one in parts.values() if isinstance(one, Measured) for name in one.models)
     return found
 
 
-def by_axes(series: Series, axes: Sequence[str]) -> dict[tuple[str, ...], dict[str, float]]:
+def by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[str, float]]:
     """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have, of
     those that are numbers; NaN where there is none."""
-    held: dict[tuple[str, ...], list[Replicates]] = {}
+    held: dict[Point, list[Replicates]] = {}
     for condition, parts in series.items():
-        labels = dict(condition)
-        held.setdefault(tuple(labels[axis] for axis in axes), []).extend(parts.values())
-    found: dict[tuple[str, ...], dict[str, float]] = {}
+        held.setdefault(_point(condition, axes), []).extend(parts.values())
+    found: dict[Point, dict[str, float]] = {}
     for key, replicates in held.items():
         models: dict[str, list[float]] = {}
         for one in set(replicates[0]).intersection(*replicates[1:]):

@@ -33,6 +33,7 @@ from probes.statistics import Interval
 from probes.study.judged.asked import Asked, as_measured, compared, counted_once, ordered, over_the_same
 from probes.study.judged.claims import Claim, Correlate
 from probes.study.judged.correlated import (
+    Point,
     by_axes,
     clustered,
     models_by_axes,
@@ -54,8 +55,6 @@ from probes.study.judged.estimates import (
 from probes.study.judged.observed import Results, Series
 from probes.study.judged.once import once
 
-Key = tuple[str, ...]
-"""The labels of the axes of a correlation: a point."""
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
 REST: dict[Outcome, str] = {"fails": "against", "open": "open"}
@@ -162,7 +161,7 @@ def _is_asked(claim: Correlate, labels: Mapping[str, str]) -> bool:
     return has_axes and all(labels[axis] in among for axis, among in claim.among.items())
 
 
-def _clusters(keys: Sequence[Key], sides: Sequence[Series], axes: Sequence[str]) -> dict[Key, str]:
+def _clusters(keys: Sequence[Point], sides: Sequence[Series], axes: Sequence[str]) -> dict[Point, str]:
     """The name of the cluster of each point: of its condition, or, but for layers of one model, of all those that have
     a model in common with it."""
     if "layer" in axes:

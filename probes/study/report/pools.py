@@ -53,6 +53,8 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     labels (of other models, say, or with other settings of a task) are apart, since labels are all that results are
     told by. A pool is called by its scale, and by its studies too where there are several of a scale.
     """
+    if len(studies) == 1:  # there is nothing to keep apart, and looking at its data takes time
+        return {studies[0].scale: list(studies)}
     held: dict[str, list[list[int]]] = {}
     data = [_data(study) for study in studies]
     for number, study in enumerate(studies):

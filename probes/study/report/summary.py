@@ -37,8 +37,8 @@ def summary(study: Study, scores: Scores) -> Summary:
     for reason, alike in grouped(correlated, lambda task: correlated[task].found.reason or task).items():
         named = f" on {first_few(alike, NAMED)}" if len(tasks) > 1 else ""
         one = correlated[alike[0]]
-        told = _correlation(named, one)
-        lead.append(f"Alignment and Δ{named} cannot be correlated ({reason})." if one.found.r is None else told)
+        known = one.found.r is not None
+        lead.append(_correlation(named, one) if known else f"Alignment and Δ{named} cannot be correlated ({reason}).")
     alone = sum(condition.runs == 1 and bool(condition.first.pretrain) for condition in found)
     if alone:
         rest = "Every condition rests" if alone == len(found) else f"{alone} of {len(found)} conditions rest"
