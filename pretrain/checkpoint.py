@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from pretrain.checkpoint_steps import BEST, kept_steps, steps_in
 from pretrain.config import CheckpointConfig
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
@@ -29,7 +30,6 @@ from synthlang.progress import Say, unheard
 
 FORMAT = 2
 FILES = {"model.safetensors", "optimizer.safetensors", "state.json"}
-BEST = "best"
 
 
 def save_checkpoint(
@@ -54,30 +54,6 @@ def save_checkpoint(
             shutil.rmtree(folder / f"step-{step}")
 
 
-def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
-    """The steps whose checkpoints a policy keeps at step ``last``, ascending, the best one left out.
-
-    Only those count that are due: that a run was stopped in between and saved changes nothing.
-
-    >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400), 950)
-    [400, 800, 900, 950]
-    """
-    due = range(policy.every, last, policy.every)  # not a list: it may be long, and this is asked at every saving
-    kept = {last, *due[max(0, len(due) - policy.keep + 1) :]}
-    if policy.archive is not None:
-        kept |= {step for step in range(policy.archive, last, policy.archive) if step % policy.every == 0}
-    return sorted(kept)
-
-
-def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
-    """The steps of the checkpoints that a finished run of ``last`` steps has by a policy, the best one with them.
-
-    ``folder`` may hold others: of another policy, and none of some that were deleted.
-    """
-    best = read_json(folder / f"step-{last}" / "state.json").get(BEST)
-    return sorted({*kept_steps(policy, last)} | ({best} if best is not None else set()))
-
-
 @contextmanager
 def disk_errors() -> Iterator[None]:
     """Turn what safetensors says of a full disk into the OSError it is."""
@@ -88,12 +64,6 @@ def disk_errors() -> Iterator[None]:
         if number is None:
             raise
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
-
-
-def steps_in(folder: Path) -> list[int]:
-    """The steps of the checkpoints in ``folder``, ascending."""
-    names = (p.name.removeprefix("step-") for p in folder.glob("step-*"))
-    return sorted(int(name) for name in names if name.isdigit())
 
 
 def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
-from pretrain.checkpoint import BEST
+from pretrain.checkpoint_steps import BEST
 from pretrain.config import PretrainConfig
 from pretrain.data import Batch, train_batches
 from pretrain.encoder import MaskedLM

@@ -13,14 +13,13 @@ from pretrain import checkpoint
 from pretrain.checkpoint import (
     check_finite,
     is_sound,
-    kept_steps,
     latest_checkpoint,
     load_checkpoint,
     load_weights,
     save_checkpoint,
     selected_checkpoint,
-    steps_in,
 )
+from pretrain.checkpoint_steps import kept_steps, steps_in
 from pretrain.config import CheckpointConfig
 from synthlang.errors import InputError
 

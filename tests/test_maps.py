@@ -9,7 +9,8 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 from probes.maps.fitted import NormalisedMap, fit_map, load_map
-from probes.maps.normalise import METHODS, Normaliser
+from probes.maps.methods import METHODS
+from probes.maps.normalise import Normaliser
 from probes.maps.procrustes import procrustes
 from probes.static.text import pool_rows
 from synthlang.errors import InputError

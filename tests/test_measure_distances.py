@@ -10,7 +10,7 @@ import torch
 
 from probes.distances.dimensions import separations_and_dominance
 from probes.distances.linked import unrelated
-from probes.distances.separation import separations
+from probes.distances.sums import separations
 from probes.measure.config import ProbeConfig
 from probes.measure.distances import distances_probe
 from probes.measure.distances_text import Readers, linked_in_order, shared_text

@@ -10,7 +10,7 @@ import torch
 from pretrain.adjust.text import prepare_pair
 from probes.maps.fitted import fit_map
 from probes.maps.layers import fit_layers, passes_of, spooled
-from probes.maps.normalise import METHODS
+from probes.maps.methods import METHODS
 from probes.measure.maps_vectors import layer_groups
 from probes.transfer.aligned_text import Aligned
 from synthlang.rng import key_of, permutation

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from probes.maps.normalise import METHODS, Normaliser, NormaliserFitter, batches_of, plan
+from probes.maps.methods import METHODS
+from probes.maps.normalise import Normaliser, NormaliserFitter, batches_of, plan
 from synthlang.errors import InputError
 
 

@@ -12,7 +12,7 @@ import torch
 from scipy import stats
 
 from probes.distances.linked import Linked
-from probes.distances.separation import separations
+from probes.distances.sums import separations
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.cka import cka_map
 from probes.figures.histograms import distance_histograms

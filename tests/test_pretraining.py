@@ -10,7 +10,7 @@ import pytest
 import torch
 import yaml
 
-from pretrain.checkpoint import steps_in
+from pretrain.checkpoint_steps import steps_in
 from pretrain.config import PretrainConfig
 from pretrain.loop import Trainer
 from pretrain.metrics import read_metrics

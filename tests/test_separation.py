@@ -11,7 +11,7 @@ from probes.distances.auc import Influence, auc, clustered_interval, placements,
 from probes.distances.compare import compare, histograms
 from probes.distances.dimensions import Contributions, separations_and_dominance
 from probes.distances.linked import Linked, pair_blocks, unrelated
-from probes.distances.separation import separations
+from probes.distances.sums import separations
 from synthlang.errors import InputError
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from probes.static.config import StaticConfig
 from probes.static.ppmi import count_vectors
-from probes.static.training import StaticConfig, train_vectors
+from probes.static.training import train_vectors
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from tests.test_static_training import batches, sentences, topics_apart

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from probes.static.training import LONGEST, StaticConfig, train_vectors
+from probes.static.config import StaticConfig
+from probes.static.training import LONGEST, train_vectors
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.rng import integers, key_of

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from probes.study.environment import machine_of
 from probes.study.executors import Machine, Outcome, open_executor, resources, run_task
 from probes.study.executors.inline import InlineExecutor
 from probes.study.executors.local import LocalExecutor
 from probes.study.executors.resources import cuda_devices, next_device, thread_count, worker_count
 from probes.study.index import entry_of
-from probes.study.runner import RunOptions, _machine
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent
@@ -246,9 +246,9 @@ def test_how_many_workers(cells, devices, count, monkeypatch):
 )
 def test_workers_of_a_study_of_one_cell(executor, workers, machine, monkeypatch):
     monkeypatch.setattr(resources, "cores", lambda: 4)
-    monkeypatch.setattr("probes.study.runner.cuda_devices", list)
+    monkeypatch.setattr("probes.study.environment.cuda_devices", list)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert _machine(RunOptions(executor, workers), 1) == machine
+    assert machine_of(executor, workers, 1) == machine
 
 
 @pytest.mark.parametrize("name", ["in-process", "local"])

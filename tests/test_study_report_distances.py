@@ -14,7 +14,8 @@ import torch
 from matplotlib.axes import Axes
 
 from probes.distances.linked import Linked
-from probes.distances.separation import DISTANCES, Separation, separations
+from probes.distances.separation import DISTANCES, Separation
+from probes.distances.sums import separations
 from probes.figures.histograms import Panel, histogram_panels
 from probes.measure.distances import _model_values
 from probes.measure.distances_show import Measured

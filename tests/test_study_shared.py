@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pretrain.checkpoint import kept_steps, steps_in
+from pretrain.checkpoint_steps import kept_steps, steps_in
 from pretrain.config import CheckpointConfig, PretrainConfig
 from probes.study import work
 from probes.study.executors import run_task

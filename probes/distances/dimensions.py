@@ -22,13 +22,12 @@ import torch
 from torch import Tensor
 
 from probes.distances.linked import BLOCK, Linked, PairBlock, pair_blocks
-from probes.distances.separation import DISTANCES, ROWS, Distance, DistanceSums, Separation
+from probes.distances.separation import DISTANCES, TOPS, Distance, Separation
+from probes.distances.sums import ROWS, DistanceSums
 from probes.statistics import Interval
 
 Kind = Literal["related", "unrelated"]
 KINDS: tuple[Kind, ...] = ("related", "unrelated")
-TOPS = (1, 3, 10, 100)
-"""How many of the largest dimensions are taken together; the paper names 10 and 100."""
 
 
 @dataclass(frozen=True, eq=False)

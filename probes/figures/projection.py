@@ -14,13 +14,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from probes.figures.limits import MOST_PAIRS
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
 Method = Literal["pca", "tsne"]
 PERPLEXITY = 30.0  # van der Maaten & Hinton 2008: the picture hardly changes from 5 to 50
-MOST = 2_000
-"""Most word pairs of one picture: no more could be told apart, and t-SNE's time grows faster than their number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +60,14 @@ def picture(
     """Place word pairs, rows of ``left`` and ``right`` [n, d]; row i of both are translations.
 
     Both languages are placed in one plane: principal axes and neighbours are those of all 2 n vectors. Vectors are
-    taken as they are; for pictures of the cosine give unit vectors. InputError for no pair, more than MOST, NaN, or
-    vectors that are all the same, and for ``tsne`` with one pair or without scikit-learn.
+    taken as they are; for pictures of the cosine give unit vectors. InputError for no pair, more than MOST_PAIRS, NaN,
+    or vectors that are all the same, and for ``tsne`` with one pair or without scikit-learn.
     """
     assert left.ndim == 2 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
     assert len(left_words) == len(right_words) == n, (len(left_words), len(right_words), n)
-    if not 1 <= n <= MOST:
-        raise InputError(f"a picture shows 1 to {MOST} word pairs, not {n}; choose fewer words")
+    if not 1 <= n <= MOST_PAIRS:
+        raise InputError(f"a picture shows 1 to {MOST_PAIRS} word pairs, not {n}; choose fewer words")
     points = torch.cat([left.detach().double().cpu(), right.detach().double().cpu()])
     if not bool(points.isfinite().all()):
         raise InputError("the word vectors hold NaN or infinity: the model has diverged or is damaged")

@@ -15,7 +15,8 @@ from typing import Any, Literal
 from torch import Tensor
 
 from probes.maps.folder import FACTS, load_tensors, save_tensors
-from probes.maps.normalise import ROUNDS, Method, Normaliser, Rows, batches_of, held, largest_of, plan
+from probes.maps.methods import ROUNDS, Method
+from probes.maps.normalise import Normaliser, Rows, batches_of, held, largest_of, plan
 from probes.maps.procrustes import Fit, Fitter, LinearMap
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError

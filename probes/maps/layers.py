@@ -8,7 +8,8 @@ from torch import Tensor
 
 from probes.cka.spool import Spool
 from probes.maps.fitted import MapFitter, NormalisedMap
-from probes.maps.normalise import ROUNDS, Method, Normaliser, NormaliserFitter, plan
+from probes.maps.methods import ROUNDS, Method
+from probes.maps.normalise import Normaliser, NormaliserFitter, plan
 
 Batches = Iterable[tuple[Tensor, Tensor]]
 """Left and right vectors [layers, n, d]; row i of the one belongs to row i of the other."""

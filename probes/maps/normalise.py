@@ -19,16 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from probes.maps.methods import METHODS, ROUNDS, Method
 from synthlang.errors import InputError
 
-Method = Literal["none", "centre", "unit", "unit-centre-unit", "iterative", "iterative-as-printed"]
-METHODS: tuple[Method, ...] = get_args(Method)
-ROUNDS = 5  # Zhang et al. 2019 and their code
 ON_THE_MEAN = 1e-6  # distance of a unit row from the mean
 FITTED_ROWS = 1024  # at a time, so that the copies in float64 stay in the processor's cache
 

@@ -12,7 +12,8 @@ from pretrain.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measure.cka_pairs import Pairing
 from probes.measure.subject import Side, Subject
-from probes.transfer.model import Pretrained, is_run, open_pretrained
+from probes.transfer.model import Pretrained, open_pretrained
+from probes.transfer.model_names import is_run
 from probes.transfer.word_vectors import AROUND, SideReader
 from synthlang.alignments import Links
 from synthlang.errors import InputError

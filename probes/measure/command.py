@@ -21,7 +21,8 @@ from probes.measure.retrieval import retrieval_probe
 from probes.measure.subject import Subject
 from probes.measure.together import cka_against_retrieval
 from probes.measure.words import words_probe
-from probes.transfer.model import derived_members, is_run, model_path, open_pretrained
+from probes.transfer.model import open_pretrained
+from probes.transfer.model_names import derived_members, is_run, model_path
 from synthlang.config import load, load_yaml, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json

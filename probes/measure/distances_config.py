@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from probes.distances.compare import BINS
-from probes.distances.dimensions import TOPS
-from probes.figures.projection import MOST
+from probes.distances.separation import TOPS
+from probes.figures.limits import MOST_PAIRS
 from synthlang.config import StrictModel
 
 
@@ -36,7 +36,7 @@ class DistancesConfig(StrictModel):
     bins: int = Field(default=BINS, ge=2, le=1000)
     dimensions: tuple[int, ...] = TOPS
     picture: Literal["pca", "tsne", "none"] = "pca"
-    pairs: int = Field(default=40, ge=2, le=MOST)
+    pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
 
     @field_validator("before", mode="before")
     @classmethod

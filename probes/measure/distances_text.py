@@ -18,7 +18,8 @@ from probes.measure.states import linked_states
 from probes.measure.subject import Side, Subject
 from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import Reader
-from probes.transfer.model import Pretrained, is_run, open_pretrained
+from probes.transfer.model import Pretrained, open_pretrained
+from probes.transfer.model_names import is_run
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report, silent

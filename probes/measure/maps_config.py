@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
-from probes.maps.normalise import ROUNDS, Method
+from probes.maps.methods import ROUNDS, Method
 from probes.measure.static_config import StaticSettings
 from synthlang.alignments.parallel import Words
 from synthlang.config import StrictModel

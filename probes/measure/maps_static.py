@@ -19,7 +19,8 @@ from probes.measure.maps_scores import context_scores, word_scores
 from probes.measure.static_config import StaticBaseline
 from probes.measure.static_pair import StaticText, linked_codes, static_pair, static_vectors
 from probes.measure.subject import Subject
-from probes.static.text import Pool, augmented
+from probes.static.config import Pool
+from probes.static.text import augmented
 from probes.static.vectors import StaticVectors
 from synthlang.corpus import Corpus
 from synthlang.progress import Report

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from probes.maps.normalise import Method
+from probes.maps.methods import Method
 from probes.measure.maps_config import FitSettings
 from probes.measure.static_config import StaticSettings
 from synthlang.config import StrictModel

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from probes.maps.normalise import Method
-from probes.static.text import POOLS, Pool
-from probes.static.training import StaticConfig
+from probes.maps.methods import Method
+from probes.static.config import POOLS, Pool, StaticConfig
 from synthlang.config import StrictModel
 
 

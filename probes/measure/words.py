@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrain.checkpoint import is_sound, load_weights, own_steps
+from pretrain.checkpoint import is_sound, load_weights
+from pretrain.checkpoint_steps import own_steps
 from pretrain.config import PretrainConfig
 from pretrain.encoder import MaskedLM
 from pretrain.model import new_model

@@ -19,7 +19,7 @@ from probes.measure.single_tokens import single_tokens, special_tokens
 from probes.measure.subject import Subject
 from probes.measure.words_show import notes_of, subset_table
 from probes.transfer.batch import Reader, Role
-from probes.transfer.model import is_run, model_path
+from probes.transfer.model_names import is_run, model_path
 from probes.words import candidate_numbers, zero_rows
 from synthlang.dictionary import trained_types
 from synthlang.errors import InputError

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probes.static.config import POOLS, Pool
 from probes.static.vectors import StaticVectors
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 
-Pool = Literal["mean", "max", "min"]
-POOLS: tuple[Pool, ...] = get_args(Pool)
 SENTENCES = 500
 
 

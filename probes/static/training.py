@@ -9,55 +9,20 @@ import importlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field
 
+from probes.static.config import StaticConfig
 from probes.static.ppmi import count_vectors
 from probes.static.vectors import StaticVectors
-from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
 INSTALL = 'pip install "synthlang[probe]"'
 LONGEST = 10_000  # words; gensim leaves out the rest of a longer sentence in silence
-
-
-class StaticConfig(StrictModel):
-    """Settings of the training, the defaults mostly those of fastText.
-
-    kind            ``fasttext``: a word is the mean of vectors of itself and its character n-grams; ``word2vec``; or
-                    ``ppmi``, singular vectors of counts (ppmi.py), which need no gensim: of the keys below only
-                    ``size``, ``window`` and ``min_count`` are theirs
-    size            dimensions; the vectors of Cao et al. 2020 have 300
-    min_count       rarer words have no vector
-    sample          words more frequent than about this share are thinned out
-    min_n, max_n    lengths of n-grams
-    buckets         n-grams share so many vectors; memory is ``4 · size · (buckets + 2 · words)`` bytes. The paper has
-                    2,000,000
-    """
-
-    kind: Literal["fasttext", "word2vec", "ppmi"] = "fasttext"
-    size: int = Field(default=300, ge=1)
-    epochs: int = Field(default=5, ge=1)
-    window: int = Field(default=5, ge=1)
-    min_count: int = Field(default=5, ge=1)
-    negative: int = Field(default=5, ge=1)
-    sample: float = Field(default=1e-3, ge=0, le=1)
-    learning_rate: float = Field(default=0.025, gt=0)
-    skipgram: bool = True
-    min_n: int = Field(default=3, ge=1)
-    max_n: int = Field(default=6, ge=1)
-    buckets: int = Field(default=200_000, ge=1)
-    seed: int = Field(default=0, ge=0, lt=2**32)
-
-    @property
-    def needs_gensim(self) -> bool:
-        """Whether the extra ``probe`` must be installed."""
-        return self.kind != "ppmi"
 
 
 def train_vectors(

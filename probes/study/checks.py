@@ -20,7 +20,7 @@ from probes.study.checks_probe import check_probe
 from probes.study.checks_transfer import check_items, check_named, check_tuning
 from probes.study.digest import digest_of
 from probes.study.opened import Opened, check_files
-from probes.transfer.model import is_run, model_path
+from probes.transfer.model_names import is_run, model_path
 from synthlang.errors import InputError
 from synthlang.language import check_source
 

@@ -7,7 +7,7 @@ from probes.study.cell import Cell
 from probes.study.opened import Opened, check_constructed, check_files, check_models
 from probes.transfer.config import TransferConfig
 from probes.transfer.continual_config import has_text
-from probes.transfer.model import first_derived, model_path
+from probes.transfer.model_names import first_derived, model_path
 from probes.transfer.places import check_columns, open_places, open_training
 from probes.transfer.search import combinations
 from synthlang.config import load

@@ -17,7 +17,7 @@ from probes.measure.config import ProbeConfig
 from probes.study.kinds import AdjustTask, AlignmentTask, Model, PretrainTask, ProbeTask, TransferTask, TuneTask, origin
 from probes.study.task import Task
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import is_run, model_path
+from probes.transfer.model_names import is_run, model_path
 from synthlang.config import load
 from synthlang.files import read_json
 from synthlang.sources import open_source

@@ -89,7 +89,7 @@ def files_of_model(name: str, texts: bool = True) -> list[Path]:
 def _of_run(folder: Path, changed: int, here: Path) -> list[Path]:
     """The texts of a pretraining run whose config.yaml was ``changed`` then, as paths from ``here`` name them."""
     del changed, here
-    from probes.transfer.model import is_run  # with torch
+    from probes.transfer.model_names import is_run  # with torch
 
     if not is_run(folder):
         return []

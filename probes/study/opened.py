@@ -11,7 +11,7 @@ from probes.study.cell import MODEL, SECOND, Cell, positions_of
 from probes.study.inputs import named_in
 from probes.study.models import positions_of_model
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import derived_members, model_path
+from probes.transfer.model_names import derived_members, model_path
 from synthlang.alignments.aligner import find_aligner
 from synthlang.errors import InputError
 from synthlang.files import user_path

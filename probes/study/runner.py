@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,10 +16,9 @@ from probes.study import measures
 from probes.study.axis_columns import AxisColumns
 from probes.study.cell import Cell
 from probes.study.changes import told_changes
-from probes.study.checks import check_cells
 from probes.study.config import StudyConfig
+from probes.study.environment import environment, machine_of
 from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
-from probes.study.executors.resources import cores, cuda_devices, thread_count, worker_count
 from probes.study.finished import all_finished
 from probes.study.gc import check_weights
 from probes.study.index import entry_of, last_change
@@ -100,17 +97,19 @@ class StudyRun:
         ]
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
         self._axes, self._expanded = AxisColumns(cells), cells
-        self.machine = _machine(options, len(cells))
         self._before = {cell["name"]: cell for cell in held.get("cells", [])}
         self._gone = self._before.keys() - {cell.name for cell in cells}
-        self.environment = environment(self.machine, options.executor)
         self.seconds: dict[str, float] = held.get("seconds", {})
         self._recall_errors()
         self.done: dict[str, str] = {}
         self.look()
+        self._works = bool(self.to_do())
         self.changed = self._told_changes(held)
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
-        check_cells([cell for cell in cells if cell.name in left])
+        if left:
+            from probes.study.checks import check_cells  # with torch, which a finished study needs no more
+
+            check_cells([cell for cell in cells if cell.name in left])
         check_weights(self.to_do(), self.done, self.store)
 
     def look(self) -> None:
@@ -255,6 +254,17 @@ class StudyRun:
                 cell.error, cell.log = before["error"], before["log"]
 
     @cached_property
+    def machine(self) -> Machine:
+        """What the tasks may use; devices are counted, with torch, when somebody asks."""
+        return machine_of(self.options.executor, self.options.workers, len(self.cells))
+
+    @cached_property
+    def _environment(self) -> dict[str, Any]:
+        """Of the last start that had something to run: results that were there are not of this one."""
+        held = None if self._works else self._held.get("environment")
+        return held or environment(self.machine, self.options.executor)
+
+    @cached_property
     def _settings(self) -> dict[str, Any]:
         return common_settings(self._expanded)
 
@@ -275,25 +285,10 @@ class StudyRun:
             "config": study.model_dump(mode="json"),
             "settings": self._settings,
             "reads": self._reads,
-            "environment": self.environment,
+            "environment": self._environment,
             "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
             "store": store,
             "cells": [cell.to_json(store) for cell in self.cells],
             "seconds": self.seconds,
             "dropped": self.tables.dropped(self.done),
         }
-
-
-def _machine(options: RunOptions, cells: int) -> Machine:
-    """What the tasks of a study may use. It depends on the whole study, not on what is left of it."""
-    devices = cuda_devices()
-    workers = options.workers or worker_count(cells, devices)
-    return Machine(workers if options.executor == "local" else 1, thread_count(workers), tuple(devices))
-
-
-def environment(machine: Machine, executor: str) -> dict[str, Any]:
-    """Versions and sizes that the numbers may depend on."""
-    packages = {name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate", "numpy")}
-    system = {"python": platform.python_version(), "platform": platform.platform(), "cores": cores()}
-    sizes = {"workers": machine.workers, "threads": machine.threads, "devices": len(machine.devices)}
-    return {**system, "executor": executor, **sizes, **packages}

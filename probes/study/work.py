@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
 from pretrain.adjust.config import OF_WEIGHTS
 from pretrain.adjust.run import adjust
-from pretrain.checkpoint import kept_steps, own_steps
+from pretrain.checkpoint_steps import kept_steps, own_steps
 from pretrain.config import PretrainConfig
 from pretrain.model import trained_model
 from pretrain.prepare import prepare
@@ -44,7 +44,8 @@ from probes.study.tasks import task_from_json
 from probes.transfer.continual_config import has_text
 from probes.transfer.data import load_data, load_training
 from probes.transfer.keep import check_keep, keep_languages
-from probes.transfer.model import Pretrained, is_run, model_path
+from probes.transfer.model import Pretrained
+from probes.transfer.model_names import is_run, model_path
 from probes.transfer.predictions import write_predictions
 from probes.transfer.result import drops, facts, seed_record
 from probes.transfer.run import Transfer

@@ -15,7 +15,8 @@ from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data
 from probes.transfer.keep import check_keep
-from probes.transfer.model import Pretrained, is_run, open_pretrained
+from probes.transfer.model import Pretrained, open_pretrained
+from probes.transfer.model_names import is_run
 from probes.transfer.places import open_places
 from probes.transfer.result import ResultFile, drops, rows_of
 from probes.transfer.run import Transfer

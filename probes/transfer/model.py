@@ -17,6 +17,7 @@ from pretrain.prepare import Artifacts
 from pretrain.run import open_run
 from pretrain.weights import from_hf
 from probes.transfer.batch import Reader, Role
+from probes.transfer.model_names import derived_members, first_derived, is_run, model_path
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint
@@ -106,23 +107,6 @@ def open_pretrained(
     return replace(opened, target_model=other.target_model, target=target, name=name, fingerprint=both)
 
 
-def model_path(model: str) -> Path:
-    """A model as a path; InputError for one that can be no name of Hugging Face and is not there."""
-    path = user_path(model)
-    if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
-        raise InputError("there is no such folder; name a run, a folder or a model of Hugging Face", path)
-    return path
-
-
-def is_run(path: Path) -> bool:
-    """Whether a folder is that of a pretraining run, finished or not; an adjustment's record names no data."""
-    record = path / "run.json"
-    if not record.exists():
-        return (path / "config.yaml").exists()
-    held = read_json(record)
-    return isinstance(held, dict) and "data" in held
-
-
 def of_run(
     config: PretrainConfig,
     artifacts: Artifacts,
@@ -141,19 +125,6 @@ def of_run(
     target = Reader(spoken, held.tokenizer, number, specials, "target", bert)
     opened = config, artifacts
     return Pretrained(model, model, source, target, config.label, record, parent.spec, natural, opened)
-
-
-def derived_members(config: PretrainConfig) -> dict[str, int]:
-    """The numbers of the languages that are derived from the first one, by name."""
-    return {config.members[b].name: b for a, b in config.derived_pairs if a == 0}
-
-
-def first_derived(config: PretrainConfig) -> int:
-    """The language that is transferred to when none is named; InputError if there is none."""
-    derived = derived_members(config)
-    if not derived:
-        raise InputError("the run has no language derived from its first one: name a language with --language")
-    return min(derived.values())
 
 
 def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool) -> tuple[int, Language]:

@@ -1,0 +1,46 @@
+"""Settings of word vectors that are trained, and the pools of a sentence's; nothing here needs torch."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from synthlang.config import StrictModel
+
+Pool = Literal["mean", "max", "min"]
+POOLS: tuple[Pool, ...] = get_args(Pool)
+
+
+class StaticConfig(StrictModel):
+    """Settings of the training, the defaults mostly those of fastText.
+
+    kind            ``fasttext``: a word is the mean of vectors of itself and its character n-grams; ``word2vec``; or
+                    ``ppmi``, singular vectors of counts (ppmi.py), which need no gensim: of the keys below only
+                    ``size``, ``window`` and ``min_count`` are theirs
+    size            dimensions; the vectors of Cao et al. 2020 have 300
+    min_count       rarer words have no vector
+    sample          words more frequent than about this share are thinned out
+    min_n, max_n    lengths of n-grams
+    buckets         n-grams share so many vectors; memory is ``4 · size · (buckets + 2 · words)`` bytes. The paper has
+                    2,000,000
+    """
+
+    kind: Literal["fasttext", "word2vec", "ppmi"] = "fasttext"
+    size: int = Field(default=300, ge=1)
+    epochs: int = Field(default=5, ge=1)
+    window: int = Field(default=5, ge=1)
+    min_count: int = Field(default=5, ge=1)
+    negative: int = Field(default=5, ge=1)
+    sample: float = Field(default=1e-3, ge=0, le=1)
+    learning_rate: float = Field(default=0.025, gt=0)
+    skipgram: bool = True
+    min_n: int = Field(default=3, ge=1)
+    max_n: int = Field(default=6, ge=1)
+    buckets: int = Field(default=200_000, ge=1)
+    seed: int = Field(default=0, ge=0, lt=2**32)
+
+    @property
+    def needs_gensim(self) -> bool:
+        """Whether the extra ``probe`` must be installed."""
+        return self.kind != "ppmi"
