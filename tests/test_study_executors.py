@@ -218,12 +218,19 @@ def test_the_device_that_became_free_is_next():
     ],
 )
 def test_names_of_devices(count, visible, names, monkeypatch):
+    monkeypatch.setattr(resources, "version", lambda name: "2.9.0+cu128")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     if visible is None:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     else:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert cuda_devices() == names
+
+
+def test_a_build_without_cuda_is_not_asked(monkeypatch):
+    monkeypatch.setattr(resources, "version", lambda name: "2.9.0+cpu")
+    monkeypatch.setattr(torch.cuda, "device_count", None)
+    assert cuda_devices() == []
 
 
 @pytest.mark.parametrize(

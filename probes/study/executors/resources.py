@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 
 from synthlang.progress import Report
 
@@ -22,6 +23,8 @@ def cuda_devices() -> list[str]:
     They are counted through the driver's management library, without initialising CUDA: that would take memory on a
     device, and processes forked later could not use it.
     """
+    if version("torch").endswith("+cpu"):  # built without CUDA; torch takes longer to load than a study to look at
+        return []
     import torch
 
     count = torch.cuda.device_count()
