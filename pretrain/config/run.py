@@ -18,6 +18,10 @@ from synthlang.language import Language
 from synthlang.vocabularies import VocabularySpec
 
 FORMAT = 2  # raise when training gives other weights for the same config
+OF_WEIGHTS = frozenset(
+    {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision", "objective"}
+)
+"""The settings that change the weights, besides the data."""
 
 
 class PretrainConfig(StrictModel):
@@ -165,8 +169,9 @@ class PretrainConfig(StrictModel):
 
         That is the weights, and names that languages were given, which the exported models are found by.
         """
-        keys = {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision"}
-        settings = self.model_dump(mode="json", include=keys) | {"objective": self.objective.identity()}
+        settings = self.model_dump(mode="json", include=set(OF_WEIGHTS - {"objective"})) | {
+            "objective": self.objective.identity()
+        }
         if given := {str(i): m.name for i, m in enumerate(self.members) if m.name != m.language.name}:
             settings["names"] = given
         if self.sharing.softmax == "language":  # then a random word is always one of the same language

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -121,6 +122,15 @@ def is_seed(key: str) -> bool:
     """
     last = key.rsplit(".", 1)[-1]
     return last in ("seed", "seeds") or last.endswith("_seed")
+
+
+def unseeded(labels: Mapping[str, str]) -> str:
+    """Labels but for seeds, as a text: those of replicates are the same.
+
+    >>> unseeded({"size": "big", "pretrain.seed": "3"})
+    '{"size": "big"}'
+    """
+    return json.dumps({axis: label for axis, label in sorted(labels.items()) if not is_seed(axis)})
 
 
 def short_key(key: str) -> str:

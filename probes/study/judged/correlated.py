@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import atanh, isfinite, nan, tanh
 
@@ -111,7 +111,7 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
     return {condition for condition in conditions if rest(dict(condition)) in common}
 
 
-def sharing_no_model(models: Sequence[Collection[str]]) -> list[int]:
+def sharing_no_model(models: Sequence[Collection[Hashable]]) -> list[int]:
     """For each condition, by its models, the number of the first one that it has a model in common with, or with one
     that has, and so on: those of one number are no independent conditions."""
     names = {name: number for number, name in enumerate(dict.fromkeys(name for held in models for name in held))}

@@ -18,6 +18,7 @@ from probes.study.record import STUDY as RECORD
 from probes.study.report.data import Cell, Study, names_of, read_study
 from probes.study.report.files import ReportPaths, check_folder, write_files
 from probes.study.report.judged import compared
+from probes.study.report.pools import names_of_parts
 from probes.study.report.repeats import without_repeats
 from probes.study.report.scores import grouped
 from probes.study.report.sections import sections
@@ -44,7 +45,7 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
         raise InputError("is a study with a report of its own; name another folder for the joined report", out)
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
-    study = joined(without_repeats(studies))
+    study = joined(without_repeats(studies), names_of_parts(studies))
     out.mkdir(parents=True, exist_ok=True)
     under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
     beside = compared(studies)
@@ -92,17 +93,19 @@ def _numbers(pairs: Sequence[tuple[Study, set[str]]]) -> pa.Table | None:
     return pa.concat_tables(kept) if kept else None
 
 
-def joined(studies: Sequence[Study]) -> Study:
-    """All studies as one: cells called ``STUDY: CELL``, with the labels ``study`` and ``scale`` where these differ."""
+def joined(studies: Sequence[Study], parts_of: Sequence[str]) -> Study:
+    """All studies as one: cells called ``STUDY: CELL``, with the labels ``study``, what a study is called among
+    ``parts_of``, and ``scale`` where these differ."""
     if len(studies) == 1:
         return studies[0]
     names = names_of(studies)
     scales = len({study.scale for study in studies}) > 1
     # studies that differ in nothing but their scale are rows of one table; the name of the study would say it again
     told = len({study.scale for study in studies}) == len(studies) and len({_bare(study) for study in studies}) == 1
+    told = told or len(set(parts_of)) == 1
     parts = [
-        _part(study, name, {**({} if told else {STUDY: name}), **({SCALE: study.scale or "–"} if scales else {})})
-        for study, name in zip(studies, names, strict=True)
+        _part(study, name, {**({} if told else {STUDY: part}), **({SCALE: study.scale or "–"} if scales else {})})
+        for study, name, part in zip(studies, names, parts_of, strict=True)
     ]
     axes = [*([] if told else [STUDY]), *([SCALE] if scales else []), *(axis for part in parts for axis in part.axes)]
     both = list(zip(names, parts, strict=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from probes.study.judged.observed import ALIGNMENT as ALIGNMENTS
 from probes.study.judged.observed import SCORES, Results, Run, is_after
-from probes.study.labels import axes_that_set, is_seed
+from probes.study.labels import axes_that_set, unseeded
 from probes.study.measures import ALIGNMENT
 from probes.study.report.data import Study
 from probes.study.report.rows import ResultRow
@@ -37,10 +37,12 @@ def results_of(studies: Sequence[Study]) -> Results:
 
 
 def runs_of(study: Study) -> dict[tuple[str, ...], str]:
-    """Labels, and what was measured (a task and its seed, the alignment, a probe) → the fingerprint of its stage."""
+    """Labels, and the model or what was measured (a task and its seed, the alignment, a probe) → the fingerprint of its
+    stage."""
     found: dict[tuple[str, ...], str] = {}
     for row in study.rows:
         labels = json.dumps(row.labels, sort_keys=True)
+        found |= {(labels, "pretrain"): row.pretrain, (labels, "adjust"): row.adjust}
         found[labels, "transfer", row.task_name, row.seed] = row.transfer
         found[labels, ALIGNMENT] = row.probe
     labels_of = {cell.name: json.dumps(dict(cell.labels), sort_keys=True) for cell in study.cells}
@@ -85,15 +87,11 @@ def _has_an_earlier(owners: int, number: int) -> bool:
 
 
 def _tuned(row: ResultRow) -> Key:
-    return (row.pretrain, row.adjust, row.transfer, row.seed), json.dumps([row.task_name, _unseeded(row.labels)])
+    return (row.pretrain, row.adjust, row.transfer, row.seed), json.dumps([row.task_name, unseeded(row.labels)])
 
 
 def _untuned(row: ResultRow) -> Key:
-    return (row.pretrain, row.adjust, row.probe), _unseeded(row.labels)
-
-
-def _unseeded(labels: Mapping[str, str]) -> str:
-    return json.dumps({axis: label for axis, label in sorted(labels.items()) if not is_seed(axis)})
+    return (row.pretrain, row.adjust, row.probe), unseeded(row.labels)
 
 
 def _row(row: ResultRow) -> dict[str, Any]:
@@ -126,15 +124,23 @@ def _numbers(studies: Sequence[Study]) -> Iterator[pa.Table]:
         yield named.filter(pc.invert(pc.is_in(both, pa.array(gone, pa.string()))))
 
 
+def probes_of(study: Study) -> set[tuple[str, str]]:
+    """Cell and probe, of those that the study has measures of."""
+    if study.numbers is None:
+        return set()
+    pairs = (pair.partition(BETWEEN) for pair in _cell_and_probe(study.numbers).unique().to_pylist())
+    return {(cell, probe) for cell, _, probe in pairs}
+
+
 def _probed(study: Study) -> dict[str, Key]:
     """Cell and probe → what names it, of those that the study has measures of."""
-    measured = set(_cell_and_probe(study.numbers).unique().to_pylist())
+    measured = probes_of(study)
     found: dict[str, Key] = {}
     for cell in study.cells:
         for stage, fingerprint in cell.stages.items():
-            pair = BETWEEN.join((cell.name, stage.removeprefix("probe ")))
+            pair = cell.name, stage.removeprefix("probe ")
             if pair in measured and fingerprint and (stage == ALIGNMENT or stage.startswith("probe ")):
-                found[pair] = (stage.split(" ")[0], fingerprint), _unseeded(cell.labels)
+                found[BETWEEN.join(pair)] = (stage.split(" ")[0], fingerprint), unseeded(cell.labels)
     return found
 
 
