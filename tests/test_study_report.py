@@ -26,6 +26,7 @@ from probes.study.report.layers import curves
 from probes.study.report.measures import Measure
 from probes.study.report.pooled import results_of
 from probes.study.report.scores import scores_of
+from synthlang.files import read_json, write_json
 from tests.judged import claim
 from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
@@ -183,9 +184,42 @@ def test_an_exact_tie_of_alignments_is_told(tmp_path: Path) -> None:
     make_grid(tmp_path, {"number": list("abc")})
     rows = read_rows(tmp_path)
     for row in rows:
-        row["alignment_all"] = "40" if row["cell"] == "c" else "45.5224"
+        row["alignment_all"] = {"a": "45.5224", "b": "45.5224", "c": "40"}[row["cell"]]
+        row["delta"] = {"a": "10.04", "b": "10.01", "c": "30"}[row["cell"]]
     write_rows(tmp_path, rows)
-    assert "lignment is highest for a (45.5 %; next b, 45.5 %; a tie)" in write_report(tmp_path).markdown.read_text()
+    text = write_report(tmp_path).markdown.read_text()
+    assert "lignment is highest for a (45.5 %; next b, 45.5 %; a tie)" in text
+    assert "Δ is smallest for b (10.0 points; next a, 10.0; a tie)" in text, "a reader sees one number"
+
+
+def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
+    """Two pretrainings, of each three adjustments: what is measured by layer has the interval of two models."""
+    axes = {"method": ["Adjusted"], "pretrain.seed": ["0", "1"], "adjust.seed": ["0", "1", "2"]}
+    make_grid(tmp_path, axes, seeds=1, layers=2)
+    record = read_json(tmp_path / "study.json")
+    run_of = {cell["name"]: f"{int(cell['labels']['pretrain.seed']) + 1:016x}" for cell in record["cells"]}
+    for cell in record["cells"]:
+        cell["stages"] = {**cell["stages"], "pretrain": run_of[cell["name"]]}
+    write_json(tmp_path / "study.json", record)
+    rows = read_rows(tmp_path)
+    write_rows(tmp_path, [row | {"pretrain": run_of[row["cell"]], "adjust": row["cell"]} for row in rows])
+    write_report(tmp_path)
+    measured = read_study(tmp_path).measures
+    name = measured[0].measure
+    held = [
+        [m.value for m in measured if (m.measure, m.layer, m.run) == (name, 0, run)] for run in set(run_of.values())
+    ]
+    assert [len(values) for values in held] == [3, 3]
+    means = [np.mean(values) for values in held]
+    low, high = stats.t.interval(0.95, 1, np.mean(means), stats.sem(means))
+    line = next(x for x in _table(tmp_path, "by-layer") if x["Layer"] == "0" and name in x["Measure"])
+    assert line["Value n"] == "2"
+    assert [float(line[f"Value {end}"]) for end in ("low", "high")] == pytest.approx([low, high], rel=1e-4)
+    assert scores_of(read_study(tmp_path)).conditions[0].seeds == "2 models × 3 adjustments × 1 seed"
+    one = [row | {"pretrain": "ab" * 8} for row in read_rows(tmp_path)]
+    write_rows(tmp_path, one)
+    said = write_report(tmp_path).markdown.read_text()
+    assert "Every condition rests on one pretraining seed: intervals of Δ there cover what was done to it since" in said
 
 
 def test_one_correlation_in_summary_table_and_claims(tmp_path: Path) -> None:

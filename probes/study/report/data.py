@@ -113,7 +113,9 @@ def read_study(folder: Path) -> Study:
         seconds={str(k): float(v) for k, v in _mapping(raw.get("seconds")).items() if isinstance(v, int | float)},
         dropped=raw.get("dropped"),
         rows=rows,
-        measures=() if numbers is None else drawn_measures(numbers, measures),
+        measures=()
+        if numbers is None
+        else drawn_measures(numbers, measures, {cell.name: cell.stages.get("pretrain", "") for cell in cells}),
         numbers=numbers,
         notes=notes,
     )

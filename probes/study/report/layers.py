@@ -14,7 +14,7 @@ from probes.report.numbers import Entry, plural
 from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
-from probes.study.report.measures import Measure
+from probes.study.report.measures import Measure, over_models
 from probes.study.report.ranges import interval_within
 
 Along = Literal["layer", "step"]
@@ -28,12 +28,12 @@ CONDITIONS = 100
 """Most conditions of the table of a measure; measures.csv has them all."""
 MOST = 6
 """Most figures of measures over layers, and over steps."""
-NOTE = "Bands: 95 % t intervals over the runs of a condition; one run has none."
+NOTE = "Bands: 95 % t intervals over the pretrainings of a condition, or the adjustments of one; one model has none."
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A measure of a probe: condition → place → its values, one a cell (cells of a condition differ in seeds)."""
+    """A measure of a probe: condition → place → its values, one a model (``over_models``)."""
 
     probe: str
     measure: str
@@ -80,7 +80,7 @@ def curves(measures: Sequence[Measure], held: Layout, along: Along, asked: Seque
     """The measures that have several places: those that are ``asked`` for in their order, then the telling ones."""
     rank = {measure: place for place, measure in enumerate(asked)}
     names: dict[str, str] = {}
-    tree: dict[tuple[str, str, str], dict[str, dict[int, list[float]]]] = {}
+    tree: dict[tuple[str, str, str], dict[str, dict[int, list[tuple[str, float]]]]] = {}
     for m in measures:
         if m.measure.rsplit(".", 1)[-1] in AUXILIARY:
             continue
@@ -90,7 +90,7 @@ def curves(measures: Sequence[Measure], held: Layout, along: Along, asked: Seque
         place = m.layer if along == "layer" else m.step
         assert place is not None, "the caller chose those that have one"
         line = tree.setdefault((m.probe, m.measure, at), {}).setdefault(names[m.cell], {})
-        line.setdefault(place, []).append(m.value)
+        line.setdefault(place, []).append((m.run, m.value))
     found = [(key, lines) for key, lines in tree.items() if len({x for line in lines.values() for x in line}) > 1]
     found.sort(
         key=lambda item: (
@@ -98,7 +98,10 @@ def curves(measures: Sequence[Measure], held: Layout, along: Along, asked: Seque
             -sum(word in item[0][1].lower() or word in item[0][0].lower() for word in TELLING),
         )
     )
-    return [Curve(*key, lines) for key, lines in found]
+    return [
+        Curve(*key, {name: {x: over_models(held) for x, held in line.items()} for name, line in lines.items()})
+        for key, lines in found
+    ]
 
 
 def _section(
@@ -137,5 +140,5 @@ def _table(found: Sequence[Curve], along: Along) -> Table:
         for place, interval in curve.line(name).items()
     ]
     header = ["Measure", "Condition", along.capitalize(), "Value"]
-    caption = f"Measures by {along}, those of the figures. Means over the runs of a condition, 95 % t intervals."
+    caption = f"Measures by {along}, those of the figures. Means over the models of a condition, 95 % t intervals."
     return Table(caption, header, body, 3, f"by-{along}", 100, 3)

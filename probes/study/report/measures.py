@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -38,6 +38,18 @@ class Measure:
     layer: int | None
     step: int | None
     value: float
+    run: str = ""
+    """The fingerprint of the pretraining that the cell's model rests on; "" of a given model."""
+
+
+def over_models(found: Iterable[tuple[str, float]]) -> list[float]:
+    """What an interval of (run, value) is over: the mean of each pretraining, or of one the value of each cell (such
+    differ in the seed of what was done to it since)."""
+    held: dict[str, list[float]] = {}
+    for run, value in found:
+        held.setdefault(run, []).append(value)
+    means = [sum(values) / len(values) for values in held.values()]
+    return means if len(held) > 1 else next(iter(held.values()), [])
 
 
 def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table:
@@ -64,8 +76,9 @@ def read_measures(path: Path) -> pa.Table:
     return read_columns(path, COLUMNS)
 
 
-def drawn_measures(table: pa.Table, path: Path) -> tuple[Measure, ...]:
-    """The rows of a table read from ``path`` that have a layer or a step, or are of WITHOUT_CONTEXT.
+def drawn_measures(table: pa.Table, path: Path, runs: Mapping[str, str]) -> tuple[Measure, ...]:
+    """The rows of a table read from ``path`` that have a layer or a step, or are of WITHOUT_CONTEXT; ``runs``: cell →
+    the fingerprint of its pretraining.
 
     InputError for labels that are no JSON.
     """
@@ -74,7 +87,10 @@ def drawn_measures(table: pa.Table, path: Path) -> tuple[Measure, ...]:
     columns = [placed[name].to_pylist() for name in ("cell", "labels", "probe", "measure", "layer", "step", "value")]
     rows = zip(*columns, strict=True)
     try:
-        return tuple(Measure(cell, labels_of(labels), *rest) for cell, labels, *rest in rows)
+        return tuple(
+            Measure(cell, labels_of(labels), probe, measure, layer, step, value, runs.get(cell, ""))
+            for cell, labels, probe, measure, layer, step, value in rows
+        )
     except ValueError as error:
         raise InputError(str(error), path) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,17 +70,27 @@ class Condition:
         return len(self.clusters)
 
     @property
+    def pretrainings(self) -> int:
+        """How many pretrainings the runs rest on; a given model is one."""
+        return len({cluster[0].pretrain for cluster in self.clusters})
+
+    @property
     def seeds(self) -> str:
         """``1 model × 3 seeds`` of fine-tuning, ``2 models, 5 seeds`` where they have not equally many.
 
-        Cells on one pretraining that differ in other seeds are adjustments. Where a row lacks a score that others have,
-        or it is no number, how many have all is told.
+        Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``.
+        Where a row lacks a score that others have, or it is no number, how many have all is told.
         """
         rows = [row for cluster in self.clusters for row in cluster]
-        sizes = {len(cluster) for cluster in self.clusters}
-        several = self.runs == 1 or len({cluster[0].pretrain for cluster in self.clusters}) == self.runs
-        runs = plural(self.runs, "model" if several else "adjustment")
-        text = f"{runs} × {plural(min(sizes), 'seed')}" if len(sizes) == 1 else f"{runs}, {plural(len(rows), 'seed')}"
+        made = [Counter(row.adjust for row in cluster) for cluster in self.clusters]
+        sizes = [size for of_run in made for size in of_run.values()]
+        several = self.runs in {1, self.pretrainings}
+        counts = [("model" if several else "adjustment", self.runs, self.runs), ("seed", sizes[0], len(rows))]
+        if max(map(len, made)) > 1:
+            counts.insert(1, ("adjustment", len(made[0]), sum(map(len, made))))
+        alike = len(set(sizes)) == 1 == len(set(map(len, made)))
+        told = (plural(each if alike else total, name) for name, each, total in counts)
+        text = (" × " if alike else ", ").join(told)
         held = [name for name in SCORES if any(getattr(row, name) is not None for row in rows)]
         whole = sum(all(known([getattr(row, name)]) for name in held) for row in rows)
         return text if whole == len(rows) else f"{text}, {whole} of {len(rows)} with every score"

@@ -39,11 +39,13 @@ def summary(study: Study, scores: Scores) -> Summary:
         one = correlated[alike[0]]
         known = one.found.r is not None
         lead.append(_correlation(named, one) if known else f"Alignment and Δ{named} cannot be correlated ({reason}).")
-    alone = sum(condition.runs == 1 and bool(condition.first.pretrain) for condition in found)
+    alone = sum(condition.pretrainings == 1 and bool(condition.first.pretrain) for condition in found)
     if alone:
         rest = "Every condition rests" if alone == len(found) else f"{alone} of {len(found)} conditions rest"
+        made = any(condition.runs > 1 for condition in found if condition.pretrainings == 1)
+        covers = "what was done to it since" if made else "fine-tuning seeds only, alignment has none"
         lead.append(
-            f"{rest} on one pretraining seed: intervals of Δ there cover fine-tuning seeds only, alignment has none, "
+            f"{rest} on one pretraining seed: intervals of Δ there cover {covers}, "
             "and another pretraining run may change the order."
         )
     return Summary(" ".join(lead), tuple(_comparisons(scores)))
@@ -134,7 +136,7 @@ def _highest_alignment(members: Mapping[str, Condition]) -> str:
         return f"alignment is {number(ranked[0][0].mean)} % for all of them"
     (first, best, name), (second, other, next_) = ranked[:2]
     text = f"alignment is highest for {name} ({number(first.mean)} %; next {next_}, {number(second.mean)} %"
-    told = first.mean == second.mean or min(best.runs, other.runs) > 1
+    told = _alike([first, second]) or min(best.runs, other.runs) > 1
     return text + (_certainty(first, second) if told else "") + ")"
 
 
@@ -145,7 +147,7 @@ def _alike(ranked: Sequence[Interval]) -> bool:
 
 def _certainty(first: Interval, second: Interval) -> str:
     overlap = first.overlaps(second)
-    if first.mean == second.mean:
+    if _alike([first, second]):
         return "; a tie"
     if overlap is None:
         return "; without an interval for lack of seeds"

@@ -15,7 +15,7 @@ from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
 from probes.study.report.data import Study
-from probes.study.report.measures import WITHOUT_CONTEXT, Measure
+from probes.study.report.measures import WITHOUT_CONTEXT, Measure, over_models
 from probes.study.report.ranges import CLIPPED, interval_within
 
 ROWS, BARS = 100, 24
@@ -23,11 +23,11 @@ ROWS, BARS = 100, 24
 NOTE = (
     "How often the nearest word is a translation, both directions, under CSLS (P@1, %), of words that are one subword "
     "on both sides: rows of the embedding matrix before and after a rotation, and static vectors of the same words. "
-    "Lines: 95 % t intervals over the runs of a condition; one run has none."
+    "Lines: 95 % t intervals over the pretrainings of a condition, or the adjustments of one; one model has none."
 )
 
 Found = Mapping[str, Mapping[str, Interval]]
-"""Condition → measure → its interval over runs."""
+"""Condition → measure → its interval over models."""
 
 
 def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
@@ -44,14 +44,15 @@ def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
 
 
 def _by_probe(measures: Sequence[Measure], held: Layout) -> Mapping[str, Found]:
-    values: dict[str, dict[str, dict[str, list[float]]]] = {}
+    values: dict[str, dict[str, dict[str, list[tuple[str, float]]]]] = {}
     for one in measures:
         if one.measure in WITHOUT_CONTEXT:
             condition = held.whole(settings_of(one.labels, one.cell))
-            values.setdefault(one.probe, {}).setdefault(condition, {}).setdefault(one.measure, []).append(one.value)
+            found = values.setdefault(one.probe, {}).setdefault(condition, {}).setdefault(one.measure, [])
+            found.append((one.run, one.value))
     return {
         probe: {
-            condition: {measure: interval_within(runs, measure) for measure, runs in of.items()}
+            condition: {measure: interval_within(over_models(held), measure) for measure, held in of.items()}
             for condition, of in conditions.items()
         }
         for probe, conditions in values.items()
