@@ -124,9 +124,10 @@ def judged_claims(beside: Comparisons) -> Section | None:
     rest = [(c, c.judged[:1]) for c, judged in run if not judged]
     caption = (
         "What the papers claim, judged from our results by the comparison that would show it. Ours: the difference "
-        "(or correlation) with its 95 % interval, paired over seeds. Too small to tell: the interval has 0 inside, or "
-        "the margin that is asked for (see below), all values are equal, or n < 2 (fewer than five conditions for a "
-        "correlation)."
+        "(or correlation) with its 95 % interval, paired by models or, of one model, by seeds of fine-tuning; where "
+        "that cannot be it is Welch's, and the text below says that the sides are not paired. Too small to tell: the "
+        "interval has 0 inside, or the margin that is asked for (see below), all values are equal, or n < 2 (fewer "
+        "than five conditions for a correlation)."
     )
     shown: list[Block] = [_claims(caption, run, several=several)] if len(rest) < len(run) else []
     if _marked(beside.claims):
