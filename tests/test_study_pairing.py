@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from probes.study.judged.estimates import UNPAIRED
-from probes.study.judged.observed import Results
+from probes.study.judged.estimates import UNPAIRED, difference
+from probes.study.judged.observed import Model, Replicates, Results
 from probes.study.judged.verdicts import judge
 from tests.judged import claim, interval, less, result
 
@@ -130,3 +131,18 @@ def test_the_halves_of_a_gap_that_are_not_paired_are_told():
     rows = [result({"objective": o}, model + 3 * (task == "ner"), task=task, zs=9.0 + (o == "B") * gain)
             for task, added in gains.items() for o in "AB" for model, gain in enumerate(added)]  # fmt: skip
     assert UNPAIRED in judge(claim(compare=[GAP]), Results(rows)).text
+
+
+def test_sides_that_are_constant_but_for_rounding_decide_nothing():
+    """Welch's test of them has p = 1e-32 and an interval of no width."""
+    a: Replicates = {(Model("a", ""), seed): value for seed, value in enumerate([0.1 + 0.2, 0.3, 0.3])}
+    b: Replicates = {(Model("b", ""), seed): 0.6 for seed in range(3)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = difference(a, b)
+    assert found is not None and found.p is None
+    assert (found.interval.low, found.interval.high) == (found.interval.mean,) * 2
+    spread: Replicates = {one: value + seed for (one, value), seed in zip(b.items(), range(3), strict=True)}
+    other = difference(spread, {one: 0.1 * seed for seed, one in enumerate(a)})
+    expected = stats.ttest_ind([0.6, 1.6, 2.6], [0, 0.1, 0.2], equal_var=False)
+    assert other is not None and other.p == pytest.approx(expected.pvalue)

@@ -122,7 +122,7 @@ def _apart(left: Replicates, right: Replicates) -> Estimate:
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
     mean, p = float(np.mean(a) - np.mean(b)), None
     low = high = None if n < 2 else mean
-    if n > 1 and max(np.ptp(a), np.ptp(b)) > 0:
+    if n > 1 and max(np.ptp(a), np.ptp(b)) > SAME:
         test = stats.ttest_ind(a, b, equal_var=False)
         low, high, p = map(float, (*test.confidence_interval(LEVEL), test.pvalue))
     one_model = min(pretrainings(left), pretrainings(right)) == 1
