@@ -42,7 +42,7 @@ class Judged:
 
     n, unit     what ``ours`` is of, and how many
     one_model   every replicate of a side comes from one pretraining
-    tally       of a claim of several comparisons, how many of them hold
+    tally       of a claim of several comparisons, how many of them hold and how many were not run
     """
 
     pool: str
