@@ -13,6 +13,18 @@ EVERY_TASK = """claims:
 - {id: better, claim: Better in every task., source: here, compare: [{each: {task: [TASKS]}, measure: delta,
    left: {where: {objective: ALIGN-MLM}}, right: {where: {objective: MLM}}, relation: less}]}
 """
+LOSSES = """paper: mine
+title: T
+citation: C
+labels: {objective: [ALIGN-MLM, MLM], task: [pos]}
+tables:
+  first:
+    title: Δ
+    printed: here
+    blocks:
+      - {where: {task: pos}, measure: delta, columns: [{}],
+         rows: [{where: {objective: ALIGN-MLM}, values: [VALUE]}, {where: {objective: MLM}, values: [38.5]}]}
+"""
 
 
 def test_a_claim_of_which_only_a_part_was_run_says_so(tmp_path: Path) -> None:
@@ -33,3 +45,17 @@ def test_a_claim_of_which_only_a_part_was_run_says_so(tmp_path: Path) -> None:
         assert ("not run" in row["Verdict"]) == bool(tally) and said in row["Verdict"]
         assert not tally or tally in (folder / "report.md").read_text()
         assert not tally or tally in (folder / "tables/claims.tex").read_text()
+
+
+def test_a_sign_that_is_not_the_papers_and_a_tie_are_told(tmp_path: Path) -> None:
+    """Of ALIGN-MLM Δ is above 0 with us, and less than that of MLM, as in either paper."""
+    for value, verdict in (("-3.0", "differs"), ("3.0", "agrees in order")):
+        paper = tmp_path / f"paper{value}.yaml"
+        paper.write_text(LOSSES.replace("VALUE", value))
+        folder = make_grid(tmp_path / value, AXES, tasks=("pos",), jitter=0.1, config={"paper": str(paper)})
+        page = Page(write_report(folder).html.read_text())
+        table = page.table("objective", "Paper", "Ours", "Verdict")
+        assert [line["Verdict"] for line in table] == [verdict, "agrees in order"]
+        text = (folder / "report.md").read_text()
+        assert ("the sign is the other way round |" in text) == (verdict == "differs")
+        assert "differs: one is, or the sign of" in text and "0 inside. Printed numbers no more than" in text
