@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.study.judged.beside import beside
+from probes.study.judged.beside import TURNED, beside
 from probes.study.judged.observed import Results
 from probes.study.judged.papers import Cell, Table, read_tables
 from probes.study.judged.quantities import Quantity
-from tests.judged import echo, interval, result
+from tests.judged import echo, interval, measured, result
 
 
 def table(measure="delta", average=None, against=None, **values) -> Table:
@@ -83,6 +83,50 @@ def test_means_over_labels_that_are_there_are_compared_over_those_of_both():
     assert interval(gain).mean == pytest.approx(20 + 0.4) and "left out, not in all that is compared: ru" in gain.text
 
 
+def test_a_sign_that_is_the_other_way_round_differs_whatever_the_orders():
+    """Printed losses of 3 and 6 that are gains of 20 and 15 with us, in the same order."""
+    a, b, c = [60.0, 61.0, 59.5], [80.0, 80.5, 80.2], [75.0, 76.5, 74.0]
+    losses = table("zs", against=Quantity({"objective": "A"}, "zs"), B=-3.0, C=-6.0)
+    found = beside(losses, results("zs", A=a, B=b, C=c))
+    for row, ours in zip(found, (b, c), strict=True):
+        low = stats.ttest_rel(ours, a).confidence_interval(0.95).low
+        assert low > 0 and interval(row).low == pytest.approx(low)
+        assert row.verdict == "differs" and row.notes == (TURNED,)
+        assert row.text == f"1 of 1 decided orders of the column are the paper's, of 1 others run; {TURNED}"
+    delta = table(A=-1.0, B=-4.0)
+    assert verdicts(delta, results(A=[9.0, 9.5, 9.2], B=[3.0, 3.6, 3.1])) == ["differs"] * 2
+    near = results(A=[9.0, 9.5, 9.2], B=[-1.0, 2.0, 0.5])  # 0 is inside of the interval of B: only its order is decided
+    assert verdicts(delta, near) == ["differs", "agrees in order"]
+    assert verdicts(table(A=-0.4, B=-4.0), near) == ["agrees in order"] * 2  # no sign of A in print
+    assert TURNED not in beside(delta, near)[1].text
+    assert verdicts(table("zs", A=-1.0, B=-4.0), results("zs", A=[9.0, 9.5], B=[3.0, 3.6])) == ["agrees in order"] * 2
+
+
+def shares(**values) -> Results:
+    rows = [measured({"objective": name}, m, "cka", v + m * v / 99) for name, v in values.items() for m in range(3)]
+    return Results([], rows)
+
+
+def test_ties_in_print_are_of_the_unit_of_the_column():
+    """Half a point of percent; of what a probe measures between −1 and 1 half a hundredth."""
+    cka = shares(A=0.9, B=0.45, C=0.1)
+    assert verdicts(table("probe:cka", A=0.90, B=0.45, C=0.10), cka) == ["agrees in order"] * 3
+    assert verdicts(table("probe:cka", A=0.10, B=0.45, C=0.90), cka)[::2] == ["differs"] * 2
+    tied = beside(table("probe:cka", A=0.705, B=0.70), cka)
+    assert [row.verdict for row in tied] == ["too small to tell"] * 2
+    assert (
+        tied[0].text == "0 of 0 decided orders of the column are the paper's, of 1 others run, 1 of them a tie in print"
+    )
+    assert verdicts(table("probe:cka", A=0.706, B=0.70), cka) == ["agrees in order"] * 2
+    percent = table("probe:cka", A=0.9, B=0.45, D=20.0)  # D, not run, says what the others are
+    assert verdicts(percent, cka) == ["too small to tell", "too small to tell", "not run"]
+    scores = results(A=[1.0, 1.1, 1.2], B=[0.5, 0.61, 0.69])  # a column of Δ is in percent, however small
+    assert verdicts(table(A=0.9, B=0.45), scores) == ["agrees in sign", "too small to tell"]
+    gains = table("probe:cka", against=Quantity({"objective": "C"}, "probe:cka"), A=0.8, B=0.004)
+    assert verdicts(gains, cka) == ["agrees in order"] * 2
+    assert verdicts(table("probe:cka", against=gains.cells[0].against, A=-0.8, B=-0.9), cka) == ["differs"] * 2
+
+
 def test_our_numbers():
     values = [3.0, 5.0, 4.5]
     [row] = beside(table(A=40), results(A=values))
@@ -96,7 +140,7 @@ def test_gains():
     found = beside(gains, results("zs", A=[50.0, 60.0, 55.0], B=[52.0, 63.0, 57.5], C=[51.0, 61.5, 56.0]))
     expected = stats.ttest_rel([52, 63, 57.5], [50, 60, 55]).confidence_interval(0.95)
     assert (interval(found[0]).low, interval(found[0]).high) == pytest.approx((expected.low, expected.high))
-    assert [row.verdict for row in found] == ["agrees in order", "agrees in order"]
+    assert [row.verdict for row in found] == ["agrees in order", "differs"], "C gains, and does not in print"
     alone = beside(table("zs", against=Quantity({"objective": "A"}, "zs"), C=-3.0),
                    results("zs", A=[50.0, 60.0, 55.0], C=[51.0, 61.5, 56.0]))  # fmt: skip
     assert [row.verdict for row in alone] == ["differs"]

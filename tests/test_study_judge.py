@@ -161,8 +161,9 @@ def test_several_comparisons():
 
     found = judge(both, of([]))
     assert found.verdict == "agrees in sign" and found.text.startswith("1 of 2 comparisons were run")
-    assert found.tally == "", "of one comparison the verdict says all"
     pos, ner = (f"{task} delta, B − A" for task in ("pos", "ner"))
+    assert found.tally == f"1 of 1 hold, 1 of 2 not run; ours is {pos}"
+    assert judge(claim(compare=parts[:1]), of([])).tally == "", "of one comparison the verdict says all"
     for ner_of, verdict, tally, outcomes in (
         ([("A", [9, 8, 9]), ("B", [1, 1, 2])], "agrees in sign", f"2 of 2 hold; ours is {pos}", ("holds", "holds")),
         ([("A", [1, 2, 2]), ("B", [9, 9, 8])], "differs", f"1 of 2 hold, 1 against; ours is {ner}", ("holds", "fails")),

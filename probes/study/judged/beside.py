@@ -5,27 +5,27 @@ in a column of the table and their **sign**. Ours are means and differences by t
 
     not run             nothing was measured at the labels of the cell, or under several labels of an axis that the
                         table does not name
-    differs             an order of it and another cell of its column is the other way round with us; or, where no
-                        order is decided, its sign is
-    agrees in order     none is the other way round, and at least one is the same
+    differs             an order of it and another cell of its column is the other way round with us; or its sign is,
+                        whatever the orders
+    agrees in order     nothing is the other way round, and at least one order is the same
     agrees in sign      no order is decided, and the sign is the same
     too small to tell   nothing is decided
 
 An order is decided where it stands after Holm's correction over all orders of its column that were measured, at 5 %; a
 sign, which Δ and gains have, where the interval of ours does not have 0 inside. Printed numbers that are no more than
-TIE apart (or from 0) have no order (or sign).
+TIE apart (or from 0) are a tie and have no order (or sign).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from probes.statistics import corrected
 from probes.study.judged.claims import Relation
-from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common, outcome_of, over
+from probes.study.judged.estimates import LEVEL, Estimate, common, outcome_of, over
 from probes.study.judged.observed import Condition, Results, Series
 from probes.study.judged.once import once
 from probes.study.judged.papers import Cell, Table
@@ -33,17 +33,20 @@ from probes.study.judged.quantities import Quantity
 from probes.study.judged.verdicts import Word
 
 TIE = 0.5
-"""In the unit of the numbers, percent points."""
+"""In percent points; a hundredth of it in a column of a measure of probes where all numbers are within −1 … 1."""
+TIED = "tied"
+TURNED = "the sign is the other way round"
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A cell of a table with ours; ``text`` says what decided."""
+    """A cell of a table with ours; ``text`` says what decided, ``notes`` what of it is no order."""
 
     cell: Cell
     ours: Estimate | None
     verdict: Word
     text: str
+    notes: tuple[str, ...] = ()
 
     @property
     def where(self) -> Mapping[str, str]:
@@ -63,9 +66,11 @@ class Beside:
 
 @dataclass(frozen=True)
 class _Ours:
-    """A cell, what was measured of it by the labels it is a mean over, ours and why there is none."""
+    """A cell, what is a tie in its column, what was measured of it by the labels it is a mean over, ours and why there
+    is none."""
 
     cell: Cell
+    tie: float
     series: Series
     estimate: Estimate | None
     why: str
@@ -73,7 +78,10 @@ class _Ours:
 
 def beside(table: Table, results: Results) -> tuple[Beside, ...]:
     """Every cell of ``table``, in its order."""
-    held = [_look_up(cell, results) for cell in table.cells]
+    printed: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
+    for cell in table.cells:
+        printed[_column(cell)].append(cell)
+    held = [_look_up(cell, _tie(printed[_column(cell)]), results) for cell in table.cells]
     columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, one in enumerate(held):
         if one.estimate is not None:
@@ -86,18 +94,24 @@ def _column(cell: Cell) -> tuple[object, ...]:
     return (*cell.column, cell.quantity.measure)
 
 
-def _look_up(cell: Cell, results: Results) -> _Ours:
+def _tie(column: Iterable[Cell]) -> float:
+    """Scores of tasks are percent, however small; what probes measure may be shares, cosines or correlations."""
+    shares = all(cell.quantity.measure.startswith("probe:") and abs(cell.value) <= 1 for cell in column)
+    return TIE / 100 if shares else TIE
+
+
+def _look_up(cell: Cell, tie: float, results: Results) -> _Ours:
     series, why = _one(cell.quantity, results)
     if not series:
-        return _Ours(cell, {}, None, why)
+        return _Ours(cell, tie, {}, None, why)
     sides = [series]
     if cell.against is not None:
         base, why = _one(cell.against, results)
         if not base:
-            return _Ours(cell, {}, None, why)
+            return _Ours(cell, tie, {}, None, why)
         sides.append(base)
     found = over(*once(sides, common(sides)))
-    return _Ours(cell, series, found.ours, found.why)
+    return _Ours(cell, tie, series, found.ours, found.why)
 
 
 def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
@@ -129,33 +143,40 @@ def _varying(conditions: Sequence[Condition]) -> str:
     return "; ".join(f"{axis}: {', '.join(held)}" for axis, held in labels.items() if len(held) > 1)
 
 
-def _row(one: _Ours, orders: Counter[Outcome]) -> Beside:
+def _row(one: _Ours, orders: Counter[str]) -> Beside:
     if one.estimate is None:
         return Beside(one.cell, None, "not run", one.why)
     same, reversed_ = orders["holds"], orders["fails"]
     signed = one.cell.against is not None or one.cell.quantity.measure == "delta"
-    sign = outcome_of(one.estimate.interval, _above(one.cell.value)) if signed and abs(one.cell.value) > TIE else "open"
-    run = orders.total()
-    text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {run} others run"
-    text = "; ".join([text, *one.estimate.notes])
-    if reversed_ or same:
-        return Beside(one.cell, one.estimate, "differs" if reversed_ else "agrees in order", text)
-    word: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}
-    return Beside(one.cell, one.estimate, word.get(sign, "too small to tell"), text)
+    tied = abs(one.cell.value) <= one.tie
+    sign = outcome_of(one.estimate.interval, _above(one.cell.value)) if signed and not tied else "open"
+    text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {orders.total()} others run"
+    text += f", {orders[TIED]} of them a tie in print" if orders[TIED] else ""
+    notes = ((TURNED,) if sign == "fails" else ()) + one.estimate.notes
+    verdict: Word = "agrees in sign" if sign == "holds" else "too small to tell"
+    if reversed_ or sign == "fails":
+        verdict = "differs"
+    elif same:
+        verdict = "agrees in order"
+    return Beside(one.cell, one.estimate, verdict, "; ".join([text, *notes]), notes)
 
 
 def _above(value: float) -> Relation:
     return "greater" if value > 0 else "less"
 
 
-def _orders(held: Sequence[_Ours], column: Sequence[int]) -> dict[int, Counter[Outcome]]:
-    """Of each cell of a column (numbers of ``held``) how many of its orders are the paper's (holds), reversed, open."""
+def _orders(held: Sequence[_Ours], column: Sequence[int]) -> dict[int, Counter[str]]:
+    """Of each cell of a column (numbers of ``held``) how many of its orders are the paper's (holds), reversed (fails),
+    open, and a tie in print."""
     pairs = list(combinations(column, 2))
-    ours = [_difference(held[one], held[other]) for one, other in pairs]
+    ties = [_tied(held[one], held[other]) for one, other in pairs]
+    ours = [
+        None if tied else _difference(held[one], held[other]) for (one, other), tied in zip(pairs, ties, strict=True)
+    ]
     stands = corrected([None if found is None else found.p for found in ours])
-    counts: dict[int, Counter[Outcome]] = {number: Counter() for number in column}
-    for (one, other), found, p in zip(pairs, ours, stands, strict=True):
-        outcome: Outcome = "open"
+    counts: dict[int, Counter[str]] = {number: Counter() for number in column}
+    for (one, other), tied, found, p in zip(pairs, ties, ours, stands, strict=True):
+        outcome = TIED if tied else "open"
         if found is not None and p is not None and p < 1 - LEVEL:
             printed = held[one].cell.value - held[other].cell.value
             outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"
@@ -164,9 +185,12 @@ def _orders(held: Sequence[_Ours], column: Sequence[int]) -> dict[int, Counter[O
     return counts
 
 
+def _tied(one: _Ours, other: _Ours) -> bool:
+    """Values have six digits (papers.py): without rounding 0.705 − 0.7 is more than 0.005."""
+    return round(abs(one.cell.value - other.cell.value), 6) <= one.tie
+
+
 def _difference(one: _Ours, other: _Ours) -> Estimate | None:
-    """Of two cells that are told apart in print; over the labels that both have, if they are means."""
-    if abs(one.cell.value - other.cell.value) <= TIE:
-        return None
+    """Of two cells; over the labels that both have, if they are means."""
     sides = [one.series, other.series]
     return over(*once(sides, common(sides))).ours

@@ -4,11 +4,15 @@ A mean and the **difference** of two quantities are over the conditions (labels 
 sides have, each weighing the same, then over the seeds that all of these conditions have. What is left out is told.
 
     paired by models    both sides have two or more models with the same seeds: one difference a pretraining (or, of one
-                        pretraining, an adjustment), the mean over what else both have; n is the number of these
+                        pretraining, an adjustment), the mean over what else both have; n is the number of these.
+                        Where fewer than two pretrainings have models in common, as where one side is adjusted and the
+                        other is not, but both sides have two or more pretrainings in common: each side's mean over
+                        adjustments for each pretraining and seed of fine-tuning
     paired by seeds     both have one model of the same seeds: one difference a seed of fine-tuning; n is their number,
                         and nothing is said of another pretraining
     not paired          anything else, as a given model against several adjustments of it: Welch's interval between the
-                        models of each side (of one model: its seeds of fine-tuning); n is that of the smaller side
+                        models of each side (of one model: its seeds of fine-tuning); n is that of the smaller side,
+                        and a note says that the sides are not paired
 
 A **gap of gaps**, (left − right) − (what is taken off left − what is taken off right), is the difference of two such
 differences, each of them paired: first those of like models, left with right; else each side with what is taken off it.
@@ -25,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -35,6 +38,7 @@ from probes.report.numbers import first_few, plural
 from probes.statistics import Interval, mean_interval
 from probes.study.judged.claims import Relation
 from probes.study.judged.observed import Condition, Model, Replicate, Replicates, Series
+from probes.study.judged.pairing import pairs, pretrainings
 
 Outcome = Literal["holds", "fails", "open", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
@@ -43,6 +47,7 @@ SAME = 1e-9  # in points: an interval no wider is of equal values, but for round
 NAMED = 6
 """Most conditions or seeds that are named."""
 NOTHING = "nothing was measured of this"
+UNPAIRED = "the sides are not paired"
 
 
 @dataclass(frozen=True)
@@ -94,40 +99,46 @@ def estimate(replicates: Replicates) -> Estimate | None:
     if interval.high is not None and interval.high - interval.mean > SAME:
         error = float(np.std(values, ddof=1)) / len(values) ** 0.5
         p = 2 * float(stats.t.sf(abs(interval.mean) / error, len(values) - 1))
-    return Estimate(interval, unit, _pretrainings(replicates) == 1, p)
+    return Estimate(interval, unit, pretrainings(replicates) == 1, p)
 
 
 def difference(left: Replicates, right: Replicates) -> Estimate | None:
     """left − right by the rule of this module; None where a side is empty."""
     if not left or not right:
         return None
-    if pairs := _pairs(left, right):
-        return estimate(pairs)
+    return _difference(left, right)[0]
+
+
+def _difference(left: Replicates, right: Replicates) -> tuple[Estimate | None, set[Replicate]]:
+    """left − right of sides that are not empty, and the replicates that are in no pair, of sides that are paired."""
+    paired = pairs(left, right)
+    return (_apart(left, right), set()) if paired is None else (estimate(paired.differences), paired.alone)
+
+
+def _apart(left: Replicates, right: Replicates) -> Estimate:
+    """left − right of sides that are not paired."""
     (a, of_a), (b, of_b) = _units(left), _units(right)
     firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
-    one_model = min(_pretrainings(left), _pretrainings(right)) == 1
-    mean = float(np.mean(a) - np.mean(b))
-    if n < 2:
-        return Estimate(Interval(mean, None, None, n, LEVEL), unit, one_model)
-    if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return Estimate(Interval(mean, mean, mean, n, LEVEL), unit, one_model)
-    test = stats.ttest_ind(a, b, equal_var=False)
-    bounds = test.confidence_interval(LEVEL)
-    return Estimate(
-        Interval(mean, float(bounds.low), float(bounds.high), n, LEVEL), unit, one_model, float(test.pvalue)
-    )
+    mean, p = float(np.mean(a) - np.mean(b)), None
+    low = high = None if n < 2 else mean
+    if n > 1 and max(np.ptp(a), np.ptp(b)) > SAME:
+        test = stats.ttest_ind(a, b, equal_var=False)
+        low, high, p = map(float, (*test.confidence_interval(LEVEL), test.pvalue))
+    one_model = min(pretrainings(left), pretrainings(right)) == 1
+    return Estimate(Interval(mean, low, high, n, LEVEL), unit, one_model, p, (UNPAIRED,))
 
 
-def gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Estimate | None:
-    """(left − off_left) − (right − off_right) by the rule of this module; None where nothing can be paired."""
-    for one, other in (
-        (_pairs(left, right), _pairs(off_left, off_right)),
-        (_pairs(left, off_left), _pairs(right, off_right)),
-    ):
-        if one and other:
-            return difference(one, other)
-    return None
+def _gap(
+    left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates
+) -> tuple[Estimate | None, set[Replicate]]:
+    """(left − off_left) − (right − off_right), None where nothing can be paired, and the replicates in no pair."""
+    for first, second in (((left, right), (off_left, off_right)), ((left, off_left), (right, off_right))):
+        one, other = pairs(*first), pairs(*second)
+        if one is not None and other is not None:
+            ours, alone = _difference(one.differences, other.differences)
+            return ours, alone | one.alone | other.alone
+    return None, set()
 
 
 def common(sides: Iterable[Series]) -> list[Condition]:
@@ -153,16 +164,24 @@ def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
             return Found(None, f"{seed} is in all conditions of one side: {_named(conditions, every)}")
         means.append(mean)
         missing, infinite = missing | absent, infinite | wrong
-    for left, right in pairwise(means):
-        missing |= left.keys() ^ right.keys() if _pairs(left, right) else set()
-    ours = gap(*means) if len(means) == 4 else difference(*means) if len(means) == 2 else estimate(means[0])
+    ours, alone = _compared(means)
+    missing = (missing | alone) - infinite
     if ours is None:
         return Found(None, "the models of the sides are not the same, so that no difference of them is paired")
-    notes = [f"over {_named(conditions, every)}"] if len(every) > 1 else []
+    notes = list(ours.notes)
+    notes += [f"over {_named(conditions, every)}"] if len(every) > 1 else []
     notes += [f"left out, not in all that is compared: {_named(dropped, every)}"] if dropped else []
-    notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing - infinite else []
+    notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
     return Found(replace(ours, notes=tuple(notes)))
+
+
+def _compared(sides: Sequence[Replicates]) -> tuple[Estimate | None, set[Replicate]]:
+    """What is asked of so many sides, and the replicates that are in no pair."""
+    if len(sides) == 1:
+        return estimate(sides[0]), set()
+    left, right, *taken_off = sides
+    return _gap(left, right, *taken_off) if taken_off else _difference(left, right)
 
 
 def outcome_of(interval: Interval, relation: Relation, margin: float = 0.0) -> Outcome:
@@ -175,13 +194,6 @@ def outcome_of(interval: Interval, relation: Relation, margin: float = 0.0) -> O
     if relation == "less":
         low, high = -high, -low
     return "holds" if low > margin else "fails" if high < margin else "open"
-
-
-def _pairs(left: Replicates, right: Replicates) -> Replicates:
-    """The differences of what both sides have, where these are what is counted; nothing of sides not paired."""
-    shared = {one: left[one] - right[one] for one in left if one in right}
-    models = [{model for model, _ in side} for side in (left, right, shared)]
-    return shared if len(models[2]) > 1 or models[0] == models[1] == models[2] else {}
 
 
 def _averaged(
@@ -202,7 +214,7 @@ def _averaged(
 def _units(replicates: Replicates) -> tuple[list[float], Unit]:
     """The mean of each pretraining, of each adjustment of the one there is, or the values of the one model."""
     values = list(replicates.values())
-    if _pretrainings(replicates) > 1:
+    if pretrainings(replicates) > 1:
         return _means([model.pretraining for model, _ in replicates], values), "models"
     if len({model for model, _ in replicates}) > 1:
         return _means([model.adjustment for model, _ in replicates], values), "adjustments"
@@ -214,10 +226,6 @@ def _means(names: Sequence[str], values: Sequence[float]) -> list[float]:
     for name, value in zip(names, values, strict=True):
         held.setdefault(name, []).append(value)
     return [sum(one) / len(one) for one in held.values()]
-
-
-def _pretrainings(replicates: Replicates) -> int:
-    return len({model.pretraining for model, _ in replicates})
 
 
 def _named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:

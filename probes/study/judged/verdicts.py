@@ -87,7 +87,7 @@ class Verdict:
     n, unit     what it is of, and how many
     text        all comparisons in words
     one_model   every replicate of a side comes from one pretraining
-    tally       of several comparisons, how many hold, and which one ``ours`` is of
+    tally       of several comparisons, how many hold and how many were not run, and which one ``ours`` is of
     """
 
     verdict: Word
@@ -122,16 +122,17 @@ def judge(claim: Claim, results: Results) -> Verdict:
     said = "; ".join([said, *(part.text() for part in left)])
     if claim.whole and len(run) < len(parts):
         return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
-    return Verdict(
-        word, ours.interval, ours.interval.n, said, tuple(parts), ours.unit, ours.one_model, _tally(run, deciding)
-    )
+    tally = _tally(run, len(parts), deciding)
+    return Verdict(word, ours.interval, ours.interval.n, said, tuple(parts), ours.unit, ours.one_model, tally)
 
 
-def _tally(run: Sequence[Part], deciding: Part) -> str:
-    if len(run) < 2:
+def _tally(run: Sequence[Part], asked: int, deciding: Part) -> str:
+    """Of those that were run and of all that are ``asked``; "" of a claim of one comparison, whose verdict says all."""
+    if asked < 2:
         return ""
     counts = Counter(part.outcome for part in run)
     others = "".join(f", {counts[outcome]} {word}" for outcome, word in REST.items() if counts[outcome])
+    others += f", {asked - len(run)} of {asked} not run" if len(run) < asked else ""
     return f"{counts['holds']} of {len(run)} hold{others}; ours is {deciding.what}"
 
 

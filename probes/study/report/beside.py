@@ -23,9 +23,11 @@ READING = (
     "The numbers of the papers as printed, and ours with 95 % intervals over seeds. The models differ in size, data "
     "and training, so what can be compared is the sign and the order of numbers, not their size. "
     "Agrees in order: some numbers of the column are on the same side of this one with us as in the paper, and none on "
-    "the other; differs: one is; agrees in sign: no order is decided, but the sign is; too small to tell: nothing is, "
-    "since the intervals of the differences have 0 inside. An order is decided where it stands after Holm's correction "
-    "over all orders of its column."
+    "the other; differs: one is, or the sign of Δ or of a gain is the other way round; agrees in sign: no order is "
+    "decided, but the sign is; too small to tell: nothing is decided. An order is decided where it stands after Holm's "
+    "correction over all orders of its column, a sign where our interval does not have 0 inside. Printed numbers no "
+    "more than half a point apart (0.005 in a column of a probe's measure that is printed within −1 to 1) are a tie "
+    "and have no order; one that near 0 has no sign."
 )
 MARK = ", one model"
 MARKED = (
@@ -42,7 +44,7 @@ class Judged:
 
     n, unit     what ``ours`` is of, and how many
     one_model   every replicate of a side comes from one pretraining
-    tally       of a claim of several comparisons, how many of them hold
+    tally       of a claim of several comparisons, how many of them hold and how many were not run
     """
 
     pool: str
@@ -124,9 +126,10 @@ def judged_claims(beside: Comparisons) -> Section | None:
     rest = [(c, c.judged[:1]) for c, judged in run if not judged]
     caption = (
         "What the papers claim, judged from our results by the comparison that would show it. Ours: the difference "
-        "(or correlation) with its 95 % interval, paired over seeds. Too small to tell: the interval has 0 inside, or "
-        "the margin that is asked for (see below), all values are equal, or n < 2 (fewer than five conditions for a "
-        "correlation)."
+        "(or correlation) with its 95 % interval, paired by models or, of one model, by seeds of fine-tuning; where "
+        "that cannot be it is Welch's, and the text below says that the sides are not paired. Too small to tell: the "
+        "interval has 0 inside, or the margin that is asked for (see below), all values are equal, or n < 2 (fewer "
+        "than five conditions for a correlation)."
     )
     shown: list[Block] = [_claims(caption, run, several=several)] if len(rest) < len(run) else []
     if _marked(beside.claims):
@@ -235,7 +238,17 @@ def _notes(table: PaperTable, varied: Sequence[str], name: str) -> list[Block]:
     header = ["condition", "score", *(["scale"] if len(rows[0]) > 3 else []), "Of what"]
     return [
         Folded(
-            "What these means are over", [Table("Conditions and seeds of ours.", header, rows, 4, f"{name}-over", ROWS)]
+            "What these means are over",
+            [
+                Table(
+                    "Conditions and seeds of ours, and signs that are not the paper's.",
+                    header,
+                    rows,
+                    4,
+                    f"{name}-over",
+                    ROWS,
+                )
+            ],
         )
     ]
 

@@ -90,4 +90,4 @@ def _judged(pool: str, row: Beside, within: Range | None) -> Judged:
     if held is None:
         return Judged(pool, row.verdict, None, text=row.text)
     ours = replace(held.interval, within=within)
-    return Judged(pool, row.verdict, ours, ours.n, held.unit, held.one_model, "; ".join(held.notes))
+    return Judged(pool, row.verdict, ours, ours.n, held.unit, held.one_model, "; ".join(row.notes))
