@@ -34,6 +34,7 @@ FAILED = 20
 def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> int:
     """Run a study and print its table; the exit code: 1 if a cell failed, 143 after SIGTERM."""
     run = _opened(config, out, options, overrides)
+    run.check_places()
     study = run.study
     some = "" if len(run.chosen) == len(run.cells) else f"{len(run.chosen):,} of "
     cells = some + plural(len(run.cells), "cell")

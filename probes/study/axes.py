@@ -150,13 +150,17 @@ def _check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
 
 
 def check_name(axis: str) -> None:
-    """Raise ValueError for a name that results have for something else."""
+    """Raise ValueError for no name, or one that results have for something else."""
+    if not axis.strip():
+        raise ValueError(f"axis {axis!r} has no name")
     if axis in RESERVED:
         raise ValueError(f"axis {axis!r}: results have a {axis} beside the labels of a cell; call the axis otherwise")
 
 
 def check_label(axis: str, label: Any, changes: Any) -> None:
     """Raise ValueError for a label that cannot be written, or does not set dotted keys."""
+    if not str(label).strip():
+        raise ValueError(f"axis {axis!r} has an empty label, which results take for none")
     if any(category(sign) == "Cc" for sign in str(label)):
         raise ValueError(f"axis {axis!r}, label {label!r}: has a control character, which results cannot show")
     if not isinstance(changes, dict):

@@ -31,7 +31,7 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
 
     A key's value is that of the last axis that sets it, else of the study, else of the base files; an axis that changes
     ``base`` changes the files below the study's keys. Raises InputError in one line that names cell, key and axis, also
-    for one of the ``assignments`` (that the study was read with) to ``transfer`` which a task's own value hides.
+    for one of the ``assignments`` (that the study was read with) that an axis hides, or to ``transfer`` a task's value.
     """
     try:
         points = study.grid.points()
@@ -39,6 +39,8 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         raise InputError(str(error), path) from error
     if not points:
         raise InputError("the grid has no cell", path)
+    if problem := _hidden(points, assignments):
+        raise InputError(problem, path)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
     problem = _two_the_same(cells, len(points) - len(study.grid.include)) or _labelled_the_same(points)
@@ -47,6 +49,20 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
     cells = _distinctly_named(cells, points, study)
     study.contains(fingerprint("cells", cells=[[cell.name, cell.content] for cell in cells]))
     return cells
+
+
+def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
+    """What is wrong if an assignment changes nothing, since each cell has the key from an axis."""
+    for key in (assignment.partition("=")[0] for assignment in assignments):
+        axes = [
+            next((s.axis for c in point.choices for s in c.settings if f"{key}.".startswith(f"{s.key}.")), None)
+            for point in points
+        ]
+        if all(axis is not None for axis in axes):
+            return (
+                f"--set {key} changes nothing: the axis {axes[0]!r} sets it in every cell; set the values of the axis"
+            )
+    return None
 
 
 def _two_the_same(cells: list[Cell], included: int) -> str | None:

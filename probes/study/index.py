@@ -42,7 +42,7 @@ def last_change(store: Store) -> int | None:
     """When an entry was last made, replaced or deleted, in ns; None for a store without an index."""
     try:
         return (store.root / FOLDER).stat().st_mtime_ns
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

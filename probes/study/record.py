@@ -127,6 +127,15 @@ def _is_ours(path: Path) -> bool:
     return path.name == LOCK or path.name.startswith(TEMPORARY)
 
 
+def check_can_write(folder: Path, what: str, otherwise: str) -> None:
+    """InputError, saying what to do ``otherwise``, if a folder cannot be made or be written into; writes nothing."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise InputError(f"{what} cannot be here: {there} is a file; {otherwise}", folder)
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{what} cannot be written (no permission, or a read-only file system); {otherwise}", folder)
+
+
 def check_store(root: Path) -> None:
     """InputError if the folder is there and is no store of this version; writes nothing."""
     if not root.exists():

@@ -27,6 +27,7 @@ from probes.study.record import (
     STAGES,
     STUDY,
     CellRecord,
+    check_can_write,
     check_folder,
     check_store,
     only_runner,
@@ -135,6 +136,11 @@ class StudyRun:
     def to_do(self) -> list[Task]:
         """The tasks of the chosen cells that are not done, parents first."""
         return [task for key, task in self.chosen_graph().tasks.items() if key not in self.done]
+
+    def check_places(self) -> None:
+        """InputError if the study's folder or its store cannot be written."""
+        check_can_write(self.folder, "the study", "name another folder with --out")
+        check_can_write(self.store.root, "the store", "name another one with --store")
 
     def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
         """Run every stage of the chosen cells that is not done, then write the report.
