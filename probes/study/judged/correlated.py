@@ -33,9 +33,9 @@ def clustered(
     """Correlation of (x, y) ``pairs`` [n], each a model of one of the ``conditions`` [n].
 
     Permutation and bootstrap move conditions as wholes; the order of the pairs changes nothing. Of more than RESAMPLED
-    conditions in one block p is that of Student's t and the interval Fisher's with the variance of Bonett & Wright
-    (2000), (1 + ρ² / 2) / (n − 3), n the number of conditions: with that many and one model each they agree with what
-    resampling finds.
+    conditions in one block p is that of Student's t and the interval Fisher's, whose variance is 1 / (n − 3) for
+    Pearson's r and that of Bonett & Wright (2000), (1 + ρ² / 2) / (n − 3), for Spearman's ρ, n the number of
+    conditions: with that many and one model each they agree with what resampling finds.
     """
     held: dict[str, list[tuple[str, float, float]]] = {}
     for number, (name, (left, right)) in enumerate(zip(conditions, pairs, strict=True)):
@@ -50,7 +50,8 @@ def clustered(
     if abs(r) >= 1 - 1e-12:
         return replace(found, p=0.0, low=r, high=r)
     p = 2 * float(stats.t.sf(abs(r) * ((count - 2) / (1 - r**2)) ** 0.5, count - 2))
-    half = float(stats.norm.ppf(0.975)) * ((1 + r**2 / 2) / (count - 3)) ** 0.5
+    variance = (1 + r**2 / 2 if kind == "spearman" else 1) / (count - 3)
+    half = float(stats.norm.ppf(0.975)) * variance**0.5
     return replace(found, p=p, low=tanh(atanh(r) - half), high=tanh(atanh(r) + half))
 
 
