@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from probes.study.judged.correlated import RESAMPLED, clustered, sharing_no_model
+from probes.statistics import Interval
+from probes.study.judged.correlated import RESAMPLED, clustered, outcome_of_correlation, sharing_no_model
 from probes.study.judged.observed import Results
 from probes.study.judged.verdicts import judge
 from tests.judged import claim, interval, result
@@ -26,6 +27,43 @@ def test_pearsons_interval_of_many_conditions_is_that_of_scipy(slope: float) -> 
     bounds = expected.confidence_interval()
     assert (found.r, found.p) == pytest.approx((expected.statistic, expected.pvalue))
     assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
+
+
+def test_chance_decides_a_correlation_of_five_conditions_in_one_order_of_twenty_at_most() -> None:
+    """All 120 orders, with the exact p counted here; the intervals of as many as 16 have no 0 inside."""
+    rhos = [float(stats.spearmanr(range(5), order).statistic) for order in permutations(range(5))]
+    decided, apart = 0, 0
+    for order, rho in zip(permutations(range(5)), rhos, strict=True):
+        found = clustered(list(zip(range(5), order, strict=True)), list("abcde"))
+        assert found.r is not None and found.low is not None and found.high is not None
+        p = sum(abs(one) > abs(rho) - 1e-9 for one in rhos) / len(rhos)
+        assert (found.r, found.p) == pytest.approx((rho, p))
+        ours = Interval(found.r, found.low, found.high, 5, 0.95)
+        outcome = outcome_of_correlation(ours, found.p, "greater")
+        assert outcome == ("open" if p > 0.05 else "holds" if rho > 0 else "fails")
+        decided += outcome != "open"
+        apart += not found.low <= 0 <= found.high
+    assert apart == 16 and decided == 2 <= 0.05 * len(rhos)
+
+
+@pytest.mark.parametrize(
+    ("r", "low", "high", "p", "outcome"),
+    [
+        (0.9, 0.3, 1.0, 0.05, "holds"),
+        (0.9, 0.3, 1.0, 0.051, "open"),
+        (0.9, 0.0, 1.0, 0.001, "open"),
+        (-0.9, -1.0, -0.3, 0.05, "fails"),
+        (0.9, 0.3, 1.0, None, "holds"),  # nothing can change places: there is the interval alone
+        (1.0, 1.0, 1.0, None, "open"),
+        (1.0, 1.0, 1.0, 0.02, "holds"),
+        (1.0, None, None, 0.01, "open"),
+    ],
+)
+def test_the_interval_and_p_decide_together(
+    r: float, low: float | None, high: float | None, p: float | None, outcome: str
+) -> None:
+    assert outcome_of_correlation(Interval(r, low, high, 5, 0.95), p, "greater") == outcome
+    assert outcome_of_correlation(None, p, "greater") == "open"
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=3), max_size=12))

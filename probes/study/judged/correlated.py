@@ -13,11 +13,13 @@ from scipy.sparse.csgraph import connected_components
 
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation
 from probes.study.judged.claims import Relation
-from probes.study.judged.estimates import LEVEL, SAME, Outcome
+from probes.study.judged.estimates import SAME, Outcome
 from probes.study.judged.observed import Condition, Measured, Replicates, Series
 
 Point = tuple[str, ...]
 """The labels of the axes of a correlation."""
+DECIDED = 0.05
+"""Largest p of a correlation that is decided."""
 KEY = 0
 """Key of the random permutations and resamples."""
 RESAMPLED = 60
@@ -56,13 +58,16 @@ def clustered(
 
 
 def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Relation) -> Outcome:
-    """Whether a correlation is on the side of 0 that ``relation`` says; of a perfect one ``p`` decides."""
+    """Whether a correlation is on the side of 0 that ``relation`` says: where its interval does not have 0 inside, and
+    ``p``, where there is one, is .05 or less.
+
+    Of few conditions the bootstrap's interval alone decides too often: of five, in 13 % of all orders.
+    """
     if ours is None or ours.low is None or ours.high is None:
         return "open"
-    perfect = abs(ours.mean) > 1 - SAME
-    if perfect and (p is None or p > 1 - LEVEL):
+    if ours.low <= 0 <= ours.high or (p is not None and p > DECIDED):
         return "open"
-    if not perfect and ours.low <= 0 <= ours.high:
+    if p is None and abs(ours.mean) > 1 - SAME:  # all draws of a perfect one are perfect: its interval says nothing
         return "open"
     return "holds" if (ours.mean > 0) == (relation == "greater") else "fails"
 

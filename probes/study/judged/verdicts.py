@@ -16,8 +16,8 @@ With ``minus`` what is judged is a gap of gaps: (left − what is taken off it) 
 ``instead`` another measure is read where nothing was measured of the first; the text says which.
 
 A correlation agrees or differs where its interval (bootstrap over conditions, their models together) does not have 0
-inside, and is too small to tell else, as it is with fewer than five conditions. Of a perfect one, whose draws are all
-perfect, the permutation p decides: .05 or less.
+inside and its p (permutations of the same), where there is one, is .05 or less. It is too small to tell else, as it is
+with fewer than five conditions, and of five with any but a perfect one; a perfect one without a p is, too.
 """
 
 from __future__ import annotations

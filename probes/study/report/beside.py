@@ -125,8 +125,8 @@ def judged_claims(beside: Comparisons) -> Section | None:
     caption = (
         "What the papers claim, judged from our results by the comparison that would show it. Ours: the difference "
         "(or correlation) with its 95 % interval, paired over seeds. Too small to tell: the interval has 0 inside, or "
-        "the margin that is asked for (see below), all values are equal, or n < 2 (fewer than five conditions for a "
-        "correlation)."
+        "the margin that is asked for (see below), all values are equal, or n < 2; of a correlation, the interval has "
+        "0 inside, p is over .05, or there are fewer than five conditions."
     )
     shown: list[Block] = [_claims(caption, run, several=several)] if len(rest) < len(run) else []
     if _marked(beside.claims):
