@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from probes.statistics import Interval
-from probes.study.judged.correlated import RESAMPLED, clustered, outcome_of_correlation, sharing_no_model
+from probes.study.judged.correlated import RESAMPLED, clustered, outcome_of_correlation, sharing_no_measurement
 from probes.study.judged.observed import Results
 from probes.study.judged.verdicts import judge
 from tests.judged import claim, interval, result
@@ -67,13 +67,13 @@ def test_the_interval_and_p_decide_together(
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=3), max_size=12))
-def test_conditions_that_share_models_are_one(models):
+def test_conditions_that_share_measurements_are_one(models):
     """Against joining any two that share one, until no more do."""
     groups = [({number}, set(held)) for number, held in enumerate(models)]
     while pair := next(((a, b) for a, b in combinations(groups, 2) if a[1] & b[1]), None):
         groups = [group for group in groups if group not in pair] + [(pair[0][0] | pair[1][0], pair[0][1] | pair[1][1])]
     first = {number: min(numbers) for numbers, _ in groups for number in numbers}
-    assert sharing_no_model(models) == [first[number] for number in range(len(models))]
+    assert sharing_no_measurement(models) == [first[number] for number in range(len(models))]
 
 
 def test_points_of_a_correlation_are_means_over_the_same_conditions():

@@ -29,8 +29,8 @@ READING = (
 )
 MARK = ", one model"
 MARKED = (
-    "One model: every seed of a side that was compared is of one pretraining, so its interval says nothing of another "
-    "pretraining, which may turn the verdict round."
+    "One model: every seed of a side that was compared, or every pair of a correlation, is of one pretraining, so its "
+    "interval says nothing of another pretraining, which may turn the verdict round."
 )
 ROWS = 100
 """Most rows of a paper's table on the page."""
@@ -41,7 +41,7 @@ class Judged:
     """What one pool of ours says to a claim or a number of a paper.
 
     n, unit     what ``ours`` is of, and how many
-    one_model   every replicate of a side comes from one pretraining
+    one_model   every replicate of a side, or every pair of a correlation, comes from one pretraining
     tally       of a claim of several comparisons, how many of them hold
     """
 
