@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
-from probes.study.judged.correlated import sharing_no_model
 from probes.study.judged.estimates import difference, estimate, outcome_of
 from probes.study.judged.observed import Model, Replicates, Results
 from probes.study.judged.verdicts import WORDS, judge
@@ -277,72 +272,6 @@ def test_order():
     assert judge(rising, of(s1=1)).verdict == judge(rising, of()).verdict == "not run"
     falling = claim(order=[{"measure": "zs", "along": along, "direction": "falling"}])
     assert judge(falling, of(s1=9, s2=5, s3=1)).verdict == "agrees in order"
-
-
-@given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=3), max_size=12))
-def test_conditions_that_share_models_are_one(models):
-    """Against joining any two that share one, until no more do."""
-    groups = [({number}, set(held)) for number, held in enumerate(models)]
-    while pair := next(((a, b) for a, b in combinations(groups, 2) if a[1] & b[1]), None):
-        groups = [group for group in groups if group not in pair] + [(pair[0][0] | pair[1][0], pair[0][1] | pair[1][1])]
-    first = {number: min(numbers) for numbers, _ in groups for number in numbers}
-    assert sharing_no_model(models) == [first[number] for number in range(len(models))]
-
-
-def test_points_of_a_correlation_are_means_over_the_same_conditions():
-    """In each language Δ rises with alignment; where the harder one is not finished its points are left out of all."""
-    grid = [(o, lang) for o in range(8) for lang in ("easy", "hard")]
-    every = [
-        result({"objective": f"o{o}", "language": lang}, m, delta=5.0 * o + (60 if lang == "hard" else 0) + m / 9,
-               alignment_all=10.0 * o + m / 7)
-        for o, lang in grid for m in range(3)
-    ]  # fmt: skip
-    about = claim(
-        correlate={
-            "over": ["objective"],
-            "x": {"measure": "alignment_all"},
-            "y": {"measure": "delta"},
-            "expect": "positive",
-        }
-    )
-    whole = judge(about, Results(every))
-    assert whole.verdict == "agrees in sign" and "left out" not in whole.text
-    part = [row for row in every if "hard" not in row["labels"] or any(f'"o{o}"' in row["labels"] for o in range(4))]
-    found = judge(about, Results(part))
-    assert (found.verdict, found.n) == ("agrees in sign", 8) and interval(found).mean == interval(whole).mean
-    assert found.text.endswith("; 4 conditions left out, which not all points have")
-    apart = [row for row in every if ("hard" in row["labels"]) == any(f'"o{o}"' in row["labels"] for o in range(4))]
-    assert judge(about, Results(apart)).n == 8, "a language that goes with the objective is no mean"
-
-
-def test_correlation():
-    random = np.random.default_rng(4)
-    x = random.normal(size=12)
-    over = {"x": {"measure": "alignment_all"}, "y": {"where": {"task": "pos"}, "measure": "delta"}, "over": ["cell"]}
-    expect = {sign: claim(correlate={**over, "expect": sign}) for sign in ("positive", "negative")}
-
-    def of(y, models=1, count=12):
-        return Results(
-            result(
-                {"cell": str(i), "pretrain.seed": str(m)}, m, seed, delta=float(y[i]) + seed, alignment_all=float(x[i])
-            )
-            for i in range(count)
-            for m in range(models)
-            for seed in range(2)
-        )
-
-    y = -x + random.normal(0, 0.2, 12)
-    found = judge(expect["negative"], of(y))
-    assert found.verdict == "agrees in sign" and found.n == 12
-    assert interval(found).mean == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert judge(expect["positive"], of(y)).verdict == "differs"
-    assert interval(judge(expect["negative"], of(y, models=2))).mean == pytest.approx(interval(found).mean)
-    assert judge(expect["negative"], of(y, models=2)).n == 12  # models of a cell are no more conditions
-    assert judge(expect["negative"], of(random.normal(size=12))).verdict == "too small to tell"
-    assert judge(expect["negative"], of(y, count=4)).verdict == "too small to tell"
-    assert judge(expect["negative"], of(y, count=0)).verdict == "not run"
-    some = claim(correlate={**over, "expect": "negative", "among": {"cell": [str(i) for i in range(3, 12)]}})
-    assert judge(some, of(y)).n == 9 and interval(judge(some, of(y))).mean == stats.spearmanr(x[3:], y[3:]).statistic
 
 
 NOT_PRINTED = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,21 +12,15 @@ import pytest
 from scipy import stats
 
 from probes.report.figure import COLOURS
-from probes.statistics import Interval
-from probes.study.judged.correlated import RESAMPLED
-from probes.study.judged.verdicts import judge
 from probes.study.labels import axis_titles, is_seed, layout, numbers_of
 from probes.study.report.budget import FIGURES_OF_MANY
-from probes.study.report.correlation import correlate
 from probes.study.report.data import read_study
 from probes.study.report.folder import write_report
 from probes.study.report.judged import compared
 from probes.study.report.layers import curves
 from probes.study.report.measures import Measure
-from probes.study.report.pooled import results_of
 from probes.study.report.scores import scores_of
 from synthlang.files import read_json, write_json
-from tests.judged import claim
 from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
 GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
@@ -127,59 +120,6 @@ def test_dropped_is_listed(tmp_path: Path) -> None:
     assert "Nothing was dropped." in (tmp_path / "report.md").read_text()
 
 
-def test_correlation_of_many_conditions_agrees_with_resampling(tmp_path: Path) -> None:
-    """Both ways of an interval on the same kind of data, one condition more than are resampled."""
-    make_grid(tmp_path, {"number": [str(i) for i in range(RESAMPLED + 1)]}, seeds=1)
-    random = np.random.default_rng(1)
-    rows = read_rows(tmp_path)
-    for row in rows:
-        row["delta"] = str(-float(row["alignment_all"]) + 25 * random.normal())
-    write_rows(tmp_path, rows)
-    held = scores_of(read_study(tmp_path)).conditions
-    found, fewer = correlate(held, "alignment_all").found, correlate(held[:-1], "alignment_all").found
-    x, y = [float(r["alignment_all"]) for r in rows], [float(r["delta"]) for r in rows]
-    expected = stats.spearmanr(x, y)
-    assert (found.n, found.clusters, fewer.clusters) == (RESAMPLED + 1, RESAMPLED + 1, RESAMPLED)
-    assert found.r == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
-    assert None not in (found.low, found.high, fewer.low, fewer.high)
-    assert [found.low, found.high] == pytest.approx([fewer.low, fewer.high], abs=0.08)
-
-
-def test_conditions_of_the_same_models_are_one_cluster_of_a_correlation(tmp_path: Path) -> None:
-    """As where cells differ in their fine-tuning: an alignment counts once for each model."""
-    make_grid(tmp_path, {"number": list("abcdefg"), "items": ["20", "150"]}, seeds=1)
-    rows = read_rows(tmp_path)
-    for row in rows:
-        labels = json.loads(row["labels"])
-        row |= {"pretrain": f"{ord(labels['number']):016x}", "alignment_all": str(ord(labels["number"]))}
-    write_rows(tmp_path, rows)
-    text = write_report(tmp_path).markdown.read_text()
-    assert "over n = 7 conditions that share no model (" in text
-    assert _table(tmp_path, "correlations")[0]["n"] == "7 conditions that share no model 7 models"
-    study = read_study(tmp_path)
-    about = {"measure": "alignment_all"}, {"measure": "delta"}
-    asked = [
-        claim(correlate={"over": over, "x": about[0], "y": about[1], "expect": "positive"})
-        for over in (["number"], ["number", "items"])
-    ]
-    one, two = (judge(one, results_of([study])) for one in asked)
-    assert (one.n, two.n) == (7, 7) and "7 conditions that share no model, 14 pairs" in two.text
-    assert "share no model" not in one.text
-
-
-def test_a_seed_without_a_number_is_left_out_of_every_correlation(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"number": list("abcdefg")}, seeds=2, jitter=3.0)
-    rows = read_rows(tmp_path)
-    rows[4]["delta"] = "nan"
-    write_rows(tmp_path, rows)
-    study = read_study(tmp_path)
-    asked = claim(correlate={"over": ["number"], "x": {"measure": "alignment_all"}, "y": {"measure": "delta"},
-                             "expect": "positive"})  # fmt: skip
-    found = correlate(scores_of(study).conditions, "alignment_all").found
-    assert found.r is not None
-    assert judge(asked, results_of([study])).ours == Interval(found.r, found.low, found.high, 7, 0.95)
-
-
 def test_an_exact_tie_of_alignments_is_told(tmp_path: Path) -> None:
     make_grid(tmp_path, {"number": list("abc")})
     rows = read_rows(tmp_path)
@@ -220,34 +160,6 @@ def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     write_rows(tmp_path, one)
     said = write_report(tmp_path).markdown.read_text()
     assert "Every condition rests on one pretraining seed: intervals of Δ there cover what was done to it since" in said
-
-
-def test_one_correlation_in_summary_table_and_claims(tmp_path: Path) -> None:
-    """Models of a condition are one cluster everywhere: 6 conditions of 3 models, not 18 cells."""
-    claims = tmp_path / "claims.yaml"
-    claims.write_text(
-        "claims: [{id: c, claim: C., source: S, correlate: {x: {measure: alignment_all}, over: [transform, strength],"
-        " y: {where: {task: pos}, measure: delta}, expect: negative}}]"
-    )
-    folder = make_grid(tmp_path / "study", GRID, config={"claims": [str(claims)]})
-    random = np.random.default_rng(3)
-    rows = read_rows(folder)
-    for row in rows:
-        row["delta"] = str(float(row["delta"]) + 4 * random.normal())
-    write_rows(folder, rows)
-    write_report(folder)
-    text = (folder / "report.md").read_text()
-    line = _table(folder, "correlations")[0]
-    cells = {row["cell"]: row["alignment_all"] for row in rows}
-    deltas = [np.mean([float(row["delta"]) for row in rows if row["cell"] == cell]) for cell in cells]
-    rho = stats.spearmanr([float(value) for value in cells.values()], deltas).statistic
-    assert line["n"] == "6 conditions 18 models" and line["ρ"] == f"−{abs(rho):.2f}"
-    p, (low, high) = line["p"].removesuffix(" exact"), line["95 % interval"].replace("−", "-").split(" to ")
-    assert f"over n = 6 conditions of 18 models (exact p = {float(p):.3f}, bootstrap interval" in text
-    bounds = re.search(r"delta: -[\d.]+ \((-[\d.]+) … (-[\d.]+)\), p = ([\d.e-]+), n = 6 conditions, 18 models", text)
-    assert bounds is not None and bounds.group(1, 2) == (low, high)
-    assert float(bounds[3]) == pytest.approx(float(p), abs=1e-3)
-    assert f"interval {line['95 % interval']}" in text
 
 
 def test_a_model_without_a_pretraining_has_its_seeds_and_no_caveat(tmp_path: Path) -> None:

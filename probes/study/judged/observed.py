@@ -33,6 +33,8 @@ PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform
 axis of that name it keeps its key."""
 AFTER = ("adjust", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys of seeds that the pretraining does not depend on."""
+GIVEN = "given"
+"""Stands for the fingerprint of a pretraining that is not ours; a study has one given model."""
 PROBE = "probe"
 """What tells the conditions of a measure apart where several probes of a cell have it."""
 
@@ -51,6 +53,14 @@ class Model(NamedTuple):
     adjustment: str
 
 
+class Known(NamedTuple):
+    """What tells a model from others: the fingerprints of its pretraining, GIVEN of a given model, and of its
+    adjustment, "" of none."""
+
+    pretraining: str
+    adjustment: str
+
+
 Condition = tuple[tuple[str, str], ...]
 """(axis, label), sorted."""
 Replicate = tuple[Model, int | None]
@@ -60,11 +70,11 @@ Replicates = dict[Replicate, float]
 
 
 class Measured(dict[Replicate, float]):
-    """Replicates with the runs they are of, name → studies (no runs where one is not known), and their models."""
+    """Replicates with the runs they are of, name → studies (no runs where one is not known), and their models, where
+    they are known."""
 
     runs: Mapping[tuple[str, ...], int] = {}
-    models: frozenset[str] = frozenset()
-    """The fingerprints of the models, where they are known."""
+    models: frozenset[tuple[Model, Known]] = frozenset()
 
 
 Series = dict[Condition, dict[Condition, Replicates]]
@@ -78,7 +88,7 @@ class _Point(NamedTuple):
     value: float
     run: Run | None = None
     probe: str = ""
-    model: str = ""
+    model: Known | None = None
 
 
 class Results:
@@ -156,7 +166,7 @@ class Results:
             values = {replicate: _at(points, quantity.layer) for replicate, points in replicates.items()}
             known = Measured((replicate, value) for replicate, value in values.items() if value is not None)
             known.runs = _runs((point for one in known for point in replicates[one]), quantity.layer)
-            known.models = frozenset(point.model for one in known for point in replicates[one] if point.model)
+            known.models = frozenset((one[0], point.model) for one in known for point in replicates[one] if point.model)
             found.setdefault(condition, {})[part] = known
         return found
 
@@ -169,7 +179,7 @@ class Results:
     def _add_scores(self, row: Mapping[str, Any]) -> None:
         number, model = self._row(row, row.get("task_name") or row["task"])
         tuned, untuned = (model, row["seed"]), (model, None)
-        name_of = " ".join(filter(None, (row.get("pretrain"), row.get("adjust"))))
+        known = known_by(row.get("pretrain"), row.get("adjust"), row["pretrain_seed"])
         values = [(name, tuned, row[name]) for name in SCORES]
         for field, value in _mapping(row.get("mixed")).items():
             values += [(f"mixed {field}", tuned, value), ("mixed", tuned, value)]
@@ -177,7 +187,7 @@ class Results:
         held += [(name, untuned, row.get(name), row.get("untuned")) for name in ALIGNMENT]
         for name, replicate, value, run in held:
             if value is not None:
-                self._add(name, number, _Point(replicate, None, None, value, run, model=name_of))
+                self._add(name, number, _Point(replicate, None, None, value, run, model=known))
 
     def _add_measure(self, row: Mapping[str, Any]) -> None:
         number, model = self._row(row, None)
@@ -217,6 +227,16 @@ def _labels_and_seeds(text: str, after: Collection[str]) -> tuple[dict[str, str]
         elif axis != "pretrain.seed":
             (later if axis in after or is_after(axis) else first).append(f"{axis} {label}")
     return labels, (first, later)
+
+
+def known_by(pretrain: str | None, adjust: str | None, seed: str | int | None) -> Known | None:
+    """The model of a row of results, by its fingerprints and its ``pretrain_seed``: without either it is the given one,
+    with a seed alone it is not known.
+
+    >>> known_by("ab12", "", "0"), known_by(None, "cd34", None), known_by("", "", 0)
+    (Known(pretraining='ab12', adjustment=''), Known(pretraining='given', adjustment='cd34'), None)
+    """
+    return Known(pretrain or GIVEN, adjust or "") if pretrain or seed in (None, "") else None
 
 
 def is_after(key: str) -> bool:

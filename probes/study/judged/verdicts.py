@@ -16,8 +16,8 @@ With ``minus`` what is judged is a gap of gaps: (left − what is taken off it) 
 ``instead`` another measure is read where nothing was measured of the first; the text says which.
 
 A correlation agrees or differs where its interval (bootstrap over conditions, their models together) does not have 0
-inside, and is too small to tell else, as it is with fewer than five conditions. Of a perfect one, whose draws are all
-perfect, the permutation p decides: .05 or less.
+inside and its p (permutations of the same), where there is one, is .05 or less. It is too small to tell else, as it is
+with fewer than five conditions, and of five with any but a perfect one; a perfect one without a p is, too.
 """
 
 from __future__ import annotations
@@ -33,13 +33,11 @@ from probes.statistics import Interval
 from probes.study.judged.asked import Asked, as_measured, compared, counted_once, ordered, over_the_same
 from probes.study.judged.claims import Claim, Correlate
 from probes.study.judged.correlated import (
-    Point,
-    by_axes,
-    clustered,
-    models_by_axes,
+    Correlated,
+    correlate_pairs,
     outcome_of_correlation,
+    pairs_by_axes,
     shared_by_all,
-    sharing_no_model,
 )
 from probes.study.judged.estimates import (
     LEVEL,
@@ -52,7 +50,7 @@ from probes.study.judged.estimates import (
     outcome_of,
     over,
 )
-from probes.study.judged.observed import Results, Series
+from probes.study.judged.observed import Results
 from probes.study.judged.once import once
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
@@ -86,7 +84,7 @@ class Verdict:
     ours        the interval of the comparison that decided (of a correlation: of r); None where nothing was run
     n, unit     what it is of, and how many
     text        all comparisons in words
-    one_model   every replicate of a side comes from one pretraining
+    one_model   every replicate of a side, or every pair of a correlation, comes from one pretraining
     tally       of several comparisons, how many hold and how many were not run, and which one ``ours`` is of
     """
 
@@ -162,15 +160,6 @@ def _is_asked(claim: Correlate, labels: Mapping[str, str]) -> bool:
     return has_axes and all(labels[axis] in among for axis, among in claim.among.items())
 
 
-def _clusters(keys: Sequence[Point], sides: Sequence[Series], axes: Sequence[str]) -> dict[Point, str]:
-    """The name of the cluster of each point: of its condition, or, but for layers of one model, of all those that have
-    a model in common with it."""
-    if "layer" in axes:
-        return {key: "\t".join(key) for key in keys}
-    models = models_by_axes(sides, axes)
-    return {key: str(number) for key, number in zip(keys, sharing_no_model([models[key] for key in keys]), strict=True)}
-
-
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
     read = [as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
@@ -180,38 +169,30 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
         for series in once(both, common(both))[0]
     ]
     shared = shared_by_all(sides, axes)
-    x, y = (by_axes(series, axes) for series in shared)
-    rows = [
-        (key, x[key][model], y[key][model])
-        for key in x
-        if key in y
-        for model in x[key]
-        if model in y[key]
-    ]  # fmt: skip
-    known = [row for row in rows if math.isfinite(row[1]) and math.isfinite(row[2])]
+    pairs = pairs_by_axes(shared, axes)
+    known = [pair for pair in pairs if math.isfinite(pair.x) and math.isfinite(pair.y)]
     what = f"{claim.kind} of {read[0].measure} and {read[1].measure}"
     if not known:
-        why = "no pair is of numbers" if rows else "its points share no condition" if all(sides) else NOTHING
+        why = "no pair is of numbers" if pairs else "its points share no condition" if all(sides) else NOTHING
         return Verdict("not run", None, 0, f"{what}: not run, {why}")
-    clusters = _clusters(list(dict.fromkeys(row[0] for row in known)), shared, axes)
-    found = clustered(
-        [row[1:] for row in known], [clusters[row[0]] for row in known], claim.kind,
-        ["\t".join(row[0][len(claim.over) :]) for row in known] if claim.by else None,
-    )  # fmt: skip
-    # layers of one model are no models; conditions that differ in anything else are pretrainings of their own
-    one_model = claim.over == ["layer"] and all(len(x[key]) == 1 for key, *_ in known)
-    lost = f"; {plural(len(rows) - len(known), 'pair')} left out, not a number" if len(rows) > len(known) else ""
+    blocks = ["\t".join(pair.point[len(claim.over) :]) for pair in known] if claim.by else None
+    correlated = correlate_pairs(known, claim.kind, blocks)
+    lost = f"; {plural(len(pairs) - len(known), 'pair')} left out, not a number" if len(pairs) > len(known) else ""
     alone = max(len(side) - len(kept) for side, kept in zip(sides, shared, strict=True))
     lost += f"; {plural(alone, 'condition')} left out, which not all points have" if alone else ""
+    # measures name no model: layers of the same seeds are of one, conditions that differ in anything else need not be
+    layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
+    return _of_correlation(claim, correlated, what, lost, one_model=correlated.one_model or layers)
+
+
+def _of_correlation(claim: Correlate, correlated: Correlated, what: str, lost: str, *, one_model: bool) -> Verdict:
+    """The verdict, with ``what`` was correlated and what was left out (``lost``) in words."""
+    found = correlated.found
     ours = None if found.r is None else Interval(found.r, found.low, found.high, found.clusters, LEVEL)
     bounds = "" if found.low is None or found.high is None else f" ({found.low:.2f} … {found.high:.2f})"
     p = "" if found.p is None else f", p = {found.p:.3g}"
     said = f"{what}: " if found.r is None else f"{what}: {found.r:.2f}{bounds}{p}, "
-    said += f"n = {plural(found.clusters, 'condition')}"
-    alike = len(set(clusters.values())) < len(clusters)
-    said += " that share no model" if alike else ""
-    said += f", {plural(len(known), 'pair' if alike else 'model')}" if len(known) > found.clusters else ""
-    said += "".join(f"; {why}" for why in (found.reason, found.no_interval) if why) + lost
+    said += f"n = {correlated.text}" + "".join(f"; {why}" for why in (found.reason, found.no_interval) if why) + lost
     outcome = outcome_of_correlation(ours, found.p, "greater" if claim.expect == "positive" else "less")
     words: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}
     word = words.get(outcome, "too small to tell")

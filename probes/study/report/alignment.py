@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from probes.report.blocks import Block, Paragraph, Table
-from probes.report.numbers import Entry, bounds, number, plural
+from probes.report.numbers import Entry, bounds, number
 from probes.study.judged.correlated import RESAMPLED
 from probes.study.report.correlation import correlate
 from probes.study.report.scores import Condition
@@ -24,12 +24,12 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
             p = "–" if found.p is None else f"{found.p:.4f}" + (" exact" if found.exact else "")
             why = found.reason or found.no_interval
             shown = name + (f"\n{why}" if why else "")
-            n = correlated.conditions + (f"\n{plural(correlated.models, 'model')}" if found.n else "")
+            n = correlated.conditions + (f"\n{correlated.pairs_of_models}" if found.n else "")
             body.append([task, shown, n, number(found.r, 2), bounds(found.low, found.high, 2) or "–", p])
     caption = (
         "Spearman correlation of alignment with Δ, a pair a model. ρ < 0: better aligned, smaller loss in transfer. "
-        "Models of a condition (other seeds of pretraining) are one cluster, as are conditions of the same models. p: "
-        "two-sided permutation test; interval: "
+        "Models of a condition (other seeds of pretraining) are one cluster, as are conditions that have the same "
+        "measurement of a model, as where they differ in fine-tuning alone. p: two-sided permutation test; interval: "
         f"95 % bootstrap, both of conditions; of more than {RESAMPLED} conditions Student's t and Fisher's interval."
     )
     table = Table(caption, ["Task", "Alignment", "n", "ρ", "95 % interval", "p"], body, 2, "correlations")

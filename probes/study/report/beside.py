@@ -31,8 +31,8 @@ READING = (
 )
 MARK = ", one model"
 MARKED = (
-    "One model: every seed of a side that was compared is of one pretraining, so its interval says nothing of another "
-    "pretraining, which may turn the verdict round."
+    "One model: every seed of a side that was compared, or every pair of a correlation, is of one pretraining, so its "
+    "interval says nothing of another pretraining, which may turn the verdict round."
 )
 ROWS = 100
 """Most rows of a paper's table on the page."""
@@ -43,7 +43,7 @@ class Judged:
     """What one pool of ours says to a claim or a number of a paper.
 
     n, unit     what ``ours`` is of, and how many
-    one_model   every replicate of a side comes from one pretraining
+    one_model   every replicate of a side, or every pair of a correlation, comes from one pretraining
     tally       of a claim of several comparisons, how many of them hold and how many were not run
     """
 
@@ -128,8 +128,8 @@ def judged_claims(beside: Comparisons) -> Section | None:
         "What the papers claim, judged from our results by the comparison that would show it. Ours: the difference "
         "(or correlation) with its 95 % interval, paired by models or, of one model, by seeds of fine-tuning; where "
         "that cannot be it is Welch's, and the text below says that the sides are not paired. Too small to tell: the "
-        "interval has 0 inside, or the margin that is asked for (see below), all values are equal, or n < 2 (fewer "
-        "than five conditions for a correlation)."
+        "interval has 0 inside, or the margin that is asked for (see below), all values are equal, or n < 2; of a "
+        "correlation, the interval has 0 inside, p is over .05, or there are fewer than five conditions."
     )
     shown: list[Block] = [_claims(caption, run, several=several)] if len(rest) < len(run) else []
     if _marked(beside.claims):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from probes.study.judged.correlated import sharing_no_model
+from probes.study.judged.in_common import first_in_common
 from probes.study.report.alike import Replicated, mapping, plain_place
 from probes.study.report.data import Study, names_of
 from probes.study.report.pooled import runs_of
@@ -85,7 +85,7 @@ def names_of_parts(studies: Sequence[Study]) -> list[str]:
     place = {id(study): number for number, study in enumerate(studies)}
     called = list(names)
     for pool in pools(studies).values():
-        first = sharing_no_model([Replicated(study).measured for study in pool])
+        first = first_in_common([Replicated(study).measured for study in pool])
         for number, study in enumerate(pool):
             together = [names[place[id(other)]] for other, its in zip(pool, first, strict=True) if its == first[number]]
             called[place[id(study)]] = " + ".join(together)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from probes.report.numbers import bounds, first_few, number, plural
 from probes.statistics import Interval
+from probes.study.judged.correlated import Correlated
 from probes.study.labels import Layout
-from probes.study.report.correlation import Correlated, correlate
+from probes.study.report.correlation import correlate
 from probes.study.report.data import Study
 from probes.study.report.scores import Condition, Scores, grouped
 
@@ -159,7 +160,8 @@ def _correlation(task: str, correlated: Correlated) -> str:
     interval = bounds(found.low, found.high, 2)
     text = f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.r, 2)} "
     p = f"p = {number(found.p, 3)}" if found.p is None or found.p >= 0.001 else "p < 0.001"
-    models = f" of {plural(correlated.models, 'model')}" if correlated.models > found.clusters else ""
+    known = correlated.models is not None and correlated.models != found.clusters
+    models = f" of {plural(correlated.models or 0, 'model')}" if known else ""
     text += f"over n = {correlated.conditions}{models} ({'exact ' if found.exact else ''}{p}"
     text += f", bootstrap interval {interval})" if interval else ", too few for an interval)"
     return text + (", a hint at most with so few." if found.clusters < SMALL_N else ".")
