@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import atanh, isfinite, nan, tanh
 from typing import NamedTuple
 
@@ -124,11 +125,10 @@ def correlate_pairs(
     pairs: Sequence[Pair], kind: CorrelationKind = "spearman", blocks: Sequence[str] | None = None
 ) -> Correlated:
     """The correlation of x and y over the conditions of ``pairs`` [n], in ``blocks`` [n] if there are some."""
-    measured: dict[Point, set[tuple[Known, str, float]]] = {}
+    measured: dict[Point, dict[Known, tuple[float, float]]] = {}
     for pair in pairs:
-        held = measured.setdefault(pair.point, set())
-        held |= {(model, *side) for model in pair.models for side in (("x", _single(pair.x)), ("y", _single(pair.y)))}
-    clusters = dict(zip(measured, first_in_common(list(measured.values())), strict=True))
+        measured.setdefault(pair.point, {}).update(dict.fromkeys(pair.models, (_single(pair.x), _single(pair.y))))
+    clusters = dict(zip(measured, _one_measurement(list(measured.values())), strict=True))
     names = [str(clusters[pair.point]) for pair in pairs]
     found = clustered([(pair.x, pair.y) for pair in pairs], names, kind, blocks)
     models = set().union(*(pair.models for pair in pairs)) if all(pair.models for pair in pairs) else None
@@ -136,6 +136,23 @@ def correlate_pairs(
     one_model = all(pretrainings) and len(set().union(*pretrainings)) == 1
     share = len(set(names)) < len(clusters)
     return Correlated(found, len(pairs), None if models is None else len(models), share, one_model)
+
+
+def _one_measurement(held: Sequence[Mapping[Known, tuple[float, float]]]) -> list[int]:
+    """For each condition, by the x and y of its models, the number of the first one that repeats the measurement of one
+    side: the same x, or the same y, of every model that both have. One model may have two numbers alike by chance."""
+    of_model: dict[Known, list[int]] = {}
+    for number, one in enumerate(held):
+        for model in one:
+            of_model.setdefault(model, []).append(number)
+    near = {pair for numbers in of_model.values() for pair in combinations(numbers, 2)}
+    links: list[set[tuple[int, int]]] = [set() for _ in held]
+    for first, second in near:
+        both = held[first].keys() & held[second].keys()
+        if any(all(held[first][model][side] == held[second][model][side] for model in both) for side in (0, 1)):
+            links[first].add((first, second))
+            links[second].add((first, second))
+    return first_in_common(links)
 
 
 def _single(value: float) -> float:
