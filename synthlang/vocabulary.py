@@ -20,6 +20,7 @@ the four that control a model, and counts the words.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,6 +41,7 @@ from synthlang.scripts import SPECIAL_TOKENS, Script, byte_characters
 FORMAT = 1
 BOS, PAD, EOS, UNK, MASK = range(5)
 CONTROL = (BOS, PAD, EOS, MASK)
+LONGEST_LEARNED = 10_000  # characters of a word: what training takes grows with their square
 
 
 def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> Tokenizer:
@@ -56,8 +58,15 @@ def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> 
         initial_alphabet=sorted(ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(map(_in_pieces, texts), trainer)
     return tokenizer
+
+
+def _in_pieces(text: str) -> str:
+    """The text with a word of more than LONGEST_LEARNED characters cut into several, to learn from in bounded time."""
+    if len(text) <= LONGEST_LEARNED:
+        return text
+    return re.sub(r"\S+", lambda word: " ".join(re.findall(f".{{1,{LONGEST_LEARNED}}}", word[0])), text)
 
 
 def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokenizer:
