@@ -154,7 +154,10 @@ def _vocabulary(
 def _shards(source: Source, split: str, language: Language, tokenizer: MemberTokenizer, store: Store) -> Shards:
     name = shards_fingerprint(source, split, language, tokenizer)
     path = store.obtain("shards", name, lambda folder: write_shards(source, split, language, tokenizer, folder))
-    return read_shards(path, name)
+    shards = read_shards(path, name)
+    if shards.counts[list(tokenizer.specials.control)].any():
+        raise InputError("holds control tokens that the text spells, as no shards do now; delete the folder", path)
+    return shards
 
 
 def _parallel(

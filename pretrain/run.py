@@ -18,6 +18,7 @@ from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, atomic_file, read_json, remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
+from synthlang.scripts import CONTROL_WORDS
 from synthlang.store import Store
 
 DONE = "done.json"
@@ -49,6 +50,7 @@ def pretrain(
     if not (run / DONE).exists():
         say(effective_batch(config, process_state().num_processes))
         _say_extension(artifacts, say)
+        _say_control_words(artifacts, say)
         trainer = Trainer(config, artifacts, run, name, report, say, stop)
         trainer.train()
         if trainer.accelerator.is_main_process:
@@ -82,6 +84,14 @@ def _say_extension(artifacts: Artifacts, say: Say) -> None:
             )
             unknown = f"{effect.unknown_before:,} → {effect.unknown_after:,} words with an unknown piece"
             say(f"{name}: {pieces}, {unknown}, {effect.words_changed / effect.words:.1%} of the words cut otherwise")
+
+
+def _say_control_words(artifacts: Artifacts, say: Say) -> None:
+    """How many words of the texts spell what tells a model something."""
+    for member in artifacts.members:
+        for split, shards in (("train", member.train), ("dev", member.dev)):
+            if shards is not None and CONTROL_WORDS in shards.reasons:
+                say(f"{member.name} {split}: {shards.reasons[CONTROL_WORDS]:,} {CONTROL_WORDS}")
 
 
 def _check_folder(config: PretrainConfig, run: Path, named_by_content: bool) -> None:

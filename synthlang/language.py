@@ -166,12 +166,12 @@ class Language(StrictModel):
         return self.rewrite(corpus).apply(corpus)
 
     def encode(self, derived: Corpus, vocabulary: Vocabulary) -> Encoded:
-        """The token ids of a batch in this language."""
+        """The token ids of a batch in this language; a control token that it spells is the unknown one."""
         from synthlang.vocabulary import encode_corpus
 
         if self.on_tokens:
-            return self._tokens().encode(derived)
-        return encode_corpus(vocabulary.tokenizer(self.script), derived)
+            return self._tokens().encode(derived).as_text()
+        return encode_corpus(vocabulary.tokenizer(self.script), derived).as_text()
 
     def invert(self, corpus: Corpus) -> Corpus:
         """The parent's sentences from derived ones: invert(derive(x)) = x; InputError if there is no inverse."""

@@ -24,6 +24,7 @@ from tokenizers import Tokenizer
 
 from synthlang.errors import InputError
 from synthlang.scripts import SPACE, SPECIAL_TOKENS
+from synthlang.vocabulary import merges_of_text
 
 NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
 
@@ -84,7 +85,7 @@ def _with_prefix(name: str, spec: dict[str, Any], joint: Mapping[str, int]) -> d
     prefix = f"{name}:"
     steps = _steps(name)
     merges = [[left, prefix + char] for left, char in zip(steps, prefix, strict=False)]
-    merges += [[_renamed(name, left), _renamed(name, right)] for left, right in spec["model"]["merges"]]
+    merges += [[_renamed(name, left), _renamed(name, right)] for left, right in merges_of_text(spec["model"]["merges"])]
     model = {**spec["model"], "vocab": dict(joint), "merges": merges, "continuing_subword_prefix": prefix}
     normalizers = [
         *spec["normalizer"]["normalizers"],

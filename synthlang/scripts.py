@@ -17,6 +17,7 @@ from functools import cache, cached_property, lru_cache
 from synthlang.errors import InputError
 
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+CONTROL_WORDS = "words that are control tokens (<mask>, …), read as unknown"  # what they are counted as
 SPACE = "Ġ"  # how byte-level BPE writes the byte of the space
 _SPECIAL = re.compile("(" + "|".join(re.escape(token) for token in SPECIAL_TOKENS) + ")")
 

@@ -22,6 +22,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language
+from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.base import Source
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def _encoded(
         reasons.update(rewrite.counts)
         derived = rewrite.apply(batch)
         encoded = tokenizer.encode(derived)
+        reasons.update({CONTROL_WORDS: encoded.control_words} if encoded.control_words else {})
         yield encoded.ids, np.diff(encoded.word_offsets[derived.offsets]), derived.ids
 
 

@@ -11,13 +11,18 @@ the script first merges to its 256 letters, each the copy of one byte, and from 
 copy of every merge of the parent applies. The space before such a word becomes the letter
 of the space, so that the copy of ``Ġthe`` exists too. The five special ids have no copy:
 ``<s> <pad> </s> <unk> <mask>`` are shared; their places V … V + 4 are never emitted.
+
+The tokenizers read these five strings as the special tokens wherever a text spells them, as every tokenizer of
+Hugging Face does. What is written for training must not have them: there ``Encoded.as_text`` makes the unknown token of
+the four that control a model, and counts the words.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +40,8 @@ from synthlang.scripts import SPECIAL_TOKENS, Script, byte_characters
 
 FORMAT = 1
 BOS, PAD, EOS, UNK, MASK = range(5)
+CONTROL = (BOS, PAD, EOS, MASK)
+LONGEST_LEARNED = 10_000  # characters of a word: what training takes grows with their square
 
 
 def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> Tokenizer:
@@ -51,8 +58,15 @@ def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> 
         initial_alphabet=sorted(ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(map(_in_pieces, texts), trainer)
     return tokenizer
+
+
+def _in_pieces(text: str) -> str:
+    """The text with a word of more than LONGEST_LEARNED characters cut into several, to learn from in bounded time."""
+    if len(text) <= LONGEST_LEARNED:
+        return text
+    return re.sub(r"\S+", lambda word: " ".join(re.findall(f".{{1,{LONGEST_LEARNED}}}", word[0])), text)
 
 
 def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokenizer:
@@ -62,7 +76,7 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
     """
     model = json.loads(parent.to_str())["model"]
     vocab: dict[str, int] = dict(model["vocab"])
-    merges = [tuple(pair) for pair in model["merges"]]
+    merges = [(left, right) for left, right in model["merges"]]
     letters = _Letters(script)
     copies = {token: letters.copy(token) for token in vocab if token not in SPECIAL_TOKENS}
     # a parent written in the script has tokens that spell the same as copies: the copies go first, since a
@@ -76,12 +90,18 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
     joint |= {token: offset + i for i, token in enumerate(fillers)}
     # a name with a space, which no token has; a file of a vocabulary must have a name for every id
     joint |= {f"<unused {index}>": index for index in range(len(vocab), offset)}
-    parallel = [(copies[left], copies[right]) for left, right in merges]
+    parallel = [(copies[left], copies[right]) for left, right in merges_of_text(merges)]
     tokenizer = Tokenizer(models.BPE(vocab=joint, merges=[*spell, *parallel, *own]))
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     _set_pipeline(tokenizer, script)
     assert tokenizer.get_vocab_size() == offset + len(vocab), "a copy is no token of its own"
     return tokenizer
+
+
+def merges_of_text(merges: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """The merges without those that spell a special token: training learns such, but a tokenizer finds it before."""
+    special = set(SPECIAL_TOKENS)
+    return [(left, right) for left, right in merges if special.isdisjoint((left, right, left + right))]
 
 
 class _Letters:
@@ -211,14 +231,26 @@ def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token ids of a batch without <s> and </s>: ``ids`` [tokens], ``word_offsets`` [words + 1]."""
+    """Token ids of a batch without <s> and </s>: ``ids`` [tokens], ``word_offsets`` [words + 1].
+
+    ``control_words``: how many words spelled a control token, which is the unknown one now.
+    """
 
     ids: NDArray[np.int64]
     word_offsets: NDArray[np.int64]
+    control_words: int = 0
+
+    def as_text(self, control: Collection[int] = CONTROL, unknown: int = UNK) -> Encoded:
+        """The same with the unknown token for control ones: a text that spells one means no mask or padding."""
+        spelled = np.isin(self.ids, list(control))
+        if not spelled.any():
+            return self
+        words = np.searchsorted(self.word_offsets, np.flatnonzero(spelled), side="right")
+        return replace(self, ids=np.where(spelled, unknown, self.ids), control_words=len(np.unique(words)))
 
 
 def encode_corpus(tokenizer: Tokenizer, corpus: Corpus) -> Encoded:
-    """Encode a batch. Words are encoded apart from each other, so each type is encoded once."""
+    """Encode a batch as the tokenizer reads it. Words encode apart from each other, so each type is encoded once."""
     encodings = tokenizer.encode_batch(list(corpus.form.names or ()), add_special_tokens=False)
     lengths = np.fromiter((len(e) for e in encodings), np.int64, len(encodings))
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

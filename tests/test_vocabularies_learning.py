@@ -1,6 +1,7 @@
 """The pieces of learning new subwords, each against plain counting."""
 
 import math
+import random
 from collections import Counter
 
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from synthlang.vocabularies.grow_unigram import _shift
 from synthlang.vocabularies.grow_wordpiece import longest_match
 from synthlang.vocabularies.merges import learn_merges
+from synthlang.vocabulary import LONGEST_LEARNED
 
 symbols = st.sampled_from(["a", "b", "##a", "##bc", "é", "Ġthe"])
 
@@ -36,6 +38,13 @@ def test_each_merge_joins_a_most_frequent_pair(words, limit, least):
         assert counts[pair] == best >= least
         for word, parts in state.items():
             state[word] = joined(parts, pair)
+
+
+def test_a_very_long_word_is_learned_in_pieces():
+    """Training shifts all symbols of a word at every merge: a million of them at once would take hours."""
+    rest = "".join(random.Random(0).choices("abcd", k=5))
+    word = tuple("ab" * (LONGEST_LEARNED // 2) * 50 + rest)
+    assert learn_merges({word: 2}, 30, 2) == learn_merges({word[:LONGEST_LEARNED]: 100, tuple(rest): 2}, 30, 2)
 
 
 def joined(parts, pair):

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.scripts import SCRIPTS
-from synthlang.vocabulary import Vocabulary, encode_corpus, train_vocabulary
+from synthlang.vocabulary import Vocabulary, encode_corpus, train_tokenizer, train_vocabulary
 
 TEXT = [
     "the cat sat on the mat .",
@@ -141,6 +143,26 @@ def test_bad_input(tmp_path):
 def test_training_is_deterministic():
     corpora = [Corpus.of_words([line.split() for line in TEXT])]
     assert train_vocabulary(corpora, 300).fingerprint == train_vocabulary(corpora, 300).fingerprint
+
+
+def test_a_very_long_word_is_learned_in_pieces(monkeypatch):
+    """As if they stood apart; what is as long as the limit, and a long text of short words, are learned whole."""
+    monkeypatch.setattr("synthlang.vocabulary.LONGEST_LEARNED", 6)
+    trained = partial(train_tokenizer, size=300)
+    assert trained(["the abcabcabcabcdd cat"] * 3).to_str() == trained(["the abcabc abcabc dd cat"] * 3).to_str()
+    whole = trained(["the abcabc cats and dogs"] * 3)
+    monkeypatch.undo()
+    assert trained(["the abcabc cats and dogs"] * 3).to_str() == whole.to_str()
+    assert "Ġabcabc" in whole.get_vocab()
+
+
+def test_a_word_of_a_million_letters_takes_bounded_time():
+    """Learned whole it took minutes, and twice the length four times as long."""
+    started = time.process_time()
+    vocabulary = train_vocabulary([Corpus.of_words([["x" * 1_000_000, "the", "the"]])], 300)
+    corpus = Corpus.of_words([["x" * 1_000_000]])
+    assert len(encode_corpus(vocabulary.parent, corpus).ids) < 1_000_000
+    assert time.process_time() - started < 60
 
 
 def test_every_id_below_2v_is_a_token(vocabulary):

@@ -183,7 +183,8 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
 
 def tokenizer_of(name: str, checkpoint: Checkpoint) -> MemberTokenizer:
     """The tokenizer of a checkpoint as that of a language."""
-    return MemberTokenizer(name, checkpoint.tokenizer, _ids(checkpoint), settings=checkpoint.settings)
+    ids, settings, specials = _ids(checkpoint), checkpoint.settings, checkpoint.specials
+    return MemberTokenizer(name, checkpoint.tokenizer, ids, settings=settings, specials=specials)
 
 
 def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -18,24 +18,29 @@ from synthlang.vocabulary import Encoded, Vocabulary, encode_corpus
 
 @dataclass(frozen=True)
 class BatchIds:
-    """A batch as ids without ``<s>`` and ``</s>``: an Arrow list for each sentence, and how often each id occurs."""
+    """A batch as ids without ``<s>`` and ``</s>``: an Arrow list for each sentence, and how often each id occurs.
+
+    ``control_words``: how many words spelled a control token, which is the unknown one now.
+    """
 
     column: Any
     counts: NDArray[np.int64]
+    control_words: int
 
 
 def batch_ids(vocabulary: Vocabulary, language: Language, parent: Corpus, derived: Corpus) -> tuple[BatchIds, BatchIds]:
     """The ids of a batch in the parent and in the language: those of a transliterated word are moved by V."""
     size = vocabulary.size_with(language.script)
     return (
-        _ids(encode_corpus(vocabulary.parent, parent), parent, size),
+        _ids(encode_corpus(vocabulary.parent, parent).as_text(), parent, size),
         _ids(language.encode(derived, vocabulary), derived, size),
     )
 
 
 def _ids(encoded: Encoded, corpus: Corpus, size: int) -> BatchIds:
     column = lists(encoded.word_offsets[corpus.offsets], numbers(encoded.ids.astype(np.int32)))
-    return BatchIds(column, np.bincount(encoded.ids, minlength=size).astype(np.int64))
+    counts = np.bincount(encoded.ids, minlength=size).astype(np.int64)
+    return BatchIds(column, counts, encoded.control_words)
 
 
 def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Overlap:

@@ -26,6 +26,7 @@ from synthlang.export.spool import read_batches
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language
+from synthlang.scripts import CONTROL_WORDS
 
 if TYPE_CHECKING:
     from synthlang.export.ids import BatchIds
@@ -104,7 +105,7 @@ def _write(plan: Plan, split: str, number: int, batches: Iterable[Corpus]) -> di
             parent, derived = Side.of(batch), Side.of(rewrite.apply(batch))
             lists = {}
             if plan.vocabulary is not None:
-                for name, found in _ids(plan, plan.vocabulary, batch, derived.corpus).items():
+                for name, found in _ids(plan, plan.vocabulary, batch, derived.corpus, counts).items():
                     lists[name], ids[name] = found.column, ids.get(name, 0) + found.counts
             for config, table in tables_of(parent, derived, rewrite, plan.configs, lists).items():
                 if config not in writers:
@@ -133,10 +134,16 @@ def _write(plan: Plan, split: str, number: int, batches: Iterable[Corpus]) -> di
     return record
 
 
-def _ids(plan: Plan, vocabulary: Vocabulary, batch: Corpus, derived: Corpus) -> dict[str, BatchIds]:
+def _ids(
+    plan: Plan, vocabulary: Vocabulary, batch: Corpus, derived: Corpus, reasons: Counter[str]
+) -> dict[str, BatchIds]:
+    """The ids of both sides; ``reasons`` counts the parent's words that cannot be what they spell."""
     from synthlang.export.ids import batch_ids  # with it come the tokenizers, which most exports do without
 
-    return dict(zip(("parent", "derived"), batch_ids(vocabulary, plan.language, batch, derived), strict=True))
+    parent, other = batch_ids(vocabulary, plan.language, batch, derived)
+    if parent.control_words:
+        reasons[CONTROL_WORDS] += parent.control_words
+    return {"parent": parent, "derived": other}
 
 
 def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:

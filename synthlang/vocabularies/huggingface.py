@@ -34,5 +34,6 @@ def hf_id_space(
         texts = [text_of(source, language) for (_, source, _), language in zip(languages, bound, strict=True)]
         tokenizer, made = extend_tokenizer(checkpoint, extend, dict(zip(names, texts, strict=True)), store)
         ids, size = np.concatenate([ids, made.ids]), size + len(made.ids)
-    members = tuple(MemberTokenizer(name, tokenizer, ids, settings=checkpoint.settings) for name in names)
-    return IdSpace("checkpoint", size, checkpoint.specials, members), bound, made
+    settings, specials = checkpoint.settings, checkpoint.specials
+    members = tuple(MemberTokenizer(n, tokenizer, ids, settings=settings, specials=specials) for n in names)
+    return IdSpace("checkpoint", size, specials, members), bound, made

@@ -8,9 +8,12 @@ plain BPE, which is deterministic, does the work.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from synthlang.vocabulary import LONGEST_LEARNED
 
 Symbols = tuple[str, ...]
 
@@ -22,7 +25,7 @@ def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -
     """At most ``limit`` merges of pairs that occur at least ``min_frequency`` times, in the order learned.
 
     ``words`` are words as symbols, with how often each occurs. A merge is (left, right), each as the symbols
-    that earlier merges have joined.
+    that earlier merges have joined. A word of more than LONGEST_LEARNED symbols counts as several.
     """
     symbols = sorted({symbol for word in words for symbol in word})
     assert len(symbols) < 0x110000 - FIRST, "more symbols than private characters"
@@ -31,7 +34,10 @@ def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     size = len(symbols) + limit
     trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=min_frequency, special_tokens=[], show_progress=False)
-    spelled = {"".join(written[symbol] for symbol in word): count for word, count in words.items()}
+    spelled: Counter[str] = Counter()
+    for word, count in words.items():
+        for start in range(0, len(word), LONGEST_LEARNED):
+            spelled["".join(written[symbol] for symbol in word[start : start + LONGEST_LEARNED])] += count
     tokenizer.train_from_iterator(lines_of(spelled), trainer)
     pairs: Sequence[Sequence[str]] = json.loads(tokenizer.to_str())["model"]["merges"]
 

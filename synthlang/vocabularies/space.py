@@ -41,6 +41,11 @@ class Specials:
         """The five, in the order of the fields."""
         return (self.bos, self.pad, self.eos, self.unk, self.mask)
 
+    @property
+    def control(self) -> tuple[int, ...]:
+        """Those that no text may hold: they would be padding, masks and ends of sentences in it."""
+        return tuple(index for index in (self.bos, self.pad, self.eos, self.mask) if index != self.unk)
+
 
 OURS = Specials(0, 1, 2, 3, 4)
 
@@ -53,6 +58,7 @@ class MemberTokenizer:
     subwords   how its words, which are tokens, get their ids (``unit: token``); None: its words are words
     moved      ids that ``subwords`` gives, of copies, stand so much further in the space
     settings   of tokenizer_config.json; None: those of a tokenizer that was trained here
+    specials   its special ids
     """
 
     name: str
@@ -61,6 +67,7 @@ class MemberTokenizer:
     subwords: Subwords | None = None
     moved: int = 0
     settings: Mapping[str, Any] | None = None
+    specials: Specials = OURS
 
     @property
     def size(self) -> int:
@@ -79,11 +86,13 @@ class MemberTokenizer:
     def encode(self, corpus: Corpus) -> Encoded:
         """The ids of a batch in the member's language, without <s> and </s>; each type is encoded once.
 
-        A word that a checkpoint's tokenizer has nothing for (one control character, say) has no ids.
+        A word that a checkpoint's tokenizer has nothing for (one control character, say) has no ids; a control
+        token that the text spells is the unknown token.
         """
+        control, unknown = self.specials.control, self.specials.unk
         if self.subwords is None:
-            return encode_corpus(self.tokenizer, corpus)
-        encoded = self.subwords.encode(corpus)
+            return encode_corpus(self.tokenizer, corpus).as_text(control, unknown)
+        encoded = self.subwords.encode(corpus).as_text(control, unknown)
         copies = encoded.ids >= self.subwords.vocabulary.size
         return replace(encoded, ids=encoded.ids + np.where(copies, self.moved, 0))
 

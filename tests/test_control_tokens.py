@@ -1,0 +1,141 @@
+"""A text that spells ``<mask>`` or ``<pad>`` has no masks and no padding: such words are unknown and counted."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from pretrain.config import PretrainConfig
+from pretrain.prepare import prepare
+from pretrain.run import pretrain
+from synthlang.config import parse
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.export.command import derive_command
+from synthlang.files import write_json
+from synthlang.prefix_vocabulary import prefixed
+from synthlang.scripts import CONTROL_WORDS, SCRIPTS
+from synthlang.store import Store
+from synthlang.vocabularies import MemberTokenizer, Specials
+from synthlang.vocabulary import CONTROL, UNK, encode_corpus, train_vocabulary
+from tests.tiny import PRETRAIN, changed
+
+CONTROL_LINE = "<s> </s> <mask> <pad> <unk>"
+LINES = ["the cat sat on the mat .", "a dog saw the cat .", CONTROL_LINE, "the <unk> sat ."] * 40
+REVERSED = {"name": "ti", "transforms": [{"kind": "transliterate"}, {"kind": "invert"}]}
+TOKENS = {"name": "tokens", "transforms": [{"kind": "invert", "unit": "token"}]}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    for split, lines in (("train", LINES), ("valid", LINES[:8])):
+        (folder / f"{split}.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def config_of(text, **values):
+    values = {"source": f"text:{text}", "language": REVERSED, "objective": {"kind": "mlm"}, **values}
+    return parse(PretrainConfig, changed(PRETRAIN, **values))
+
+
+@pytest.mark.parametrize("kind", ["copied", "joint", "joined", "prefixed"])
+def test_shards_have_no_control_token(text, kind, tmp_path):
+    artifacts = prepare(config_of(text, vocabulary__kind=kind), Store(tmp_path))
+    for member in artifacts.members:
+        for shards, repeats in ((member.train, 40), (member.dev, 2)):
+            assert shards is not None
+            assert not np.isin(shards.tokens, CONTROL).any()
+            assert shards.reasons[CONTROL_WORDS] == 4 * repeats
+            assert shards.counts[UNK] == 6 * repeats
+    if kind == "copied":
+        parent, derived = (member.train.counts for member in artifacts.members)
+        assert parent[UNK] == derived[UNK] and np.array_equal(parent[5:], derived[artifacts.id_space.copies + 5 :])
+
+
+def test_shards_of_a_language_of_tokens(text, tmp_path):
+    for member in prepare(config_of(text, language=TOKENS), Store(tmp_path)).members:
+        assert not np.isin(member.train.tokens, CONTROL).any() and member.train.reasons[CONTROL_WORDS] == 160
+
+
+def test_a_run_says_how_many_there_are(text, tmp_path):
+    lines: list[str] = []
+    pretrain(config_of(text, steps=3), tmp_path / "run", say=lines.append)
+    assert [line for line in lines if CONTROL_WORDS in line] == [
+        f"{member} {split}: {count} {CONTROL_WORDS}"
+        for member in ("parent", "ti")
+        for split, count in (("train", 160), ("dev", 8))
+    ]
+    counts = json.loads((tmp_path / "run" / "done.json").read_text())["counts"]
+    assert counts["parent train"][CONTROL_WORDS] == 160
+
+
+def test_shards_of_an_earlier_version_are_refused(text, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("synthlang.vocabulary.Encoded.as_text", lambda self, control, unknown: self)
+        with pytest.raises(InputError, match="holds control tokens that the text spells"):
+            prepare(config_of(text), Store(tmp_path))
+    with pytest.raises(InputError, match="delete the folder") as caught:
+        prepare(config_of(text), Store(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_text_without_such_words_has_no_such_count(tmp_path):
+    path = tmp_path / "plain.txt"
+    path.write_text("the cat sat on the <unk> mat .\n" * 40)
+    for member in prepare(config_of(path, validation__every=0), Store(tmp_path / "store")).members:
+        assert member.train.reasons == {} and member.train.counts[UNK] == 40
+
+
+@pytest.mark.parametrize("language", ["trans+inv", "trans:0.5", TOKENS])
+def test_the_ids_of_a_data_set_have_no_control_token(text, language, tmp_path):
+    import pyarrow.parquet as pq
+
+    if isinstance(language, dict):
+        write_json(tmp_path / "language.yaml", language)
+        language = str(tmp_path / "language.yaml")
+    derive_command(f"text:{text}", language, tmp_path / "d", vocabulary="400")
+    manifest = json.loads((tmp_path / "d" / "manifest.json").read_text())
+    assert manifest["counts"]["train"][CONTROL_WORDS] == 160 and manifest["counts"]["validation"][CONTROL_WORDS] == 8
+    for config in ("parent", "derived"):
+        ids = np.concatenate(pq.read_table(tmp_path / "d" / "data" / config)["input_ids"].to_pylist())
+        assert not np.isin(ids, CONTROL).any() and (ids == UNK).sum() == 6 * 42
+
+
+@given(st.lists(st.sampled_from(["the", "a<mask>b", "<pad>", "<unk>", "<s></s>", "<s", "mask>", "cat"]), max_size=9))
+def test_words_are_counted_once_and_others_stay(words):
+    tokenizer = train_vocabulary([Corpus.of_words([["the", "cat"]])], 300).parent
+    corpus = Corpus.of_words([words, ["the"], words])
+    raw, encoded = encode_corpus(tokenizer, corpus), encode_corpus(tokenizer, corpus).as_text()
+    control = np.isin(raw.ids, CONTROL)
+    assert np.array_equal(encoded.ids[~control], raw.ids[~control]) and (encoded.ids[control] == UNK).all()
+    assert encoded.control_words == 2 * sum(word in ("a<mask>b", "<pad>", "<s></s>") for word in words)
+    assert np.array_equal(encoded.word_offsets, raw.word_offsets)
+
+
+def test_those_of_a_checkpoint_are_its_own():
+    names = ["the", "cat", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(names[2:])
+    specials = Specials(bos=4, pad=2, eos=5, unk=3, mask=6)
+    member = MemberTokenizer("x", tokenizer, np.arange(len(names)), specials=specials)
+    encoded = member.encode(Corpus.of_words([["cat", "[MASK]", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "the"]]))
+    assert encoded.ids.tolist() == [1, 3, 3, 3, 3, 3, 0] and encoded.control_words == 4
+
+
+@pytest.mark.parametrize("line", ["a<s>b c<s>d e<s>f", "x<unk> y<unk> z<unk>"])
+def test_a_vocabulary_that_learned_a_special_token_has_copies(line):
+    """Within words training may spell one, which no encoding uses: the tokenizer finds it before."""
+    vocabulary = train_vocabulary([Corpus.of_words([line.split()] * 50)], 300)
+    merges = json.loads(vocabulary.parent.to_str())["model"]["merges"]
+    assert {"<s>", "<unk>"} & {left + right for left, right in merges}
+    for script in SCRIPTS.values():
+        derived = " ".join(script.encode(word) for word in line.split())
+        expected = [i if i < 5 else i + vocabulary.size for i in vocabulary.parent.encode(line).ids]
+        assert vocabulary.tokenizer(script).encode(derived).ids == expected
+    under = prefixed({"en": vocabulary.parent, "fr": vocabulary.parent})
+    assert under["en"].encode(line).ids == vocabulary.parent.encode(line).ids
