@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors import SafetensorError
 
+from pretrain.exported import EXPORT
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import digest_files, sha256_file
@@ -144,7 +145,9 @@ def load_model(base: Base) -> PreTrainedModel:
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(f"cannot be read as a masked language model: {reason}", base.folder) from error
+        raise InputError(
+            f"cannot be read as a masked language model: {reason}{_remedy(base.folder)}", base.folder
+        ) from error
     missing = sorted(info["missing_keys"])
     if missing:
         raise InputError(
@@ -152,6 +155,14 @@ def load_model(base: Base) -> PreTrainedModel:
         )
     loaded: PreTrainedModel = model
     return loaded
+
+
+def _remedy(folder: Path) -> str:
+    """What to do if a folder is the export of a run that a study made."""
+    export = next((place for place in (folder, folder.parent) if place.name == EXPORT), None)
+    if export is None or not (export.parent / "done.json").exists():
+        return ""
+    return f"; if a study made it, delete the folder {export} and start the study again: it is written anew"
 
 
 def longest_input(model: PreTrainedModel) -> int:

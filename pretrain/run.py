@@ -8,6 +8,7 @@ from typing import Any
 
 from pretrain.config import PretrainConfig
 from pretrain.export import export_model
+from pretrain.exported import EXPORT, export_sizes
 from pretrain.loop import Trainer, effective_batch, parts_of
 from pretrain.model import trained_model
 from pretrain.prepare import Artifacts, prepare
@@ -56,7 +57,8 @@ def pretrain(
         if trainer.accelerator.is_main_process:
             export_model(trained_model(run, config, artifacts), artifacts, config, run, name)
             record = {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents}
-            write_json(run / DONE, {**record, "counts": _counts(artifacts, trainer)})
+            counts = _counts(artifacts, trainer)
+            write_json(run / DONE, {**record, EXPORT: export_sizes(run), "counts": counts})
         trainer.accelerator.wait_for_everyone()
     return name
 

@@ -11,6 +11,7 @@ from pretrain.adjust.pairs import DerivedPair, TextPair, read_pair
 from pretrain.adjust.text import PairData, prepare_pair
 from pretrain.adjust.trainer import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
+from pretrain.exported import EXPORT, export_sizes
 from pretrain.hub import Base, load_model, longest_input, open_base
 from pretrain.metrics import read_metrics
 from pretrain.processes import process_state
@@ -88,6 +89,7 @@ def _record(name: str, trainer: Adjuster, parents: dict[str, Any], run: Path) ->
         "fingerprint": name,
         "steps": trainer.steps,
         "parents": parents,
+        EXPORT: export_sizes(run),
         "counts": {pair.name: pair.counts for pair in trainer.pairs},
         "before": measured[0],
         "after": measured[-1],

@@ -71,10 +71,12 @@ def prepare_pair(
     """Encode both sides, drop links and sentence pairs that cannot be used (counted by reason) and split the rest.
 
     ``members`` are the languages of left and right in a model with parts of its own for each language.
-    Raises InputError if something ``fits`` and no sentence pair is left to train on.
+    Raises InputError if no word of a side has a token, or if something ``fits`` and no sentence pair is left for that.
     """
     left = encode(tokenizers[0], text.left, text.unit, members[0])
     right = encode(tokenizers[1], text.right, text.unit, members[1])
+    _check_read(f"pairs.{name}: left", text.left, left)
+    _check_read(f"pairs.{name}: right", text.right, right)
     counts = dict(text.counts)
     links = _usable_links(text, left, right, config, counts)
     usable = _usable_rows(left, right, links, length, counts)
@@ -91,6 +93,15 @@ def prepare_pair(
             "held out, the others have no usable link or are longer than data.length; lower data.dev or data.test"
         )
     return PairData(name, left, right, links, train, dev, counts)
+
+
+def _check_read(side: str, corpus: Corpus, sentences: Sentences) -> None:
+    words = len(corpus.form.codes)
+    if words and not len(sentences.ids):
+        raise InputError(
+            f"{side}: none of the {words:,} words has a token in the model's tokenizer, so nothing would be read; name "
+            "a model whose tokenizer has tokens for this text"
+        )
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

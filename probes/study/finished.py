@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pretrain.exported import is_as_exported
 from probes.study.at_work import TaskStore
 from probes.study.index import entry_of, places_of, stat_of
+from probes.study.kinds import DONE
+from synthlang.errors import InputError
+from synthlang.files import read_json
 from synthlang.store import Store
 
 if TYPE_CHECKING:
     from probes.study.task import Task
 
+DROPPED = "dropped.json"  # of a run: what `synthlang gc` left of it
 END = b"\n}\n"  # of a JSON object that is whole and holds something, as write_json writes it
 
 
@@ -85,5 +90,25 @@ def is_whole(task: Task | type[Task], folder: Path) -> bool:
         return handle.read() == END
 
 
+def is_intact(task: Task | type[Task], folder: Path) -> bool:
+    """Whether a stage is whole and its export, if it has one, as it was written: by the sizes of the files.
+
+    Not of one whose weights were deleted for good, and of those that an earlier version made, which noted no sizes.
+    """
+    if not is_whole(task, folder):
+        return False
+    if task.content[0] != DONE:
+        return True
+    try:
+        return is_as_exported(folder, read_json(folder / DONE)) or kept_of(folder) == "results"
+    except InputError:  # damaged, though it ends as it should
+        return False
+
+
+def kept_of(run: Path) -> str | None:
+    """What is left of a run by the policy that was applied; None if nothing was deleted."""
+    return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
+
+
 def _is_there(store: Store, task: Task, entry: dict[str, Any]) -> bool:
-    return entry["kind"] == task.kind and is_whole(task, store.path(task.kind, entry["fingerprint"]))
+    return entry["kind"] == task.kind and is_intact(task, store.path(task.kind, entry["fingerprint"]))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.checkpoint_steps import BEST, steps_in
+from probes.study.finished import DROPPED, kept_of
 from probes.study.index import entry_of
 from probes.study.record import held_for_deletion
 from probes.study.tasks import RUNS, ProbeTask, Task
@@ -28,7 +29,6 @@ from synthlang.store import Store
 
 POLICIES = ("checkpoints", "final", "results")
 """From the one that keeps most."""
-DROPPED = "dropped.json"
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def check_weights(tasks: Sequence[Task], done: Mapping[str, str], store: Store) 
                 continue
             run = _run_of(store, done[parent])
             if parent not in lost:
-                lost[parent] = None if run is None else _kept(run)
+                lost[parent] = None if run is None else kept_of(run)
             if run is not None and _reads_lost(task, lost[parent]):
                 less = ", or set words.checkpoints to false" if lost[parent] == "final" else ""
                 raise InputError(
@@ -117,11 +117,6 @@ def check_weights(tasks: Sequence[Task], done: Mapping[str, str], store: Store) 
 def _run_of(store: Store, name: str) -> Path | None:
     paths = [store.path(kind, name) for kind in dict.fromkeys(RUNS.values())]
     return next((path for path in paths if path.exists()), None)
-
-
-def _kept(run: Path) -> str | None:
-    """What is left of a run by the policy that was applied; None if nothing was deleted."""
-    return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
 
 
 def _reads_lost(task: Task, kept: str | None) -> bool:

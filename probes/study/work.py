@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
 from pretrain.adjust.config import OF_WEIGHTS
 from pretrain.adjust.run import adjust
-from pretrain.checkpoint_steps import kept_steps, own_steps
+from pretrain.checkpoint import is_sound
+from pretrain.checkpoint_steps import kept_steps, own_steps, steps_in
 from pretrain.config import PretrainConfig
 from pretrain.model import trained_model
 from pretrain.prepare import prepare
@@ -22,7 +23,7 @@ from probes.measure.config import FORMAT as PROBE_FORMAT
 from probes.measure.config import ProbeConfig
 from probes.measure.subject import Subject
 from probes.study.cell import MODEL, SECOND
-from probes.study.finished import is_whole, made
+from probes.study.finished import is_intact, made
 from probes.study.identity import identity
 from probes.study.kinds import (
     DONE,
@@ -69,8 +70,8 @@ def run_pretraining(task: PretrainTask, store: Store, report: Report) -> str:
     name = config.fingerprint(artifacts.parents)
     folder = store.path(task.kind, name)
     with store.lock(task.kind, name), on_sigterm() as stop:
-        if not is_whole(task, folder):
-            (folder / DONE).unlink(missing_ok=True)
+        if not is_intact(task, folder):
+            _reopen(folder)
         pretrain(config, folder, store, report, stop=stop)
     return name
 
@@ -103,11 +104,11 @@ def run_adjustment(task: AdjustTask, store: Store, report: Report) -> str:
     folder = store.path(task.kind, name)
     config = task.config.model_copy(update={"model": model})
     with store.lock(task.kind, name), on_sigterm() as stop:
-        if not is_whole(task, folder):
+        if not is_intact(task, folder):
             if (folder / "config.yaml").is_file():  # begun by a config that spells its files otherwise
                 with atomic_file(folder / "config.yaml", "w") as handle:
                     handle.write(dump_yaml(config))
-            (folder / DONE).unlink(missing_ok=True)
+            _reopen(folder)
             adjust(config, folder, report, stop=stop)
     return name
 
@@ -220,6 +221,15 @@ def run_transfer(task: TransferTask, store: Store, report: Report) -> str:
     return _obtained(task, store, name, build)
 
 
+def _reopen(run: Path) -> None:
+    """Let a run go on that is not finished, or was damaged since. From a sound last checkpoint nothing is trained: the
+    export is written anew. Where none of a finished run is sound it begins anew."""
+    folder = run / CHECKPOINTS
+    if (run / DONE).exists() and not any(is_sound(folder / f"step-{step}") for step in reversed(steps_in(folder))):
+        shutil.rmtree(folder, ignore_errors=True)
+    (run / DONE).unlink(missing_ok=True)
+
+
 def _reread(task: T) -> T:
     """The same task with the files that languages name, which a config holds, read now and not when the study was."""
     again = task_from_json(task.to_json())
@@ -231,7 +241,7 @@ def _obtained(task: Task, store: Store, name: str, build: Callable[[Path], None]
     """Let ``build`` make a stage that is not there, or that somebody damaged; returns its name."""
     path = store.path(task.kind, name)
     with store.lock(task.kind, name):
-        if path.exists() and not is_whole(task, path):
+        if path.exists() and not is_intact(task, path):
             shutil.rmtree(path)
     store.obtain(task.kind, name, build)
     return name
@@ -280,5 +290,5 @@ def _stage(store: Store, task: Task) -> Path:
     """The folder that a task has made."""
     name = made(store, task)  # a file that has changed meanwhile is for the next start to see
     if name is None:
-        raise InputError(f"{task.label} is not finished; start again")
+        raise InputError(f"{task.label} is not finished; start again, which makes anew what of it is damaged or gone")
     return store.path(task.kind, name)

@@ -102,6 +102,22 @@ class Examples(ABC):
     def lengths(self) -> NDArray[np.int64]:
         """[rows] how many tokens each row has; an item may have several rows (windows)."""
 
+    @property
+    def around(self) -> int:
+        """How many tokens of a row are of no text."""
+        return 2
+
+    def check_read(self, name: str, words: int, model: str) -> None:
+        """InputError if no row has a token of a text: all scores would be those of a model that reads nothing.
+
+        The set is called ``name`` and has so many words; ``model`` is what the tokenizer is of.
+        """
+        if words and not (self.lengths > self.around).any():
+            raise InputError(
+                f"{name}: none of the {words:,} words has a token in the tokenizer of {model}, so nothing would be "
+                "read; name a model whose tokenizer has tokens for this text"
+            )
+
     @abstractmethod
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The rows with these numbers, padded to the longest of them."""

@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 
 from pretrain.checkpoint import disk_errors
 from pretrain.encoder import MaskedLM
+from pretrain.exported import EXPORT, export_sizes
 from pretrain.weights import to_hf
 from probes.transfer.batch import Role
 from probes.transfer.config import TransferConfig
@@ -55,4 +56,4 @@ def keep_languages(body: MaskedLM, languages: Languages, folder: Path, record: M
             with disk_errors():
                 save_file(weights, new / "model.safetensors", metadata={"format": "pt"})
             tokenizer.save(new)
-    write_json(folder / "done.json", dict(record))
+    write_json(folder / "done.json", {**record, EXPORT: export_sizes(folder)})

@@ -117,8 +117,13 @@ class PairRows:
     @cached_property
     def lengths(self) -> Ints:
         """[rows] how many tokens each row has."""
-        total: Ints = self.size.sum(axis=1) + separators(self.readers[0].bert)
+        total: Ints = self.size.sum(axis=1) + self.around
         return total
+
+    @property
+    def around(self) -> int:
+        """How many tokens of each row are of neither text."""
+        return separators(self.readers[0].bert)
 
     @property
     def in_blocks(self) -> bool:

@@ -253,7 +253,7 @@ class Transfer:
     def check(self) -> None:
         """Encode every set, so that whatever is wrong with one is known before anything is trained.
 
-        Raises InputError for what a task refuses, and for a set without anything to score.
+        Raises InputError for what a task refuses, and for a set of which nothing can be read or scored.
         """
         sets = list(self.tests.values())
         sets += [("source train", "source"), ("source dev", "source")]
@@ -261,6 +261,8 @@ class Transfer:
             sets += [("target train", "target"), ("target dev", "target")]
         for name, trained in sets:
             gold = self.examples(name, trained).gold
+            words = int(self.data.sets[name].batch.corpus.offsets[-1])
+            self.examples(name, trained).check_read(name, words, self.pretrained.name)
             if all(labels == [] for labels in gold):
                 raise InputError(f"{name}: no word has a gold label for the task {self.config.task}")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)

@@ -38,6 +38,11 @@ class PairExamples(Examples):
         """[rows] tokens."""
         return self.rows.lengths
 
+    @property
+    def around(self) -> int:
+        """``<s>`` and the separators."""
+        return self.rows.around
+
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The pairs with these numbers."""
         words, mask = torch.zeros(len(rows), 0, 2, dtype=torch.int64), torch.zeros(len(rows), 0, dtype=torch.bool)

@@ -57,6 +57,11 @@ class AnswerExamples(Examples):
         """[rows] tokens."""
         return self.rows.lengths
 
+    @property
+    def around(self) -> int:
+        """``<s>`` and the separators."""
+        return self.rows.around
+
     def batch(self, rows: Ints) -> Batch:
         """The windows with these numbers; a span may begin and end in the context, 0 0 is no answer."""
         text, begin = self.rows.text(rows), self.rows.begin(rows)[:, None]

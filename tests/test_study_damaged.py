@@ -1,0 +1,219 @@
+"""Stages whose export was truncated or deleted: a start sees it, and writes it again from the checkpoint."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretrain.adjust.step import AdjustStep
+from pretrain.exported import export_sizes
+from pretrain.step import Step
+from probes.study.finished import is_intact, is_whole
+from probes.study.gc import collect
+from probes.study.tasks import AdjustTask, PretrainTask
+from probes.study.unused import delete_unused
+from probes.transfer.run import Transfer
+from tests.study_cases import opened, run_here, stages_of, tables
+from tests.study_graphs import ADJUST, SOURCE
+from tests.study_tuned import PROBE, TASK
+from tests.test_study_start import STARTED
+
+PAIR = {"kind": "derived", "source": SOURCE, "left": "trans+inv", "tokenizers": ["hi", "en"]}
+TUNED = {"task": "pos", **TASK, "fine_tune": {"epochs": 1, "learning_rate": 0.01}}
+ALL: dict[str, Any] = {
+    **STARTED,
+    "adjust": {**ADJUST, "pairs": {"x": PAIR}},
+    "tuned": TUNED,
+    "probes": {"r": PROBE},
+}
+"""A cell with a stage of every kind that has an export."""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("damaged") / "out"
+    assert [cell.status for cell in run_here(folder, ALL).cells] == ["done"]
+    return folder
+
+
+@pytest.fixture
+def out(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "out")
+    (tmp_path / "out" / "stages" / "studies.json").write_text('{"format": 2, "studies": [".."]}')
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def trained(monkeypatch) -> list[str]:
+    """What was trained since: a step of a pretraining or an adjustment, a fine-tuning for probes."""
+    calls: list[str] = []
+
+    def counted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def called(*arguments: Any, **more: Any) -> Any:
+            calls.append(name)
+            return function(*arguments, **more)
+
+        return called
+
+    monkeypatch.setattr(Step, "__call__", counted(Step.__call__, "pretrain"))
+    monkeypatch.setattr(AdjustStep, "__call__", counted(AdjustStep.__call__, "adjust"))
+    monkeypatch.setattr(Transfer, "tune", counted(Transfer.tune, "tune"))
+    return calls
+
+
+def run_of(out: Path, which: str) -> Path:
+    """The folder of the stage ``start``, ``pretrain``, ``adjust`` or ``tune``."""
+    if which in ("adjust", "tune"):
+        (run,) = stages_of(out, which)
+        return run
+    runs = {"start: null" not in (run / "config.yaml").read_text(): run for run in stages_of(out, "pretrain")}
+    return runs[which == "pretrain"]
+
+
+def exported(out: Path) -> dict[Path, bytes]:
+    return {p.relative_to(out): p.read_bytes() for p in out.glob("stages/*/export/**/*") if p.is_file()}
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def shorten(run: Path, name: str) -> None:
+    truncate(next((run / "export").rglob(name)))
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "truncated": lambda run: shorten(run, "model.safetensors"),
+    "tokenizer": lambda run: shorten(run, "tokenizer.json"),
+    "gone": lambda run: shutil.rmtree(run / "export"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("which", ["start", "pretrain", "adjust"])
+def test_an_export_is_written_again_and_nothing_is_trained(which, damage, out, trained):
+    before, results = exported(out), tables(out)
+    DAMAGES[damage](run_of(out, which))
+    assert exported(out) != before
+    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert exported(out) == before
+    assert trained == []
+    assert tables(out) == results
+    assert not opened(out, ALL).to_do()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_fine_tuned_body_has_no_checkpoint_and_is_made_again(damage, out, trained):
+    before, results = exported(out), tables(out)
+    DAMAGES[damage](run_of(out, "tune"))
+    run_here(out, ALL)
+    assert exported(out) == before
+    assert trained == ["tune"]
+    assert tables(out) == results
+
+
+@pytest.mark.parametrize("which", ["pretrain", "adjust"])
+@pytest.mark.parametrize("lost", ["last", "all", "folder"])
+def test_without_a_sound_checkpoint_the_run_is_made_again(lost, which, out, trained):
+    run, before, results = run_of(out, which), exported(out), tables(out)
+    metrics = len((run / "metrics.jsonl").read_text().splitlines())
+    shutil.rmtree(run / "export")
+    checkpoints = sorted(run.glob("checkpoints/step-*"), key=lambda path: int(path.name.removeprefix("step-")))
+    for path in checkpoints[-1:] if lost == "last" else checkpoints:
+        truncate(path / "model.safetensors")
+    if lost == "folder":
+        shutil.rmtree(run / "checkpoints")
+    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert set(trained) == {which}
+    assert exported(out) == before
+    assert tables(out) == results
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == metrics
+
+
+def test_cells_that_are_waiting_find_what_they_read(out, trained):
+    """As after a start of some cells only: the next one, of other cells, reads the damaged export."""
+    for which in ("start", "adjust"):
+        shorten(run_of(out, which), "model.safetensors")
+    more = {**ALL, "seeds": [0, 1]}
+    assert [cell.status for cell in run_here(out, more).cells] == ["done"]
+    assert trained == []
+
+
+def test_what_a_person_writes_into_a_card_is_no_damage(out):
+    for card in out.glob("stages/*/export/**/README.md"):
+        card.unlink()
+    assert not opened(out, ALL).to_do()
+
+
+def test_stages_of_a_version_that_noted_no_sizes_count_as_they_did(out):
+    for path in out.glob("stages/*/done.json"):
+        done = json.loads(path.read_text())
+        if done.pop("export", None) is not None:
+            path.write_text(json.dumps(done, indent=2) + "\n")
+    shutil.rmtree(run_of(out, "pretrain") / "export")
+    assert not opened(out, ALL).to_do()
+
+
+@pytest.mark.parametrize("keep", ["final", "results"])
+def test_what_gc_deletes_is_no_damage(keep, out):
+    assert collect([out], keep).freed
+    assert not opened(out, ALL).to_do()
+
+
+def test_after_gc_an_export_that_it_kept_is_watched(out, trained):
+    collect([out], "final")
+    before = exported(out)
+    shutil.rmtree(run_of(out, "start") / "export" / "en")
+    run_here(out, ALL)
+    assert exported(out) == before
+    assert trained == []
+
+
+def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
+    run = run_of(out, "adjust")
+    shutil.rmtree(run / "export")
+    assert is_whole(AdjustTask, run)
+    assert not is_intact(AdjustTask, run)
+    run_here(out, {**ALL, "adjust": None})
+    assert run in [one.folder.resolve() for one in delete_unused([out])]
+
+
+def test_a_record_that_only_ends_as_it_should_is_no_record(out):
+    run = run_of(out, "pretrain")
+    (run / "done.json").write_bytes((run / "done.json").read_bytes()[60:])
+    assert is_whole(PretrainTask, run)
+    assert not is_intact(PretrainTask, run)
+
+
+# --- what is found when it is read ---
+
+
+def test_what_is_damaged_meanwhile_is_said_with_what_to_do(out, monkeypatch):
+    shutil.rmtree(stages_of(out, "transfer")[0])
+    run = opened(out, ALL)
+    DAMAGES["gone"](run_of(out, "adjust"))
+    run.run()
+    assert [cell.error for cell in run.cells] == [
+        f"{run.graph.tasks[run.cells[0].keys['adjust']].label} is not finished; start again, which makes anew what of "
+        "it is damaged or gone"
+    ]
+    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+
+
+def test_weights_that_are_wrong_but_not_shorter_are_said_with_what_to_delete(out, trained):
+    run = run_of(out, "adjust")
+    before = exported(out)
+    for weights in run.glob("export/*/model.safetensors"):
+        weights.write_bytes(b"\xff" * weights.stat().st_size)
+    assert export_sizes(run) == json.loads((run / "done.json").read_text())["export"]
+    shutil.rmtree(stages_of(out, "transfer")[0])
+    (cell,) = run_here(out, ALL).cells
+    assert f"if a study made it, delete the folder {run / 'export'} and start the study again" in str(cell.error)
+    shutil.rmtree(run / "export")
+    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert exported(out) == before
+    assert trained == []

@@ -1,0 +1,105 @@
+"""A model whose tokenizer has a token for no word is refused before anything is trained or measured."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.run import adjust
+from probes.measure.command import measure
+from probes.measure.config import ProbeConfig
+from probes.measure.subject import Subject
+from probes.study.models import open_model
+from probes.transfer.command import transfer_command
+from probes.transfer.config import TransferConfig
+from probes.transfer.data import load_data, load_training
+from probes.transfer.model import open_pretrained
+from probes.transfer.run import Transfer
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.store import Store
+from tests.adjust_models import ROBERTA, save_model
+from tests.study_graphs import SOURCE
+
+SETTINGS: dict[str, Any] = {"train": SOURCE, "language": "trans", "length": 36, "stride": 8}
+SETTINGS |= {"train_items": 40, "dev_items": 10, "test_items": 10, "fine_tune": {"epochs": 1}}
+PAIR = {"kind": "derived", "source": SOURCE, "left": "trans"}
+NOTHING = r"none of the \d[\d,]* words has a token in the"
+
+
+def without_words(folder: Path, tokens: str = "") -> Path:
+    """A RoBERTa whose tokenizer has the special tokens and these characters, and leaves out all others."""
+    save_model(folder, "roberta")
+    names = ROBERTA | {"cls_token": "<s>", "sep_token": "</s>"}
+    ids = {name: number for number, name in enumerate([*ROBERTA.values(), *tokens])}
+    tokenizer = Tokenizer(models.BPE(ids, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mute(tmp_path_factory):
+    return str(without_words(tmp_path_factory.mktemp("mute")))
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    """It has tokens for the small letters of the source, and none for what they are in the target language."""
+    return str(without_words(tmp_path_factory.mktemp("half"), "abcdefghijklmnopqrstuvwxyz"))
+
+
+def transfer_of(model: str, load: Any = load_data, **changes: Any) -> Transfer:
+    config = parse(TransferConfig, {**SETTINGS, **changes})
+    pretrained = open_pretrained(model, config.language)
+    return Transfer(pretrained, load(config, pretrained), config)
+
+
+def test_the_tokenizer_of_these_tests_has_no_token_for_a_word(mute):
+    assert AutoTokenizer.from_pretrained(mute)("Der Löwe")["input_ids"] == [0, 2]
+
+
+@pytest.mark.parametrize("task", ["pos", "ner", "parsing", "slots", "nli", "qa"])
+def test_every_task_refuses_a_model_that_reads_no_word(task, mute):
+    for load in (load_data, load_training):
+        with pytest.raises(InputError, match=NOTHING) as raised:
+            transfer_of(mute, load, task=task).check()
+        assert "\n" not in str(raised.value)
+        assert f"in the tokenizer of {Path(mute).name}, so nothing would be read" in str(raised.value)
+
+
+@pytest.mark.parametrize("task", ["pos", "ner", "parsing", "slots", "nli", "qa"])
+def test_a_model_that_reads_some_words_is_taken(task, tmp_path):
+    model = without_words(tmp_path, "abc")
+    transfer_of(str(model), load_training, task=task).check()
+
+
+def test_the_set_that_nothing_is_read_of_is_named(half):
+    transfer_of(half, language="parent", task="pos").check()
+    with pytest.raises(InputError, match=f"^target test: {NOTHING}"):
+        transfer_of(half, task="pos").check()
+
+
+def test_the_command_says_it_before_it_trains(mute, tmp_path, monkeypatch):
+    monkeypatch.setattr(Transfer, "run", None)
+    with pytest.raises(InputError, match=NOTHING):
+        transfer_command(mute, parse(TransferConfig, {**SETTINGS, "task": "pos"}), 1, tmp_path / "t.json")
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_an_adjustment_says_it(mute, tmp_path):
+    config = parse(AdjustConfig, {"model": mute, "pairs": {"x": PAIR}, "rows": 4, "data": {"dev": 20}})
+    with pytest.raises(InputError, match=f"^pairs.x: left: {NOTHING}"):
+        adjust(config, tmp_path / "run")
+
+
+@pytest.mark.parametrize("probe", ["retrieval", "maps", "cka", "distances"])
+def test_probes_say_it(probe, mute, tmp_path):
+    settings = {"probes": [probe], "language": "trans", "pairs": {"x": PAIR}, "data": {"dev": 20}}
+    subject = Subject(open_model(mute, "trans", False), parse(ProbeConfig, settings), None, Store(tmp_path / "store"))
+    with pytest.raises(InputError, match=f"^pairs.x: left: {NOTHING}"):
+        measure(subject, tmp_path / "out")
