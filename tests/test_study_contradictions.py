@@ -15,6 +15,7 @@ from tests.tiny import STUDY
 
 ITEMS = "qa:builtin:mini-english?sentences=50"
 ADJUST: dict[str, Any] = {"pairs": {"x": DERIVED}}
+PPMI = {"kind": "train", "vectors": {"kind": "ppmi"}}
 WORDS = {"probes": ["words"]}
 FROZEN = {"tune": "none", "layers": [9]}
 NO_LAYER = r"the model has no layer 9; it has 0 \(embeddings\) to 1"
@@ -90,6 +91,7 @@ def test_settings_that_cannot_be(values, message):
         {"probes": {"p": {"probes": ["cka", "distances"], "layers": [-1, 0], "distances": {"layer": 0}}}},
         {"probes": {"p": {**WORDS, "language": "trans"}, "q": {"probes": ["cka"], "language": "perm"}}},
         {"probes": {"p": {**WORDS, "layers": [9]}}},  # which reads none
+        {"probes": {"p": {"probes": ["retrieval"], "layers": [9], "retrieval": {"static": PPMI}}}},  # nor does this
         {"adjust": {**ADJUST, "loss": {"layers": [-2]}, "data": {"length": 48}, "rows": 4, "accumulation": 2}},
         {"pretrain__processes": 1, "pretrain__batch": {"rows": 4, "accumulation": 2, "length": 48}},
     ],

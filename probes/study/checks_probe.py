@@ -63,7 +63,8 @@ def _check_reach(opened: Opened, config: ProbeConfig, cell: Cell) -> None:
     others = [config.model2, *([config.cka.paraphrase] if "cka" in config.probes else [])]
     others += list(config.distances.before.values()) if "distances" in config.probes else []
     own, *more = (opened.reach(name, cell) for name in (MODEL, *others))
-    for reach in (own, *more):
+    static = {"retrieval"} if config.retrieval.static is not None else set()  # which reads no layer
+    for reach in (own, *more) if set(config.probes) - {"words"} - static else ():
         if reach is not None:
             config.numbers(reach.layers)
     if own is not None and "distances" in config.probes:
