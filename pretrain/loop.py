@@ -14,6 +14,7 @@ from pretrain.data import Batch, train_batches
 from pretrain.encoder import MaskedLM
 from pretrain.model import new_model
 from pretrain.objectives import build_objective
+from pretrain.parts import parts_of
 from pretrain.prefetch import Prefetch
 from pretrain.prepare import Artifacts
 from pretrain.processes import process_state
@@ -23,7 +24,6 @@ from pretrain.stopping import Flag
 from pretrain.trackers import end_trackers, start_trackers
 from pretrain.validation import Validation
 from pretrain.xla import finish
-from synthlang.errors import InputError
 from synthlang.progress import Report, Say, silent, unheard
 
 
@@ -124,21 +124,6 @@ def _accelerator(config: PretrainConfig, run: Path) -> Accelerator:
         project_dir=str(run),
         kwargs_handlers=[unused],
     )
-
-
-def parts_of(config: PretrainConfig, processes: int) -> int:
-    """Into how many micro-batches a step is cut; InputError if the launch does not fit the config."""
-    if config.processes is not None and processes != config.processes:
-        raise InputError(
-            f"processes is {config.processes}, the launch has {processes}; start with accelerate launch "
-            f"--num_processes {config.processes}, or set processes: {processes}"
-        )
-    parts = processes * config.batch.accumulation
-    if config.batch.rows % parts:
-        raise InputError(
-            f"batch.rows {config.batch.rows} must be a multiple of processes × batch.accumulation = {parts}"
-        )
-    return parts
 
 
 def effective_batch(config: PretrainConfig, processes: int) -> str:

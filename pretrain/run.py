@@ -9,8 +9,9 @@ from typing import Any
 from pretrain.config import PretrainConfig
 from pretrain.export import export_model
 from pretrain.exported import EXPORT, export_sizes
-from pretrain.loop import Trainer, effective_batch, parts_of
+from pretrain.loop import Trainer, effective_batch
 from pretrain.model import trained_model
+from pretrain.parts import parts_of
 from pretrain.prepare import Artifacts, prepare
 from pretrain.processes import process_state
 from pretrain.stopping import Flag

@@ -173,6 +173,18 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
         yield number, line.rstrip("\r\n")
 
 
+def count_lines(path: Path) -> int:
+    """How many lines ``read_lines`` yields; the text is not looked at."""
+    count, last = 0, b"\n"
+    try:
+        with path.open("rb") as handle:
+            while block := handle.read(LONGEST_LINE):
+                count, last = count + block.count(b"\n"), block[-1:]
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", path) from error
+    return count + (last != b"\n")
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, line without its end) of a UTF-8 text file, in bounded memory."""
     try:

@@ -312,3 +312,13 @@ def test_any_config_is_read_back(tmp_path_factory, text, number, count, more):
 def test_config_needs_no_torch():
     code = "import sys, synthlang.config; sys.exit(bool({'torch', 'datasets', 'transformers'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [({"a": ["x", "y\ud800"]}, r"a\.1: 'y\\ud800'"), ({"a": {"\udfff": 1}}, r"a: '\\udfff'"), ({"\udfff": 1}, "'")],
+)
+def test_half_a_character_names_its_key(data, where):
+    with pytest.raises(InputError, match=rf"^{where}.*: .ud800 to .udfff are no characters$") as caught:
+        parse(StrictModel, data)
+    str(caught.value).encode()

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from pretrain.config import ObjectiveConfig, PretrainConfig
-from pretrain.loop import effective_batch, parts_of
+from pretrain.loop import effective_batch
+from pretrain.parts import parts_of
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import PRETRAIN, changed

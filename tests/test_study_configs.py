@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes.study.cell import START, Cell
+from probes.study.cell import START, Cell, Reach
 from probes.study.cells import load_study
 from probes.study.checks import check_cells
 from probes.study.checks_transfer import language_of
@@ -223,7 +223,8 @@ def nothing_needed(monkeypatch):
     stubs: dict[str, Any] = {
         "opened.open_source": Anything,
         "opened.find_aligner": lambda program: program,
-        "opened.positions_of_model": lambda model: 512,
+        "opened.reach_of_model": lambda model: Reach(12, 512, bert=True),
+        "opened.count_text": lambda pair: None,
         "checks.check_start": lambda *_: None,
         "checks_probe.find_spec": lambda name: name,
         **dict.fromkeys(["checks_transfer.open_engine", "checks_probe.open_engine"], lambda parser: parser),
@@ -258,7 +259,7 @@ def same(cell: Cell, size: str, run: str) -> bool:
     """Whether a cell pretrains as a file of configs/runs does, but for its source and what is a matter of time."""
     other = load(PretrainConfig, RUNS / size / f"{run}.yaml", [])
     assert cell.pretrain is not None
-    left_out = {"source", "steps", "batch", "seed", "languages", "language"}
+    left_out = {"source", "steps", "batch", "processes", "seed", "languages", "language"}
     spoken = [[m.language.model_dump(exclude={"name"}) for m in held.members] for held in (cell.pretrain, other)]
     mine, theirs = (held.model_dump(mode="json", exclude=left_out) for held in (cell.pretrain, other))
     return mine == theirs and spoken[0] == spoken[1] and cell.pretrain.batch.packing == other.batch.packing

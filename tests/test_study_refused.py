@@ -288,7 +288,9 @@ def test_columns_are_looked_at_although_a_cell_of_two_models_needs_none(tmp_path
     for name in ("train", "test"):
         (tmp_path / name).write_text(f"{name} B-PER\n\n")
     files = {name: f"ner:{tmp_path / name}" for name in ("train", "test")}
-    cell = one(transfer={"task": "ner", "language": "trans+reorder", "length": 20, **files})
+    cell = one(
+        transfer={"task": "ner", "language": "trans+reorder", "length": 20, "features": {"tune": "none"}, **files}
+    )
     task = cell.tasks["ner"].model_copy(update={"target_model": SECOND})
     two = replace(cell, second=cell.pretrain, tasks={"ner": task})
     check_cells([two])

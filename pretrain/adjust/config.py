@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from pretrain.adjust.pairs import DerivedPair, PairConfig, TextPair
 from pretrain.config import CheckpointConfig
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 
@@ -105,6 +106,18 @@ class DataConfig(StrictModel):
     length: int | None = Field(default=None, ge=3)
     one_to_one: bool = True
     exact_matches: Literal["keep", "drop"] = "keep"
+
+    def longest(self, limit: int) -> int:
+        """The longest sentence, where the model reads ``limit`` tokens; InputError if it reads fewer than asked for."""
+        length = self.length or limit
+        if length > limit:
+            raise InputError(f"data.length {length} is longer than the {limit} tokens that the model reads")
+        return length
+
+    def held_out(self, pairs: int) -> tuple[int, int]:
+        """The first of so many sentence pairs that is measured on, and the first one after these."""
+        stop = max(0, pairs - self.test)
+        return max(0, stop - self.dev), stop
 
 
 class AdamConfig(StrictModel):

@@ -11,14 +11,24 @@ from pydantic import Field, field_validator, model_validator
 
 from pretrain.adjust.subwords import Cutter, in_subwords
 from pretrain.config.languages import named_language
-from synthlang.alignments import Links, Method, gold_batches, read_joint, read_parallel, read_pharaoh, symmetrise
+from synthlang.alignments import (
+    Links,
+    Method,
+    check_pharaoh,
+    count_pairs,
+    gold_batches,
+    read_joint,
+    read_parallel,
+    read_pharaoh,
+    symmetrise,
+)
 from synthlang.alignments.aligner import FORMAT, FORWARD, REVERSE, Program, align
 from synthlang.alignments.links import concatenate_links
 from synthlang.alignments.parallel import ParallelText, Words
 from synthlang.config import StrictModel
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
-from synthlang.files import user_path
+from synthlang.files import count_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, bind_language
 from synthlang.progress import Say, unheard
@@ -168,13 +178,40 @@ def _digest(links: Links) -> str:
 
 
 def _from_files(config: FileLinks, text: ParallelText) -> Links:
-    paths = [user_path(name) for name in (config.path, config.reverse) if name is not None]
+    paths = _paths(config)
     read = [read_pharaoh(path, config.first) for path in paths]
     for path, links in zip(paths, read, strict=True):
-        if len(links) != len(text):
-            raise InputError(f"has {len(links)} lines, but the text has {len(text)} sentence pairs", path)
+        _check_lines(path, len(links), len(text))
     kept = [links if config.possible else links.select(links.sure) for links in read]
     return kept[0] if len(kept) == 1 else symmetrise(kept[0], kept[1], config.symmetrise)
+
+
+def count_text(config: TextPair) -> int | None:
+    """How many sentence pairs a text has, as far as lines tell; None for packed files.
+
+    Raises InputError for files of different numbers of lines, and for a file whose first lines are no links.
+    """
+    if config.joint is not None:
+        joint = user_path(config.joint)
+        pairs = None if joint.suffix == ".gz" else count_lines(joint)
+    else:
+        assert config.left is not None and config.right is not None, "the config has a text"
+        pairs = count_pairs(user_path(config.left), user_path(config.right))
+    if isinstance(config.links, FileLinks):
+        for path in _paths(config.links):
+            check_pharaoh(path, config.links.first)
+            if pairs is not None:
+                _check_lines(path, count_lines(path), pairs)
+    return pairs
+
+
+def _paths(config: FileLinks) -> list[Path]:
+    return [user_path(name) for name in (config.path, config.reverse) if name is not None]
+
+
+def _check_lines(path: Path, lines: int, pairs: int) -> None:
+    if lines != pairs:
+        raise InputError(f"has {lines} lines, but the text has {pairs} sentence pairs", path)
 
 
 def _from_aligner(config: AlignerLinks, text: ParallelText, store: Store, say: Say) -> Links:

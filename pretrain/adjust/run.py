@@ -58,9 +58,7 @@ def _prepare(
     config: AdjustConfig, base: Base, limit: int, store: Store, say: Say
 ) -> tuple[list[PairData], dict[str, Any]]:
     """The pairs of languages, ready for batches, and the fingerprints of all that the weights depend on."""
-    length = config.data.length or limit
-    if length > limit:
-        raise InputError(f"data.length {length} is longer than the {limit} tokens that the model reads")
+    length = config.data.longest(limit)
     pairs, parents = [], base.parents()
     parents["pairs"] = {}
     for name, settings in config.texts.items():

@@ -80,19 +80,24 @@ def prepare_pair(
     counts = dict(text.counts)
     links = _usable_links(text, left, right, config, counts)
     usable = _usable_rows(left, right, links, length, counts)
-    total = len(usable)
-    stop = max(0, total - config.test)
-    start = max(0, stop - config.dev)
+    start, stop = config.held_out(len(usable))
     rows = np.flatnonzero(usable)
     train, dev = rows[rows < start], rows[(rows >= start) & (rows < stop)]
     train = _drawn(name, train, config, seed)
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
-    if fits and not len(train):
-        raise InputError(
-            f"pairs.{name}: no sentence pair is left to train or fit on: of {total} the last {total - start} are "
-            "held out, the others have no usable link or are longer than data.length; lower data.dev or data.test"
-        )
+    if fits:
+        check_left(f"pairs.{name}", len(train), len(usable), config)
     return PairData(name, left, right, links, train, dev, counts)
+
+
+def check_left(where: str, train: int, total: int, config: DataConfig) -> None:
+    """Raise InputError if of ``total`` sentence pairs none is left to ``train`` on."""
+    if not train:
+        raise InputError(
+            f"{where}: no sentence pair is left to train or fit on: of {total} the last "
+            f"{total - config.held_out(total)[0]} are held out, the others have no usable link or are longer than "
+            "data.length; lower data.dev or data.test"
+        )
 
 
 def _check_read(side: str, corpus: Corpus, sentences: Sentences) -> None:

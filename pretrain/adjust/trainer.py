@@ -15,10 +15,10 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.measure import distances
 from pretrain.adjust.step import AdjustStep
 from pretrain.adjust.text import PairData
+from pretrain.parts import micro_batches
 from pretrain.processes import process_state
 from pretrain.running import Loop
 from pretrain.stopping import Flag
-from synthlang.errors import InputError
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.vocabularies.space import Specials
 
@@ -41,9 +41,7 @@ class Adjuster(Loop[PreTrainedModel]):
         self.config, self.pairs, self.special, self.report = config, tuple(pairs), special, report
         self.batches = PairBatches(pairs, special, config.rows, config.epochs, config.seed)
         accelerator = _accelerator()
-        self.parts = accelerator.num_processes * config.accumulation
-        if config.rows % self.parts:
-            raise InputError(f"rows {config.rows} must be a multiple of processes × accumulation = {self.parts}")
+        self.parts = micro_batches(config.rows, config.accumulation, accelerator.num_processes)
         steps = self.batches.steps
         self.step_ = AdjustStep(config, model, steps, accelerator)
         optimizer = self.step_.optimizer

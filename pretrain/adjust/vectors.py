@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from pretrain.adjust.batch import Words
 from pretrain.encoder import MaskedLM
 from pretrain.hub import longest_input
+from pretrain.layer_numbers import numbered
 from pretrain.reading import Text
-from synthlang.errors import InputError
 
 Subword = Literal["start", "end", "mean"]
 
@@ -34,14 +34,7 @@ def layer_count(encoder: nn.Module) -> int:
 
 def layer_numbers(layers: Sequence[int], encoder: nn.Module, key: str = "loss.layers") -> tuple[int, ...]:
     """0 … N for ``layers``, of which negative ones count from the last; InputError for one that is not there."""
-    count = layer_count(encoder)
-    numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
-    for layer, number in zip(layers, numbers, strict=True):
-        if not 0 <= number <= count:
-            raise InputError(f"{key}: the model has no layer {layer}; it has 0 (embeddings) to {count}")
-    if len(set(numbers)) < len(numbers):
-        raise InputError(f"{key}: {list(layers)} names a layer twice")
-    return numbers
+    return numbered(layers, layer_count(encoder), key)
 
 
 def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Tensor:

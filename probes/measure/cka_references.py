@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from pretrain.adjust.text import encode
-from pretrain.adjust.vectors import layer_numbers
 from pretrain.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measure.cka_pairs import Pairing
@@ -72,10 +71,9 @@ def paraphrase_pairing(subject: Subject, pairing: Pairing, model: str) -> tuple[
         raise InputError(f"cka.paraphrase: the links are of subwords, and {model} has others; use links of words")
     corpus = side.corpus.take(rows)  # its sentences and words have new numbers
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
-    chosen = subject.config.layers
-    layers = range(body.shape.layers + 1) if chosen is None else layer_numbers(chosen, body, "layers")
+    layers = subject.config.numbers(body.shape.layers)
     sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.member) for reader in (held, opened.source)]
-    reader = SideReader(body, opened.source.specials, tuple(layers), side.reader.subword)
+    reader = SideReader(body, opened.source.specials, layers, side.reader.subword)
     own = replace(side, corpus=corpus, sentences=sentences[0])
     other = replace(own, name=f"{own.name} ({opened.name})", sentences=sentences[1], reader=reader)
     lengths = np.diff(other.sentences.bounds)

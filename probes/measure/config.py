@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import PairConfig
+from pretrain.layer_numbers import numbered
 from probes.measure.cka_config import CkaConfig
 from probes.measure.distances_config import DistancesConfig
 from probes.measure.maps_config import MapsConfig
@@ -74,6 +75,10 @@ class ProbeConfig(StrictModel):
                 "natural: nothing is aligned by construction; name sentence pairs (pairs), or ask for words only"
             )
         return self
+
+    def numbers(self, count: int) -> tuple[int, ...]:
+        """The layers that are read of a model of ``count``; InputError for one that it does not have."""
+        return tuple(range(count + 1)) if self.layers is None else numbered(self.layers, count, "layers")
 
     @property
     def reads_sentences(self) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from pretrain.adjust.vectors import layer_numbers
 from probes.distances.compare import Change, compare, histograms
 from probes.distances.dimensions import separations_and_dominance
 from probes.distances.linked import Linked
@@ -79,10 +78,7 @@ def _layers(subject: Subject) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         raise InputError(
             f"distances: the models have {len(target)} and {len(source)} layers to read; name as many of each: layers"
         )
-    wanted = subject.config.distances.layer
-    shown = source[-1] if wanted is None else layer_numbers((wanted,), subject.body("source"), "distances.layer")[0]
-    if shown not in source:
-        raise InputError(f"distances.layer: layer {shown} is not among those that are read (layers)")
+    shown = subject.config.distances.drawn(source, subject.body("source").shape.layers)
     return target, source, source.index(shown)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from pretrain.layer_numbers import numbered
 from probes.distances.compare import BINS
 from probes.distances.separation import TOPS
 from probes.figures.limits import MOST_PAIRS
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 
 
 class DistancesConfig(StrictModel):
@@ -37,6 +40,13 @@ class DistancesConfig(StrictModel):
     dimensions: tuple[int, ...] = TOPS
     picture: Literal["pca", "tsne", "none"] = "pca"
     pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
+
+    def drawn(self, read: Sequence[int], count: int) -> int:
+        """The layer that is drawn, one of those that are ``read`` of ``count``; InputError for another one."""
+        shown = read[-1] if self.layer is None else numbered((self.layer,), count, "distances.layer")[0]
+        if shown not in read:
+            raise InputError(f"distances.layer: layer {shown} is not among those that are read (layers)")
+        return shown
 
     @field_validator("before", mode="before")
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pretrain.adjust.text import PairData, Sentences
-from pretrain.adjust.vectors import Subword, layer_numbers
+from pretrain.adjust.vectors import Subword
 from pretrain.encoder import MaskedLM
 from probes.measure.config import ProbeConfig
 from probes.transfer.aligned_text import Aligned, read_aligned
@@ -97,10 +97,7 @@ class Subject:
 
     def layers(self, role: Role) -> tuple[int, ...]:
         """The numbers of the layers that are read of a model: 0 … N."""
-        body = self.body(role)
-        if self.config.layers is None:
-            return tuple(range(body.shape.layers + 1))
-        return layer_numbers(self.config.layers, body, "layers")
+        return self.config.numbers(self.body(role).shape.layers)
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> Side:
         """One language, read at some layers (default: the config's)."""

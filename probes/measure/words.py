@@ -21,6 +21,7 @@ from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, emergence
 from probes.measure.found import Found
 from probes.measure.subject import Subject
+from probes.measure.words_config import no_rows
 from probes.measure.words_dictionary import words_of_dictionary
 from probes.measure.words_show import band_table, notes_of, subset_table
 from probes.words import probe_alignment
@@ -76,10 +77,7 @@ def _chosen(subject: Subject, artifacts: Artifacts) -> str:
     number, names = subject.pretrained.target.member, [member.name for member in artifacts.members]
     if number:
         return names[number]
-    wanted = subject.config.language or subject.name("target")
-    what = "is the parent itself" if wanted == names[0] else "is no language of the run, so it has no rows of its own"
-    others = ", ".join(names[1:]) or "none"
-    raise InputError(f"words: {wanted} {what}; name another one with --language (there is {others})")
+    raise no_rows(subject.config.language or subject.name("target"), names)
 
 
 def _measured(

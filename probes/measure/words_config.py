@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import field_validator
 
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
+
+
+def no_rows(wanted: str, names: Sequence[str]) -> InputError:
+    """What is said of a language that the first of a run's languages cannot be compared with."""
+    what = "is the parent itself" if wanted == names[0] else "is no language of the run, so it has no rows of its own"
+    others = ", ".join(names[1:]) or "none"
+    return InputError(f"words: {wanted} {what}; name another one with --language (there is {others})")
 
 
 class WordsConfig(StrictModel):

@@ -12,12 +12,17 @@ from probes.study.sections import Place
 
 
 def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
-    """A problem of a config with its keys as they are written in a study; ``where`` is the section it stands in."""
+    """A problem of a config with its keys as they are written in a study; ``where`` is the section it stands in.
+
+    Options of the command that reads such a config are keys of it, too.
+    """
     if re.match(r"[\w.]+: unknown key", problem):
         return f"{where}.{problem}"
     name = rf"(?:{'|'.join(model.model_fields)})"
     key = rf"(?:(?:^|(?<=; )){name}(?=:)|(?<![\w./-]){name}(?=\.\w| \())"
     found = re.sub(key, lambda match: f"{where}.{match[0]}", problem)
+    found = re.sub(rf"--({name})(?:-(\w+))?\b", lambda match: ".".join([where, *filter(None, match.groups())]), found)
+    found = re.sub(rf"--set ({name})(?==)", rf"--set {where}.\1", found)
     return found if found.startswith(f"{where}.") else f"{where}: {found}"
 
 

@@ -13,7 +13,7 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
 from probes.study.blame import blame, in_study
-from probes.study.cell import MODEL, SECOND, START, Cell, positions_of
+from probes.study.cell import MODEL, SECOND, START, Cell, reach_of
 from probes.study.config import LARGEST, StudyConfig
 from probes.study.grid import Point
 from probes.study.sections import Bases, Draft, Place
@@ -174,8 +174,8 @@ def _check_parts(draft: Draft) -> None:
 def _check_lengths(cell: Cell, default_task: bool) -> None:
     """Raise InputError for rows that a model of the cell cannot read, as far as it is known how much it reads."""
     runs = (cell.pretrain, cell.start), (cell.second, None)
-    known = [positions_of(run, start) for run, start in runs if run is not None]
-    limit = min((length for length in known if length is not None), default=None)
+    known = [reach_of(run, start) for run, start in runs if run is not None]
+    limit = min((reach.positions for reach in known if reach is not None), default=None)
     named = {"transfer" if default_task else f"tasks.{name}": task for name, task in cell.tasks.items()}
     for where, task in (named if cell.tuned is None else {**named, "tuned": cell.tuned}).items():
         if limit is not None and task.length > limit:

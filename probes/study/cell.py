@@ -64,8 +64,20 @@ class Cell:
         return ("tasks", self.tasks), ("probes", self.probes)
 
 
-def positions_of(pretrain: PretrainConfig, start: PretrainConfig | None = None) -> int | None:
-    """How many tokens the model of a run reads at once; None where a checkpoint decides that is no run of the study."""
+@dataclass(frozen=True)
+class Reach:
+    """What is known of a model before it is opened: its layers, and how many tokens it reads at once.
+
+    bert   whether it is one of BERT's, whose rows of two texts have a token less between them
+    """
+
+    layers: int
+    positions: int
+    bert: bool = False
+
+
+def reach_of(pretrain: PretrainConfig, start: PretrainConfig | None = None) -> Reach | None:
+    """That of the model of a run; None where a checkpoint decides that is no run of the study."""
     if pretrain.start is not None:
-        return None if start is None else positions_of(start)
-    return pretrain.model.positions or pretrain.batch.length
+        return None if start is None else reach_of(start)
+    return Reach(pretrain.model.layers, pretrain.model.positions or pretrain.batch.length)

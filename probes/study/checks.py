@@ -11,11 +11,13 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import DerivedPair
 from pretrain.config import PretrainConfig
+from pretrain.layer_numbers import numbered
+from pretrain.parts import micro_batches, parts_of
 from pretrain.trackers import check_trackers
 from pretrain.weights import check_start
 from probes.report.numbers import plural
 from probes.study.blame import in_study
-from probes.study.cell import Cell, positions_of
+from probes.study.cell import MODEL, Cell, Reach, reach_of
 from probes.study.checks_probe import check_probe
 from probes.study.checks_transfer import check_items, check_named, check_tuning
 from probes.study.digest import digest_of
@@ -66,8 +68,7 @@ class _Checks:
                 self._once(root, config, partial(self._pretraining, start), *key)
                 self._once("", config, partial(self._member_sources, root), root, digest_of(config))
         if (adjust := cell.adjust) is not None:
-            key = (digest_of(adjust), _digest(cell.pretrain))
-            self._once("adjust", adjust, lambda held: self._adjustment(held, cell.pretrain), *key)
+            self._once("adjust", adjust, lambda held: self._adjustment(held, cell), digest_of(adjust), *models)
         if (tuned := cell.tuned) is not None:
             self._once("tuned", tuned, lambda held: check_tuning(opened, held, cell, known), digest_of(tuned), *models)
         for name, task in cell.tasks.items():
@@ -91,9 +92,10 @@ class _Checks:
 
     def _pretraining(self, start: PretrainConfig | None, config: PretrainConfig) -> None:
         check_trackers(config.trackers)
+        parts_of(config, 1)  # a stage is one process
         if start is not None:
-            _check_start(config, start, positions_of(start))
-        elif config.start is not None and self._opened.positions(config.start.model) is not None:
+            _check_start(config, start, reach_of(start))
+        elif config.start is not None and self._opened.reach(config.start.model) is not None:
             check_start(config.start.model, config.batch.length, config.sharing.layers)
         check_files(config)
 
@@ -105,10 +107,15 @@ class _Checks:
                 key = "source" if member.source == config.source else f"{root}.languages.{number}.source"
                 raise InputError(f"{key}: {error}") from error
 
-    def _adjustment(self, config: AdjustConfig, pretrain: PretrainConfig | None) -> None:
+    def _adjustment(self, config: AdjustConfig, cell: Cell) -> None:
         self._opened.check_pairs(config.texts.values())
         check_files(config)
-        if pretrain is None:
+        self._opened.check_texts("pairs", config.texts, config.data)
+        micro_batches(config.rows, config.accumulation, 1)
+        if (reach := self._opened.reach(MODEL, cell)) is not None:
+            numbered(config.loss.layers, reach.layers, "loss.layers")
+            config.data.longest(reach.positions)
+        if (pretrain := cell.pretrain) is None:
             return
         if pretrain.sharing.separates or pretrain.objective.uses_language_ids:
             raise InputError("the languages of the run have weights of their own: there is no one model to adjust")
@@ -132,10 +139,10 @@ def _models_of(cell: Cell) -> tuple[str, ...]:
     return _digest(cell.pretrain), _digest(cell.second), _digest(cell.start), cell.model or ""
 
 
-def _check_start(config: PretrainConfig, start: PretrainConfig, positions: int | None) -> None:
+def _check_start(config: PretrainConfig, start: PretrainConfig, reach: Reach | None) -> None:
     """What opening the export of ``start`` would say: InputError for more layers or longer rows than it has."""
     layers = max(config.sharing.layers, default=0)
     if start.start is None and layers > start.model.layers:
         raise InputError(f"sharing.layers: there is no layer {layers}, start has {start.model.layers}")
-    if positions is not None and config.batch.length > positions:
-        raise InputError(f"batch.length ({config.batch.length}) is over the {positions} positions of start")
+    if reach is not None and config.batch.length > reach.positions:
+        raise InputError(f"batch.length ({config.batch.length}) is over the {reach.positions} positions of start")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pretrain.config import PretrainConfig
-from probes.study.cell import Cell
+from probes.study.cell import MODEL, Cell
 from probes.study.opened import Opened, check_constructed, check_files, check_models
 from probes.transfer.config import TransferConfig
-from probes.transfer.continual_config import has_text
-from probes.transfer.model_names import first_derived, model_path
+from probes.transfer.continual_config import ContinualConfig, has_text
+from probes.transfer.model_names import asked_for, model_path
+from probes.transfer.pair_rows import separators
 from probes.transfer.places import check_columns, open_places, open_training
-from probes.transfer.search import combinations
+from probes.transfer.rotation_config import RotationConfig
+from probes.transfer.search import check_tried, combinations
+from probes.transfer.windows import longest_question
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.language import Language, parse_language
+from synthlang.language import Language
 from synthlang.parsing import open_engine
 
 
@@ -36,13 +39,39 @@ def check_named(opened: Opened, config: TransferConfig, cell: Cell, known: bool)
     """The files, models and sentence pairs that it names."""
     check_files(config)
     check_models(config, cell)
-    for held in (config.continual, config.rotation):
-        opened.check_pairs(held.pairs.values() if held is not None else ())
+    _check_reach(opened, config, cell)
+    for root, held in _aligned(config):
+        opened.check_pairs(held.pairs.values())
+        opened.check_texts(f"{root}.pairs", held.pairs, held.data)
     natural = config.target is not None
     if (continual := config.continual) is not None and continual.alpha and not any(continual.pairs.values()):
         check_constructed("continual.pairs", config.language, natural, cell, known)
     if (rotation := config.rotation) is not None and rotation.map is None and not any(rotation.pairs.values()):
         check_constructed("rotation.pairs", config.language, natural, cell, known)
+
+
+def _check_reach(opened: Opened, config: TransferConfig, cell: Cell) -> None:
+    """What the layers of its models and how much they read tell, as far as these are known."""
+    models = [opened.reach(name, cell) for name in (MODEL, config.target_model)]
+    known = [reach for reach in models if reach is not None]
+    check_tried(config, [reach.layers for reach in known])
+    if config.task == "qa":
+        longest_question(config.length, config.stride, separators(all(reach.bert for reach in known)))
+    for root, held in _aligned(config) if known else ():
+        try:
+            held.data.longest(min(reach.positions for reach in known))
+        except InputError as error:
+            raise InputError(f"{root}.{error}") from error
+
+
+def _aligned(config: TransferConfig) -> list[tuple[str, ContinualConfig | RotationConfig]]:
+    """Where sentence pairs are read."""
+    found: list[tuple[str, ContinualConfig | RotationConfig]] = []
+    if config.continual is not None and config.continual.alpha:
+        found.append(("continual", config.continual))
+    if config.rotation is not None and config.rotation.map is None:
+        found.append(("rotation", config.rotation))
+    return found
 
 
 def check_tuning(opened: Opened, config: TransferConfig, cell: Cell, known: bool) -> None:
@@ -72,7 +101,5 @@ def check_tuning(opened: Opened, config: TransferConfig, cell: Cell, known: bool
 
 def language_of(language: str | None, run: PretrainConfig) -> Language:
     """The language that a transfer of a run goes to: one of the run's, by name, or any derived one, by spec."""
-    if language is None:
-        return run.members[first_derived(run)].language
-    members = {member.name: member.language for member in run.members}
-    return members[language] if language in members else parse_language(language)
+    asked = asked_for(run, language, natural=False)
+    return run.members[asked].language if isinstance(asked, int) else asked

@@ -14,7 +14,7 @@ from pretrain.hub import CONFIG, open_base
 from pretrain.run import open_run
 from pretrain.weights import from_hf
 from pretrain.weights.names import ARCHITECTURES
-from probes.study.cell import positions_of
+from probes.study.cell import Reach, reach_of
 from probes.transfer.keep import Languages
 from probes.transfer.model import Pretrained, of_run, open_pretrained, tokenizer_of
 from probes.transfer.model_names import is_run, model_path
@@ -70,25 +70,26 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
     return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in held.items()}
 
 
-def positions_of_model(model: str) -> int | None:
-    """How many tokens a row of a model can have, by its settings; None for one of the hub that is not here.
+def reach_of_model(model: str) -> Reach | None:
+    """The layers of a model and how many tokens a row can have, by its settings; None for one that is not here.
 
     InputError for a folder that holds no model, and offline for a name that is in no cache.
     """
     path = model_path(model)
     if is_run(path):
         config = load(PretrainConfig, path / "config.yaml")
-        return positions_of_model(config.start.model) if config.start else positions_of(config)
+        return reach_of_model(config.start.model) if config.start else reach_of(config)
     from huggingface_hub import constants
 
     if not path.is_dir() and not constants.HF_HUB_OFFLINE:
         return None
     held = read_json(open_base(model).folder / CONFIG)
     names = ARCHITECTURES.get(held.get("model_type"))
-    positions = held.get("max_position_embeddings")
-    if names is None or not isinstance(positions, int):
+    layers, positions = held.get("num_hidden_layers"), held.get("max_position_embeddings")
+    if names is None or not isinstance(layers, int) or not isinstance(positions, int):
         return None  # opening it says what is wrong
-    return positions - (held.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0)
+    before = held.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
+    return Reach(layers, positions - before, bert=names.config == "BertConfig")
 
 
 def content_of(model: str) -> str:

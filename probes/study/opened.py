@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pretrain.adjust.pairs import AlignerLinks, DerivedPair, TextPair
+from pretrain.adjust.config import DataConfig
+from pretrain.adjust.pairs import AlignerLinks, DerivedPair, TextPair, count_text
+from pretrain.adjust.text import check_left
+from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
-from probes.study.cell import MODEL, SECOND, Cell, positions_of
+from probes.study.cell import MODEL, SECOND, Cell, Reach, reach_of
 from probes.study.inputs import named_in
-from probes.study.models import positions_of_model
+from probes.study.models import reach_of_model
 from probes.transfer.config import TransferConfig
 from probes.transfer.model_names import derived_members, model_path
 from synthlang.alignments.aligner import find_aligner
@@ -25,7 +28,8 @@ class Opened:
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
-        self._models: dict[str, int | None] = {}
+        self._models: dict[str, Reach | None] = {}
+        self._pairs: dict[str, int | None] = {}
 
     def source(self, spec: str) -> Source:
         """The text of a spec; InputError for what cannot be read."""
@@ -33,19 +37,24 @@ class Opened:
             self._sources[spec] = open_source(spec)
         return self._sources[spec]
 
-    def positions(self, model: str | None) -> int | None:
-        """How many tokens a checkpoint reads, by its name; None where that is not known."""
+    def reach(self, model: str | None, cell: Cell | None = None) -> Reach | None:
+        """What is known of a model by its name, or of one of the ``cell``'s own; None where nothing is."""
+        if cell is not None and model == MODEL:
+            return self.reach(cell.model) if cell.pretrain is None else self._of_run(cell.pretrain, cell.start)
+        if cell is not None and model == SECOND:
+            return None if cell.second is None else self._of_run(cell.second, None)
         if model is not None and model not in self._models:
-            self._models[model] = positions_of_model(model)
+            self._models[model] = reach_of_model(model)
         return None if model is None else self._models[model]
 
+    def _of_run(self, run: PretrainConfig, start: PretrainConfig | None) -> Reach | None:
+        known = reach_of(run, start)
+        return self.reach(run.start.model) if known is None and run.start and start is None else known
+
     def length(self, cell: Cell) -> int | None:
-        """How many tokens the cell's models read, as far as that is known."""
-        run = cell.pretrain
-        if run is None:
-            return self.positions(cell.model)
-        known = positions_of(run, cell.start)
-        return self.positions(run.start.model) if known is None and run.start and cell.start is None else known
+        """How many tokens the cell's model reads, as far as that is known."""
+        reach = self.reach(MODEL, cell)
+        return None if reach is None else reach.positions
 
     def check_pairs(self, pairs: Iterable[TextPair | DerivedPair | None]) -> None:
         """Raise InputError for sentence pairs whose text or aligner is not there."""
@@ -55,6 +64,22 @@ class Opened:
                     check_source(language, self.source(pair.source), pair.source)
             elif pair is not None and isinstance(pair.links, AlignerLinks):
                 find_aligner(pair.links.program)
+
+    def check_texts(
+        self, where: str, pairs: Mapping[str, TextPair | DerivedPair | None], data: DataConfig | None = None
+    ) -> None:
+        """Raise InputError for files of pairs that do not fit; with ``data``, if it leaves no pair to train on."""
+        for name, pair in pairs.items():
+            if not isinstance(pair, TextPair):
+                continue
+            key = pair.model_dump_json()
+            if key not in self._pairs:
+                try:
+                    self._pairs[key] = count_text(pair)
+                except InputError as error:
+                    raise InputError(f"{where}.{name}: {error}") from error
+            if data is not None and (count := self._pairs[key]) is not None:
+                check_left(f"{where}.{name}", data.held_out(count)[0], count, data)
 
 
 def check_constructed(where: str, language: str | None, natural: bool, cell: Cell, known: bool) -> None:

@@ -43,9 +43,7 @@ def read_aligned(
     something ``fits``, where no sentence pair is left for that.
     """
     chosen = {name: pair for name, pair in sorted(pairs.items()) if pair is not None}
-    length = config.length or pretrained.length
-    if length > pretrained.length:
-        raise InputError(f"data.length {length} is longer than the {pretrained.length} tokens that the model reads")
+    length = config.longest(pretrained.length)
     readers = pretrained.target, pretrained.source
     for reader in readers:
         if reader.language.on_tokens or reader.tokenizer.subwords is not None:

@@ -17,7 +17,7 @@ from pretrain.prepare import Artifacts
 from pretrain.run import open_run
 from pretrain.weights import from_hf
 from probes.transfer.batch import Reader, Role
-from probes.transfer.model_names import derived_members, first_derived, is_run, model_path
+from probes.transfer.model_names import asked_for, derived_members, is_run, model_path, no_language
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint
@@ -130,24 +130,14 @@ def of_run(
 def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool) -> tuple[int, Language]:
     """The number of the member to transfer to, and its language."""
     members = artifacts.members
-    derived = derived_members(config)
-    names = {member.name: number for number, member in enumerate(members)}
-    if wanted is None:
-        number = first_derived(config)
-        return number, members[number].language
-    if wanted in names and (natural or names[wanted] in (0, *derived.values())):
-        return names[wanted], members[names[wanted]].language
-    if natural:
-        raise InputError(f"no language {wanted!r} in the run; there is {', '.join(names)}")
-    if wanted in names:
-        raise InputError(
-            f"{wanted} is not derived from the first language: synthlang transfer needs its own sentences "
-            "(--target-test), synthlang probe sentence pairs (--set natural=true and pairs)"
-        )
+    asked = asked_for(config, wanted, natural)
+    if isinstance(asked, int):
+        return asked, members[asked].language
     try:
-        language = bind_language(parse_language(wanted), members[0].source)
+        language = bind_language(asked, members[0].source)
     except InputError as error:
-        raise InputError(f"no language {wanted!r} in the run (there is {', '.join(names)}); {error}") from error
+        raise no_language(str(wanted), [member.name for member in members], error) from error
+    derived = derived_members(config)
     same = [n for n in derived.values() if members[n].language.fingerprint == language.fingerprint]
     return (same[0], members[same[0]].language) if same else (0, language)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pretrain.config import PretrainConfig
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
+from synthlang.language import Language, parse_language
 
 
 def model_path(model: str) -> Path:
@@ -29,6 +31,34 @@ def is_run(path: Path) -> bool:
 def derived_members(config: PretrainConfig) -> dict[str, int]:
     """The numbers of the languages that are derived from the first one, by name."""
     return {config.members[b].name: b for a, b in config.derived_pairs if a == 0}
+
+
+def asked_for(config: PretrainConfig, wanted: str | None, natural: bool) -> int | Language:
+    """The number of the language of a run that is named (none: the first derived one); else the one of a spec.
+
+    InputError for a name or spec of no language, and for one that has to be ``natural`` and is not said to be.
+    """
+    names = [member.name for member in config.members]
+    if wanted is None:
+        return first_derived(config)
+    if wanted in names and (natural or names.index(wanted) in (0, *derived_members(config).values())):
+        return names.index(wanted)
+    if natural:
+        raise InputError(f"no language {wanted!r} in the run; there is {', '.join(names)}")
+    if wanted in names:
+        raise InputError(
+            f"{wanted} is not derived from the first language: synthlang transfer needs its own sentences "
+            "(--target-test), synthlang probe --set natural=true and sentence pairs"
+        )
+    try:
+        return parse_language(wanted)
+    except InputError as error:
+        raise no_language(wanted, names, error) from error
+
+
+def no_language(wanted: str, names: Sequence[str], reason: InputError) -> InputError:
+    """What is said of a spec that is none of the ``names`` of a run, and why it is no other language."""
+    return InputError(f"no language {wanted!r} in the run (there is {', '.join(names)}); {reason}")
 
 
 def first_derived(config: PretrainConfig) -> int:

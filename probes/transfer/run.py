@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrain.adjust.vectors import layer_numbers
 from pretrain.encoder import MaskedLM
 from probes.maps.saved import check_linear, maps_fingerprint
 from probes.transfer.aligned_text import Aligned, read_aligned
@@ -36,7 +35,7 @@ from probes.transfer.model import Pretrained
 from probes.transfer.predictions import Predictions
 from probes.transfer.rotation import Rotation, fit_rotation
 from probes.transfer.rotation_config import RotationConfig
-from probes.transfer.search import combinations, rank
+from probes.transfer.search import check_tried, combinations, rank
 from probes.transfer.tasks import main_metric
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -268,12 +267,7 @@ class Transfer:
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
                 raise InputError(f"{name}: no item counts for {self.main.name}; choose another score.metric")
-        settings = combinations(self.config)
-        if self.config.best > len(settings):
-            raise InputError(f"best {self.config.best}: the search has {len(settings)} combinations")
-        for _, config in settings:
-            for body in (self.pretrained.model, self.pretrained.target_model):
-                layer_numbers(config.features.layers, body, "features.layers")
+        check_tried(self.config, (body.shape.layers for body in (self.pretrained.model, self.pretrained.target_model)))
 
     @cached_property
     def majority(self) -> dict[str, float]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import product
 from typing import Any
 
+from pretrain.layer_numbers import numbered
+from probes.report.numbers import plural
 from probes.transfer.config import TransferConfig
 from synthlang.config import merged, parse
 from synthlang.errors import InputError
@@ -30,6 +32,21 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
         except InputError as error:
             raise InputError(f"search: {label}: {error}") from error
     return list(found.items())
+
+
+def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
+    """Raise InputError for what no combination can be, and for a layer that a model does not have.
+
+    ``counts`` are the numbers of layers of the models that read.
+    """
+    tried = combinations(config)
+    if config.best > len(tried):
+        raise InputError(f"best {config.best}: the search has {plural(len(tried), 'combination')}")
+    also = () if config.continual is None else config.continual.loss.layers
+    for count in counts:
+        for _, settings in tried:
+            numbered(settings.features.layers, count, "features.layers")
+        numbered(also, count, "continual.loss.layers")
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
+from synthlang.files import count_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.text import batches_of, digest_splits, read_pieces
 from synthlang.sources.words import RULES, split_words
@@ -42,9 +43,25 @@ def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelT
     """
     first, second = (_Side(path, words) for path in (left, right))
     corpora = [concatenate(list(batches_of(side))) for side in (first, second)]
-    if first.lines != second.lines:
-        raise InputError(f"has {first.lines} lines, but {right} has {second.lines}; line n must translate line n", left)
+    _check_lines(left, first.lines, right, second.lines)
     return ParallelText(corpora[0], corpora[1], _fingerprint([left, right], words))
+
+
+def count_pairs(left: Path, right: Path) -> int | None:
+    """How many pairs ``read_parallel`` would read, without reading words; None for packed files.
+
+    Raises InputError if the numbers of lines differ.
+    """
+    if ".gz" in (left.suffix, right.suffix):
+        return None
+    first, second = count_lines(left), count_lines(right)
+    _check_lines(left, first, right, second)
+    return first
+
+
+def _check_lines(left: Path, first: int, right: Path, second: int) -> None:
+    if first != second:
+        raise InputError(f"has {first} lines, but {right} has {second}; line n must translate line n", left)
 
 
 def read_joint(path: Path, words: Words = "spaces") -> ParallelText:

@@ -6,7 +6,8 @@ fast_align, eflomal, awesome-align, simalign and Moses write them counting from 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines
 
 LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
+FEW = 1000  # lines, by which a file of something else is told
 
 
 def read_pharaoh(path: Path, first: int = 0) -> Links:
@@ -26,19 +28,31 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
     sentence, left, right, sure = [], [], [], []
     number = 0
     for number, line in read_lines(path):
-        for token in line.split():
-            match = LINK.fullmatch(token)
-            if match is None:
-                raise InputError(f"{token!r} is no link; links are i-j, or ipj for a possible one", path, number)
-            a, b = int(match[1]) - first, int(match[3]) - first
-            if min(a, b) < 0:
-                raise InputError(f"{token!r}: there is no word 0 where words count from 1; use first: 0", path, number)
+        for a, b, kind in _links(line, first, path, number):
             sentence.append(number - 1)
             left.append(a)
             right.append(b)
-            sure.append(match[2] == "-")
+            sure.append(kind == "-")
     places, lefts, rights = (np.asarray(column, np.int64) for column in (sentence, left, right))
     return Links.build(places, lefts, rights, np.asarray(sure, bool), number)
+
+
+def check_pharaoh(path: Path, first: int = 0) -> None:
+    """Raise InputError, as ``read_pharaoh`` does, for anything in the first lines that is no link."""
+    for number, line in islice(read_lines(path), FEW):
+        list(_links(line, first, path, number))
+
+
+def _links(line: str, first: int, path: Path, number: int) -> Iterator[tuple[int, int, str]]:
+    """Left and right word of each link of a line, and whether it is sure (``-``) or possible (``p``)."""
+    for token in line.split():
+        match = LINK.fullmatch(token)
+        if match is None:
+            raise InputError(f"{token!r} is no link; links are i-j, or ipj for a possible one", path, number)
+        a, b = int(match[1]) - first, int(match[3]) - first
+        if min(a, b) < 0:
+            raise InputError(f"{token!r}: there is no word 0 where words count from 1; use first: 0", path, number)
+        yield a, b, match[2]
 
 
 def read_counted(path: Path, first: int | None, option: str) -> Links:
