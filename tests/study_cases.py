@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -125,3 +126,10 @@ def times(folder: Path) -> dict[Path, int]:
 
 def environment() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+def own_copy(finished: Path, out: Path) -> Path:
+    """A copy of a finished study at ``out``, which alone uses its store."""
+    shutil.copytree(finished, out)
+    (out / "stages" / "studies.json").write_text('{"format": 2, "studies": [".."]}')
+    return out

@@ -17,7 +17,7 @@ from probes.study.gc import collect
 from probes.study.tasks import AdjustTask, PretrainTask
 from probes.study.unused import delete_unused
 from probes.transfer.run import Transfer
-from tests.study_cases import opened, run_here, stages_of, tables
+from tests.study_cases import opened, own_copy, run_here, stages_of, tables
 from tests.study_graphs import ADJUST, SOURCE
 from tests.study_tuned import PROBE, TASK
 from tests.test_study_start import STARTED
@@ -42,9 +42,7 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def out(finished, tmp_path):
-    shutil.copytree(finished, tmp_path / "out")
-    (tmp_path / "out" / "stages" / "studies.json").write_text('{"format": 2, "studies": [".."]}')
-    return tmp_path / "out"
+    return own_copy(finished, tmp_path / "out")
 
 
 @pytest.fixture

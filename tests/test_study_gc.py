@@ -12,7 +12,7 @@ from probes.study.gc import collect
 from probes.study.plan import shown_bytes
 from probes.study.unused import delete_unused
 from synthlang.errors import InputError
-from tests.study_cases import TINY, command, opened, rows_of, run_here, tables
+from tests.study_cases import TINY, command, opened, own_copy, rows_of, run_here, tables
 from tests.tiny import changed
 
 ONE = changed(TINY, pretrain__language="trans", seeds=[0], grid={"product": {"pretrain.objective.kind": ["mlm"]}})
@@ -30,9 +30,7 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def out(finished, tmp_path):
     """A study of its own, finished."""
-    shutil.copytree(finished, tmp_path / "out")
-    (tmp_path / "out" / "stages" / "studies.json").write_text('{"format": 2, "studies": [".."]}')
-    return tmp_path / "out"
+    return own_copy(finished, tmp_path / "out")
 
 
 def run_of(out: Path) -> Path:
