@@ -287,3 +287,11 @@ def _roberta_settings() -> dict[str, Any]:
         "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"],
     }
+
+
+def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
+    """What is said where no word of a set has a token: a model would be trained and scored on nothing."""
+    return InputError(
+        f"{where}: none of the {words:,} words has a token in {tokenizer}, so nothing would be read; name a model "
+        "whose tokenizer has tokens for this text"
+    )

@@ -16,7 +16,7 @@ from synthlang.alignments import Links
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
-from synthlang.vocabulary import encode_corpus
+from synthlang.vocabulary import encode_corpus, nothing_read
 
 SENTENCE_TOKENS = 2
 
@@ -103,10 +103,7 @@ def check_left(where: str, train: int, total: int, config: DataConfig) -> None:
 def _check_read(side: str, corpus: Corpus, sentences: Sentences) -> None:
     words = len(corpus.form.codes)
     if words and not len(sentences.ids):
-        raise InputError(
-            f"{side}: none of the {words:,} words has a token in the model's tokenizer, so nothing would be read; name "
-            "a model whose tokenizer has tokens for this text"
-        )
+        raise nothing_read(side, words, "the model's tokenizer")
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

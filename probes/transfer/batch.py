@@ -17,7 +17,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import Language
 from synthlang.vocabularies import MemberTokenizer, Specials
-from synthlang.vocabulary import Encoded
+from synthlang.vocabulary import Encoded, nothing_read
 
 NO_LABEL = -100  # of a target that no loss counts
 Role = Literal["source", "target"]
@@ -113,10 +113,7 @@ class Examples(ABC):
         The set is called ``name`` and has so many words; ``model`` is what the tokenizer is of.
         """
         if words and not (self.lengths > self.around).any():
-            raise InputError(
-                f"{name}: none of the {words:,} words has a token in the tokenizer of {model}, so nothing would be "
-                "read; name a model whose tokenizer has tokens for this text"
-            )
+            raise nothing_read(name, words, f"the tokenizer of {model}")
 
     @abstractmethod
     def batch(self, rows: NDArray[np.int64]) -> Batch:

@@ -6,7 +6,7 @@ Results take what has the same labels but for seeds for replicates: within a stu
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,16 +43,11 @@ class Replicated:
         """Whether all that both have numbers of under the same labels has the same settings in both, as far as both say
         what these are."""
         shared = self.measured & other.measured
-        parts = {part for _, part in shared}
-        held = all(_agree(*both) for part in sorted(parts) for both in self._both(other, part))
-        return held and all(_agree(self._changes[labels], other._changes[labels]) for labels, _ in shared)
-
-    def _both(self, other: Replicated, part: str) -> Iterator[tuple[Any, Any]]:
-        """A part of the settings of both: in full, or as written where one does not know them in full."""
-        if self.study.settings and other.study.settings:
-            yield _part(self.study.settings, part), _part(other.study.settings, part)
-        else:
-            yield _part(self.study.config, part), _part(other.study.config, part)
+        one, two = self.study, other.study
+        # in full, or as written where one does not know them in full
+        settings = (one.settings, two.settings) if one.settings and two.settings else (one.config, two.config)
+        held = all(_agree(*(_part(of_study, part) for of_study in settings)) for part in {part for _, part in shared})
+        return held and all(_agree(self._changes[labels], other._changes[labels]) for labels in dict(shared))
 
     @cached_property
     def _changes(self) -> dict[str, Mapping[str, Any]]:
