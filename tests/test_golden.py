@@ -9,7 +9,7 @@ from tests.golden import check_golden, differences, digest
 
 
 @pytest.mark.parametrize(
-    "kept, value, told",
+    ("kept", "value", "told"),
     [
         ({"a": 1}, {"a": 2}, ["['a']: kept 1, now 2"]),
         ({"a": 1}, {"b": 1}, ["['a']: kept 1, now gone", "['b']: new, 1"]),
