@@ -79,7 +79,7 @@ def differences(kept: Any, value: Any, rtol: float = 0.0, atol: float = 0.0, at:
 
 def _same(kept: Any, value: Any, rtol: float, atol: float) -> bool:
     if isinstance(kept, float) and isinstance(value, float):
-        near = abs(kept - value) <= atol + rtol * abs(kept)
+        near = math.isfinite(kept) and abs(kept - value) <= atol + rtol * abs(kept)
         return kept == value or (math.isnan(kept) and math.isnan(value)) or near
     return type(kept) is type(value) and bool(kept == value)
 
