@@ -7,12 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Code, Folded, Paragraph, Section, Table
 from probes.study.report.data import Study
 from probes.study.resolved import DIFFERS
+from synthlang.strict_yaml import write_yaml
 
 CELLS = 100
 """Most cells that a page lists."""
@@ -95,4 +94,4 @@ def _value(value: Any) -> str:
 
 
 def _yaml(value: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, width=100) if value else ""
+    return write_yaml(dict(value)) if value else ""
