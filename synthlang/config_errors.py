@@ -48,7 +48,7 @@ def _problem(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> 
         return keys, f"unknown key; {did_you_mean(keys[-1], allowed)}allowed: {', '.join(allowed) or 'none'}"
     if kind.startswith("union_tag"):
         name, tags = context["discriminator"].strip("'"), context.get("expected_tags")
-        problem = f"must be one of {tags} ({context['tag']!r})" if tags else "is required"
+        problem = f"{context['tag']!r} must be one of {tags}" if tags else "is required"
         return [*keys, name], problem
     if kind == "missing":
         return keys, "is required"
