@@ -30,7 +30,7 @@ def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
     drawn = MaskedLM(
         body.shape,
         body.sharing,
-        ids=[tables.ids(member).cpu().numpy() for member in range(body.members)],
+        ids=[tables.ids(member).cpu().numpy() for member in range(body.language_count)],
         size=tables.size,
         positions=tables.length,
         pad=body.pad,
@@ -91,7 +91,7 @@ def paraphrase_pairing(subject: Subject, pairing: Pairing, model: str) -> tuple[
 def _first_language(model: str) -> str:
     """The name of the language that others are derived from, in a run of ours."""
     path = user_path(model)
-    return open_run(path)[0].members[0].name if path.exists() and is_run(path) else PARENT.name
+    return open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
 
 
 def _same_words(links: Links, own: Side, other: Side) -> Links:

@@ -275,7 +275,7 @@ def _config_of(task: PretrainTask, store: Store) -> PretrainConfig:
     """The settings of a run, with the folder of what it starts from."""
     if task.start is None:
         return task.config
-    export = _stage(store, task.start) / "export" / task.start.config.members[0].name
+    export = _stage(store, task.start) / "export" / task.start.config.all_languages[0].name
     assert task.config.start is not None, "a cell with a run to start from has settings of the start"
     start = task.config.start.model_copy(update={"model": str(export)})
     return task.config.model_copy(update={"start": start})
