@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from probes.distances.separation import DISTANCES, Distance
 from probes.figures.histograms import LABEL, NAMES, Panel, histogram_panels
+from probes.measures.distances.separation import DISTANCES, Distance
 from probes.report.blocks import Block, Figures, Paragraph, Section
 from probes.report.figure import Figure, slug
 from probes.report.numbers import first_few, plural
