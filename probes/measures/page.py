@@ -12,8 +12,7 @@ from rich.table import Table as TerminalTable
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval.show import drawn_kind
 from probes.measures.settings import ProbeName
-from probes.report.blocks import Block, Bullets, Code, Figures, Paragraph, Section, Table
-from probes.report.page import html_page
+from probes.report.page import Block, Bullets, Code, Figures, Paragraph, Section, Table, html_page
 from probes.statistics import Correlation, correlation
 from synthlang.errors import InputError
 from synthlang.files import atomic_file

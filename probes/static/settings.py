@@ -8,6 +8,7 @@ from pydantic import Field
 
 from probes.rotation.settings import Method
 from synthlang.config import StrictModel
+from synthlang.references import UserFile
 
 Pool = Literal["mean", "max", "min"]
 POOLS: tuple[Pool, ...] = get_args(Pool)
@@ -80,8 +81,8 @@ class LoadedVectors(StaticBaseline):
     """
 
     kind: Literal["load"]
-    left: str
-    right: str
+    left: UserFile
+    right: UserFile
     words: int | None = Field(default=200_000, ge=1)
     lower: bool = False
 

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from probes.rotation.settings import RotationConfig
 from probes.transfer.continual_config import ContinualConfig
 from synthlang.config import StrictModel
+from synthlang.references import ItemsSpec, LanguageSpec, ModelName, ParserSpec
 
 OF_TASKS = {
     "stride": ("qa",),
@@ -32,9 +33,9 @@ TaskName = Literal["nli", "ner", "pos", "parsing", "slots", "qa"]
 class TargetData(StrictModel):
     """Another natural language: its own sentences. Without ``train`` there is no SUP, and Δ is not known."""
 
-    train: str | None = None
-    dev: str | None = None
-    test: str
+    train: ItemsSpec | None = None
+    dev: ItemsSpec | None = None
+    test: ItemsSpec
 
 
 class FeaturesConfig(StrictModel):
@@ -139,13 +140,13 @@ class TransferConfig(StrictModel):
     """
 
     task: TaskName = "pos"
-    language: str | None = None
-    train: str | None = None
-    dev: str | None = None
-    test: str | None = None
+    language: LanguageSpec | None = None
+    train: ItemsSpec | None = None
+    dev: ItemsSpec | None = None
+    test: ItemsSpec | None = None
     target: TargetData | None = None
     mixed: bool = False
-    parser: str | None = None
+    parser: ParserSpec | None = None
     train_items: int | None = Field(default=None, ge=1)
     dev_items: int | None = Field(default=None, ge=1)
     test_items: int | None = Field(default=None, ge=1)
@@ -159,7 +160,7 @@ class TransferConfig(StrictModel):
     best: int = Field(default=1, ge=1)
     continual: ContinualConfig | None = None
     rotation: RotationConfig | None = None
-    target_model: str | None = None
+    target_model: ModelName | None = None
 
     @property
     def of_source(self) -> TransferConfig:

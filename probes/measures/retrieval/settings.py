@@ -10,6 +10,7 @@ from probes.measures.maps.settings import FitSettings
 from probes.rotation.settings import Method
 from probes.static.settings import StaticSettings
 from synthlang.config import StrictModel
+from synthlang.references import ParserSpec
 
 Pairs = Literal["linked", "unlike", "counted"]
 Variant = Literal["context", "types"]
@@ -57,7 +58,7 @@ class RetrievalConfig(StrictModel):
     k: int = Field(default=10, ge=1)
     exact_matches: Literal["drop", "keep"] = "drop"
     seen: Literal["drop", "keep"] = "drop"
-    parser: str | None = None
+    parser: ParserSpec | None = None
     tag_pairs: Pairs = "linked"
     rank_pairs: Pairs = "unlike"
     rank_bins: int = Field(default=10, ge=1)
