@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,11 +188,26 @@ def test_layers_in_one_stream_are_maps_one_by_one(method):
     assert len(read) == passes_of(method, 3) + 1
 
 
+def differences(one: Any, other: Any) -> list[tuple[float, float]]:
+    """Pairs of numbers that differ, at any depth; everything else has to be the same."""
+    if isinstance(one, dict):
+        assert list(one) == list(other)
+        return [pair for key in one for pair in differences(one[key], other[key])]
+    if isinstance(one, list):
+        return [pair for a, b in zip(one, other, strict=True) for pair in differences(a, b)]
+    if isinstance(one, float) and one != other:
+        return [(one, other)]
+    assert one == other
+    return []
+
+
 def test_groups_of_layers_do_not_change_the_numbers(runs, monkeypatch):
     whole = values_of(subject_of(runs["shared"]))
     monkeypatch.setattr(
         "probes.measures.maps.probe.layer_groups", lambda count, size: layer_groups(count, size, 2 * size)
     )
-    assert values_of(subject_of(runs["shared"])) == whole
+    grouped = values_of(subject_of(runs["shared"]))
+    rounding = differences(grouped, whole)  # means over batches of other layers
+    assert all(abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-3) for a, b in rounding), rounding
     assert [list(group) for group in layer_groups(3, 7, 20)] == [[0, 1], [2]]
     assert [list(group) for group in layer_groups(2, 7, 3)] == [[0], [1]]
