@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from scipy.linalg import orthogonal_procrustes
 
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.measures.maps.probe import maps_probe
 from probes.measures.probe_input import ProbeInput
 from probes.measures.settings import ProbeConfig

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrain.config import PretrainConfig
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from pretrain.run import pretrain
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.page import against_retrieval

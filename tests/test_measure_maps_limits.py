@@ -10,8 +10,8 @@ import torch
 from scipy.stats import ortho_group
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from probes.measures.maps.probe import maps_probe
 from probes.measures.maps.settings import MapsConfig
 from probes.measures.probe_input import ProbeInput

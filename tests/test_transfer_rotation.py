@@ -16,8 +16,8 @@ from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import LinkedText
 from pretrain.adjust.text import prepare_pair
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from probes import states as sentence_vectors
 from probes.rotation.features import fit_rotation
 from probes.rotation.settings import RotationConfig

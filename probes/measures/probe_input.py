@@ -16,7 +16,7 @@ from torch import Tensor
 from pretrain.adjust.batches import side_words
 from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.measures.distances.pairs import Linked
 from probes.measures.settings import ProbeConfig
 from probes.states import StateReader, batches_by_length, link_batches, reading

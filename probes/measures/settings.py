@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import PairConfig
-from pretrain.layer_numbers import numbered
+from pretrain.config.model import numbered
 from probes.measures.cka.settings import CkaConfig
 from probes.measures.distances.settings import DistancesConfig
 from probes.measures.maps.settings import MapsConfig

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.rotation.dictionary import lowered_text, named_translations
 from probes.rotation.procrustes import Fit, Fitter, LinearMap
 from probes.rotation.saved import check_linear, load_maps

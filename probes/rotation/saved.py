@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from pretrain.checkpoint import disk_errors
+from pretrain.checkpoints import disk_errors
 from probes.rotation.fitted import LINEAR, NormalisedMap
 from probes.rotation.normalise import Normaliser, plan
 from probes.rotation.procrustes import Fit, LinearMap

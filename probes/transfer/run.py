@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import check_linear, maps_fingerprint
 from probes.rotation.settings import RotationConfig

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.text import encode
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measures.cka.settings import Pooling
 from probes.measures.probe_input import ProbeInput, Side, word_states

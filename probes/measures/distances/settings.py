@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from pretrain.layer_numbers import numbered
+from pretrain.config.model import numbered
 from probes.figures.limits import MOST_PAIRS
 from probes.measures.distances.separation import BINS, TOPS
 from synthlang.config import StrictModel

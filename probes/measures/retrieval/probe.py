@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.nearest_rows import Matrix
+from pretrain.nearest_lists import Matrix
 from probes.figures.lines import Series, rank_series
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult

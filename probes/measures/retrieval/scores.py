@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.nearest import Direction, nearest
-from pretrain.nearest_rows import Matrix
+from pretrain.nearest_lists import Matrix
 from probes.measures.probe_input import words_of
 from probes.statistics import Interval, wilson_interval
 from synthlang.corpus import Corpus

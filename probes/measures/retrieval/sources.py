@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.nearest_rows import Matrix
+from pretrain.nearest_lists import Matrix
 from probes.measures.maps.scores import Both
 from probes.measures.maps.vectors import fit_read
 from probes.measures.probe_input import ROLES, ProbeInput, Side, WordStates, word_states, words_of
