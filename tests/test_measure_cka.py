@@ -16,7 +16,7 @@ from probes.measure.cka_references import random_pairing
 from probes.measure.config import ProbeConfig
 from probes.measure.subject import Subject
 from probes.transfer import word_vectors
-from probes.transfer.batching import bounded_batches
+from probes.transfer.batch import bounded_batches
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run

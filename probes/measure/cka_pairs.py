@@ -13,7 +13,7 @@ from torch import Tensor
 from probes.measure.cka_config import Pooling
 from probes.measure.states import word_states
 from probes.measure.subject import Side
-from probes.transfer.batching import bounded_batches
+from probes.transfer.batch import bounded_batches
 from probes.transfer.sentence_vectors import sentence_states
 from probes.transfer.word_vectors import row_lengths
 from synthlang.alignments import Links
