@@ -15,6 +15,7 @@ from probes.distances.linked import Linked
 from probes.distances.sums import separations
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.cka import cka_map
+from probes.figures.drawing import writable
 from probes.figures.histograms import distance_histograms
 from probes.figures.lines import (
     Series,
@@ -27,7 +28,6 @@ from probes.figures.lines import (
 )
 from probes.figures.projection import picture, principal
 from probes.figures.words import label_pair, word_pairs
-from probes.report.figure import writable
 from probes.statistics import Interval
 from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS

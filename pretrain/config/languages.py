@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from synthlang.config import StrictModel
 from synthlang.files import safe_name
 from synthlang.language import PARENT, Language, parse_language
+from synthlang.references import ModelName, SourceSpec
 from synthlang.vocabularies import ExtendSpec
 
 
@@ -26,7 +27,7 @@ class MemberConfig(StrictModel):
     """
 
     name: str = ""
-    source: str = ""
+    source: SourceSpec = ""
     language: Language = PARENT
 
     @field_validator("language", mode="before")
@@ -53,7 +54,7 @@ class ParallelConfig(StrictModel):
     """
 
     languages: tuple[str, str]
-    sources: tuple[str, str]
+    sources: tuple[SourceSpec, SourceSpec]
 
     @field_validator("languages")
     @classmethod
@@ -83,5 +84,5 @@ class StartConfig(StrictModel):
     extend   add new subwords of a language to its vocabulary first
     """
 
-    model: str = Field(min_length=1)
+    model: ModelName = Field(min_length=1)
     extend: ExtendSpec | None = None

@@ -15,6 +15,7 @@ from synthlang.config import StrictModel
 from synthlang.dictionary import DictionarySpec
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language
+from synthlang.references import SourceSpec
 from synthlang.vocabularies import VocabularySpec
 
 FORMAT = 2  # raise when training gives other weights for the same config
@@ -35,7 +36,7 @@ class PretrainConfig(StrictModel):
     trackers   also log to tensorboard, wandb or trackio
     """
 
-    source: str = ""
+    source: SourceSpec = ""
     language: Language | None = None
     languages: tuple[MemberConfig, ...] = ()
     parallel: tuple[ParallelConfig, ...] = ()

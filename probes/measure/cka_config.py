@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel
+from synthlang.references import ModelName
 
 Pooling = Literal["mean", "first", "words"]
 Estimator = Literal["biased", "debiased"]
@@ -30,7 +31,7 @@ class CkaConfig(StrictModel):
     sentences: int = Field(default=10_000, ge=2)
     pooling: Pooling = "mean"
     random: tuple[Random, ...] = ("target", "both")
-    paraphrase: str | None = Field(default=None, min_length=1)
+    paraphrase: ModelName | None = Field(default=None, min_length=1)
     estimator: Estimator = "biased"
 
     @field_validator("random")

@@ -11,11 +11,9 @@ from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
 from probes.figures.cka import CELLS, cka_map
-from probes.figures.drawing import Drawing, legend_above
-from probes.figures.lines import grid
+from probes.figures.drawing import COLOURS, MARKERS, Drawing, grid, legend_above, shorten
 from probes.measure.cka_compared import ESTIMATORS, Compared
 from probes.measure.cka_config import Estimator
-from probes.report.figure import COLOURS, MARKERS, shorten
 
 
 def layer_table(found: Sequence[Compared], unit: str) -> Table:

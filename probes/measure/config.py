@@ -15,6 +15,7 @@ from probes.measure.maps_config import MapsConfig
 from probes.measure.retrieval_config import RetrievalConfig
 from probes.measure.words_config import WordsConfig
 from synthlang.config import StrictModel
+from synthlang.references import LanguageSpec, ModelName
 
 FORMAT = 3  # raise when the same settings give other numbers
 
@@ -52,9 +53,9 @@ class ProbeConfig(StrictModel):
     """
 
     probes: tuple[ProbeName, ...] = Field(default=PROBES, min_length=1)
-    language: str | None = None
+    language: LanguageSpec | None = None
     natural: bool = False
-    model2: str | None = None
+    model2: ModelName | None = None
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     data: ProbeDataConfig = ProbeDataConfig()
     subword: Literal["start", "end", "mean"] = "end"

@@ -14,6 +14,7 @@ from probes.distances.separation import TOPS
 from probes.figures.limits import MOST_PAIRS
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
+from synthlang.references import ModelName
 
 
 class DistancesConfig(StrictModel):
@@ -33,7 +34,7 @@ class DistancesConfig(StrictModel):
                  of open classes where parts of speech are known; one occurrence of each
     """
 
-    before: dict[str, str] = Field(default_factory=dict)
+    before: dict[str, ModelName] = Field(default_factory=dict)
     name: str | None = Field(default=None, min_length=1)
     layer: int | None = None
     bins: int = Field(default=BINS, ge=2, le=1000)

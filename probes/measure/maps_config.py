@@ -10,6 +10,7 @@ from probes.maps.methods import ROUNDS, Method
 from probes.measure.static_config import StaticSettings
 from synthlang.alignments.parallel import Words
 from synthlang.config import StrictModel
+from synthlang.references import UserFile
 
 Supervision = Literal["dictionary", "parallel", "sentences"]
 SUPERVISIONS: tuple[Supervision, ...] = get_args(Supervision)
@@ -22,8 +23,8 @@ class SentenceFiles(StrictModel):
     words         our ``rules`` find the words of raw text, or ``spaces`` separate them already
     """
 
-    left: str
-    right: str
+    left: UserFile
+    right: UserFile
     words: Words = "rules"
 
 
@@ -66,8 +67,8 @@ class MapsConfig(FitSettings):
     """
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)
-    dictionary: str | None = None
-    test_dictionary: str | None = None
+    dictionary: UserFile | None = None
+    test_dictionary: UserFile | None = None
     held_out: float = Field(default=0.2, gt=0, lt=1)
     lower: bool | None = None
     min_count: int = Field(default=1, ge=1)

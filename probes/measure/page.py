@@ -11,8 +11,7 @@ from rich.table import Table as TerminalTable
 
 from probes.measure.config import ProbeName
 from probes.measure.found import Found
-from probes.report.blocks import Block, Bullets, Code, Figures, Paragraph, Section, Table
-from probes.report.page import html_page
+from probes.report.page import Block, Bullets, Code, Figures, Paragraph, Section, Table, html_page
 from synthlang.files import atomic_file
 
 SAID: Mapping[ProbeName, tuple[str, str]] = {

@@ -10,6 +10,7 @@ from probes.maps.methods import Method
 from probes.measure.maps_config import FitSettings
 from probes.measure.static_config import StaticSettings
 from synthlang.config import StrictModel
+from synthlang.references import ParserSpec
 
 Pairs = Literal["linked", "unlike", "counted"]
 Variant = Literal["context", "types"]
@@ -57,7 +58,7 @@ class RetrievalConfig(StrictModel):
     k: int = Field(default=10, ge=1)
     exact_matches: Literal["drop", "keep"] = "drop"
     seen: Literal["drop", "keep"] = "drop"
-    parser: str | None = None
+    parser: ParserSpec | None = None
     tag_pairs: Pairs = "linked"
     rank_pairs: Pairs = "unlike"
     rank_bins: int = Field(default=10, ge=1)

@@ -9,6 +9,7 @@ from pydantic import Field
 from probes.maps.methods import Method
 from probes.static.config import POOLS, Pool, StaticConfig
 from synthlang.config import StrictModel
+from synthlang.references import UserFile
 
 
 class StaticBaseline(StrictModel):
@@ -44,8 +45,8 @@ class LoadedVectors(StaticBaseline):
     """
 
     kind: Literal["load"]
-    left: str
-    right: str
+    left: UserFile
+    right: UserFile
     words: int | None = Field(default=200_000, ge=1)
     lower: bool = False
 

@@ -8,6 +8,7 @@ from pydantic import field_validator
 
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
+from synthlang.references import UserFile
 
 
 def no_rows(wanted: str, names: Sequence[str]) -> InputError:
@@ -28,7 +29,7 @@ class WordsConfig(StrictModel):
 
     bands: tuple[int, ...] = (100, 1000, 5000)
     checkpoints: bool = True
-    dictionary: str | None = None
+    dictionary: UserFile | None = None
 
     @field_validator("bands")
     @classmethod

@@ -19,6 +19,7 @@ from probes.transfer.tasks import TASKS
 from synthlang.config import StrictModel, merged, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
+from synthlang.references import ItemsSpec, LanguageSpec, ModelName, ParserSpec
 
 FORMAT = 5  # raise when the same settings give other scores
 
@@ -36,9 +37,9 @@ TaskName = Annotated[str, AfterValidator(_known_task)]
 class TargetData(StrictModel):
     """Another natural language: its own sentences. Without ``train`` there is no SUP, and Δ is not known."""
 
-    train: str | None = None
-    dev: str | None = None
-    test: str
+    train: ItemsSpec | None = None
+    dev: ItemsSpec | None = None
+    test: ItemsSpec
 
 
 class FeaturesConfig(StrictModel):
@@ -162,13 +163,13 @@ class TransferConfig(StrictModel):
     """
 
     task: TaskName = "pos"
-    language: str | None = None
-    train: str | None = None
-    dev: str | None = None
-    test: str | None = None
+    language: LanguageSpec | None = None
+    train: ItemsSpec | None = None
+    dev: ItemsSpec | None = None
+    test: ItemsSpec | None = None
     target: TargetData | None = None
     mixed: bool = False
-    parser: str | None = None
+    parser: ParserSpec | None = None
     train_items: int | None = Field(default=None, ge=1)
     dev_items: int | None = Field(default=None, ge=1)
     test_items: int | None = Field(default=None, ge=1)
@@ -182,7 +183,7 @@ class TransferConfig(StrictModel):
     best: int = Field(default=1, ge=1)
     continual: ContinualConfig | None = None
     rotation: RotationConfig | None = None
-    target_model: str | None = None
+    target_model: ModelName | None = None
 
     @property
     def of_source(self) -> TransferConfig:

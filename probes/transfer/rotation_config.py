@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import PairConfig
 from synthlang.config import StrictModel
+from synthlang.references import UserFile
 
 
 class RotationConfig(StrictModel):
@@ -37,11 +38,11 @@ class RotationConfig(StrictModel):
     moves: Literal["source", "target"] = "source"
     centre: bool = True
     supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
-    dictionary: str | None = None
+    dictionary: UserFile | None = None
     lower: bool | None = None
     data: DataConfig = DataConfig(dev=0, sentences=30_000)
     words: int = Field(default=100_000, ge=2)
-    map: str | None = None
+    map: UserFile | None = None
 
     @property
     def in_small_letters(self) -> bool:
