@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.alignment import WordCredits
+from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
-from pretrain.encoder import MaskedLM
-from pretrain.prepare import Artifacts
+from pretrain.model.encoder import MaskedLM
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
 from synthlang.dictionary import IdDictionary, build_id_dictionary, word_files
 from synthlang.errors import InputError

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from scipy.linalg import orthogonal_procrustes
 
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.measure.config import ProbeConfig
 from probes.measure.maps import maps_probe
 from probes.measure.subject import Subject

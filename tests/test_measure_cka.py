@@ -65,7 +65,7 @@ def plain_sides(subject, rows, pooling, bodies):
             elif pooling == "first":
                 items.append(torch.stack([layer[-2] for layer in layers]))
             else:
-                from pretrain.reading import Text
+                from pretrain.model.text import Text
 
                 read = body.read(Text.of(torch.tensor([ids]), reader.member), layers=range(body.shape.layers + 1))
                 items.append(torch.stack([layer[0, 1:-1].mean(0) for layer in read]))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrain.config import PretrainConfig
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from pretrain.run import pretrain
 from probes.measure.cka import cka_probe, drawn_rows
 from probes.measure.cka_against import against_retrieval

@@ -10,8 +10,8 @@ import torch
 from scipy.stats import ortho_group
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from probes.maps.saved import load_maps
 from probes.measure.config import ProbeConfig
 from probes.measure.maps import maps_probe

@@ -102,7 +102,7 @@ def test_sentence_states_are_means_of_tokens_or_the_first_state(probed, role):
 
 
 def _text(reader, words):
-    from pretrain.reading import Text
+    from pretrain.model.text import Text
 
     return Text.of(torch.tensor([plain_ids(reader, words)[0]]), reader.member)
 

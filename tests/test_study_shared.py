@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pretrain.checkpoint_steps import kept_steps, steps_in
 from pretrain.config import CheckpointConfig, PretrainConfig
+from pretrain.folder import kept_steps, steps_in
 from probes.study import work
 from probes.study.executors import run_task
 from probes.study.index import entries, finish, seen_now

@@ -16,8 +16,8 @@ from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import LinkedText
 from pretrain.adjust.text import prepare_pair
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from probes.transfer import sentence_vectors
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.config import FeaturesConfig

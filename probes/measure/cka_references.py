@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pretrain.adjust.text import encode
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measure.cka_pairs import Pairing
 from probes.measure.subject import Side, Subject

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import PairConfig
-from pretrain.layer_numbers import numbered
+from pretrain.config.model import numbered
 from probes.measure.cka_config import CkaConfig
 from probes.measure.distances_config import DistancesConfig
 from probes.measure.maps_config import MapsConfig

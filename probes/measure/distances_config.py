@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from pretrain.layer_numbers import numbered
+from pretrain.config.model import numbered
 from probes.distances.compare import BINS
 from probes.distances.separation import TOPS
 from probes.figures.limits import MOST_PAIRS

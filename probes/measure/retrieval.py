@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.nearest_rows import Matrix
+from pretrain.nearest_lists import Matrix
 from probes.figures.lines import Series, rank_series
 from probes.measure.found import Found
 from probes.measure.retrieval_config import Variant

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.nearest import Direction, nearest
-from pretrain.nearest_rows import Matrix
+from pretrain.nearest_lists import Matrix
 from probes.statistics import Interval, wilson_interval
 from synthlang.progress import Report, silent
 

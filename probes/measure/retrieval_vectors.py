@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.nearest_rows import Matrix
+from pretrain.nearest_lists import Matrix
 from probes.measure.states import WordStates
 from synthlang.errors import InputError
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.measure.config import ProbeConfig
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role

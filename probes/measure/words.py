@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrain.checkpoint import is_sound, load_weights
-from pretrain.checkpoint_steps import own_steps
+from pretrain.artifacts import Artifacts
+from pretrain.build import new_model
+from pretrain.checkpoints import is_sound, load_weights
 from pretrain.config import PretrainConfig
-from pretrain.encoder import MaskedLM
-from pretrain.model import new_model
-from pretrain.prepare import Artifacts
+from pretrain.folder import own_steps
+from pretrain.model.encoder import MaskedLM
 from pretrain.run import store_of
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, emergence

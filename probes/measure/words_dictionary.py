@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.alignment import WordCredits, pair_credits
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from pretrain.word_pairs import one_to_one, places_in
 from probes.measure.found import Found

@@ -1,6 +1,6 @@
 """What a task costs, roughly and before it runs: floating-point operations, and bytes of disk for its stage.
 
-Counted from the settings alone, as pretrain/bench/flops.py does, so it says how tasks compare; how long a machine takes
+Counted from the settings alone, as pretrain/flops.py does, so it says how tasks compare; how long a machine takes
 for it is for the plan to find out.
 """
 
@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pretrain.bench.flops import per_token
-from pretrain.bench.shapes import Shape
 from pretrain.config import CheckpointConfig, ModelConfig, PretrainConfig
+from pretrain.flops import per_token
 from probes.measure.config import ProbeConfig
 from probes.study.kinds import AdjustTask, AlignmentTask, Model, PretrainTask, ProbeTask, TransferTask, TuneTask, origin
 from probes.study.task import Task
@@ -50,7 +49,7 @@ class Size:
     def per_token(self, length: int) -> float:
         """Operations of forward and backward of a token of a row, at all positions and without a head."""
         model = ModelConfig(layers=self.layers, heads=1, hidden=self.hidden, feed_forward=self.feed_forward)
-        return per_token(Shape(0, model, 1, length), all_positions=True)
+        return per_token(model, 0, length, all_positions=True)
 
 
 def size_of_model(model: Model) -> Size:
@@ -106,8 +105,8 @@ def operations(task: Task) -> float:
 def _of_pretraining(task: PretrainTask) -> float:
     config, size = task.config, size_of_model(task)
     model = ModelConfig(layers=size.layers, heads=1, hidden=size.hidden, feed_forward=size.feed_forward)
-    shape = Shape(size.ids, model, config.batch.rows, config.batch.length, config.objective.mask_rate)
-    return config.steps * config.batch.rows * config.batch.length * per_token(shape)
+    operations = per_token(model, size.ids, config.batch.length, config.objective.mask_rate)
+    return config.steps * config.batch.rows * config.batch.length * operations
 
 
 def _of_probes(config: ProbeConfig, size: Size) -> float:

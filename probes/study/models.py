@@ -11,9 +11,9 @@ import numpy as np
 
 from pretrain.config import PretrainConfig, SharingConfig
 from pretrain.hub import CONFIG, open_base
+from pretrain.model.from_hf import from_hf
+from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.run import open_run
-from pretrain.weights import from_hf
-from pretrain.weights.names import ARCHITECTURES
 from probes.study.cell import Reach, reach_of
 from probes.transfer.model import Languages, Pretrained, of_run, open_pretrained, tokenizer_of
 from probes.transfer.model_names import is_run, model_path

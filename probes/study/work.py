@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
 from pretrain.adjust.config import OF_WEIGHTS
 from pretrain.adjust.run import adjust
-from pretrain.checkpoint import is_sound
-from pretrain.checkpoint_steps import kept_steps, own_steps, steps_in
+from pretrain.build import trained_model
+from pretrain.checkpoints import is_sound
 from pretrain.config import PretrainConfig
-from pretrain.model import trained_model
+from pretrain.folder import kept_steps, own_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm

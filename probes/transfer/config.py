@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from pretrain.adjust.config import DataConfig, LossConfig
 from pretrain.adjust.pairs import PairConfig, TextPair
-from pretrain.layer_numbers import numbered
+from pretrain.config.model import numbered
 from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.tasks import TASKS
 from synthlang.config import StrictModel, merged, parse

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from safetensors.torch import save_file
 
-from pretrain.checkpoint import disk_errors
+from pretrain.artifacts import Artifacts
+from pretrain.build import trained_model
+from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.exported import EXPORT, export_sizes
+from pretrain.folder import EXPORT, export_sizes
 from pretrain.hub import open_base
-from pretrain.model import trained_model
-from pretrain.prepare import Artifacts
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.from_hf import from_hf
+from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
-from pretrain.weights import from_hf, to_hf
 from probes.transfer.batch import Reader, Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.model_names import asked_for, derived_members, is_run, model_path, no_language

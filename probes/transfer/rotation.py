@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.maps.procrustes import Fit, Fitter, LinearMap
 from probes.maps.saved import check_linear, load_maps
 from probes.transfer.aligned_text import Aligned, read_aligned

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.maps.saved import check_linear, maps_fingerprint
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role

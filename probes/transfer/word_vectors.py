@@ -15,7 +15,7 @@ from pretrain.adjust.batch import Words
 from pretrain.adjust.batches import side_words, word_pairs
 from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword, word_vectors
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import bounded_batches
 from synthlang.corpus import Corpus

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.transfer.batch import Examples, Reader, Role
 from probes.transfer.tasks.base import Task
 from synthlang.corpus import FORM, Column, Corpus

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
 from probes.transfer.tasks.base import Head, Labels, Task, classes_of
 from probes.transfer.tasks.heads import TagHead

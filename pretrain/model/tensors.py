@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.data.batch import Batch, Group
-from pretrain.objectives.slot_terms import slot_counts
 
 
 @dataclass(frozen=True)
@@ -51,5 +50,5 @@ class TensorBatch:
             None if batch.valid is None else moved(batch.valid),
             batch.groups,
             moved(batch.samples),
-            slot_counts(batch),
+            batch.counts,
         )

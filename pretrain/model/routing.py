@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from pretrain.attention import Layer, at_slots
 from pretrain.data.batch import Group
 from pretrain.data.rows import Span
-from pretrain.dropout import Noise
+from pretrain.model.attention import Layer, at_slots
+from pretrain.model.dropout import Noise
 
 Run = Callable[[Layer, Tensor, Tensor | None, Tensor | None], Tensor]
 

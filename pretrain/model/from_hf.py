@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.routing import SeparateLayers
-from pretrain.weights.names import ARCHITECTURES, LAYER, PARTS, QKV
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV
+from pretrain.model.routing import SeparateLayers
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pretrain.checkpoint import load_weights, selected_checkpoint
+from pretrain.artifacts import Artifacts
+from pretrain.checkpoints import load_weights, selected_checkpoint
 from pretrain.config import PretrainConfig
-from pretrain.encoder import MaskedLM
-from pretrain.prepare import Artifacts
-from pretrain.weights import from_hf
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.from_hf import from_hf
 
 
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:

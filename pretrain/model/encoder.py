@@ -7,8 +7,8 @@ so has the projection to the vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,19 +16,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pretrain.attention import Kept, Layer, at_slots
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Group
-from pretrain.dropout import Noise, dropout
-from pretrain.embeddings import Embeddings
-from pretrain.packed_reading import read_packed
-from pretrain.reading import Text
-from pretrain.routing import SeparateLayers
-from pretrain.slot_loss import Exponentials, exponentials, slot_loss
+from pretrain.model.attention import Kept, Layer, at_slots
+from pretrain.model.dropout import Noise, dropout
+from pretrain.model.embeddings import Embeddings
+from pretrain.model.routing import SeparateLayers
+from pretrain.model.slot_loss import Exponentials, exponentials, slot_loss
+from pretrain.model.tensors import TensorBatch
+from pretrain.model.text import Packed, Text
 from synthlang.rng import key_of
-
-if TYPE_CHECKING:
-    from pretrain.objectives import TensorBatch
 
 EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # of LayerNorm, by architecture
 
@@ -123,7 +120,7 @@ class MaskedLM(nn.Module):
         # rows of two blocks, each padded, may be wider than the model as long as their positions are not
         assert text.positions is not None or width <= most, f"{width} tokens in a row, the model has {most}"
         if text.packed is not None:
-            packed = read_packed(self, text, text.packed, slots, set(wanted))
+            packed = self._read_packed(text, text.packed, slots, set(wanted))
             return [packed[number] for number in wanted]
         groups = (Group(0, len(text.input_ids), text.spans),)
         x = self.embed(text.input_ids, text.languages, text.positions, text.segments)
@@ -133,6 +130,30 @@ class MaskedLM(nn.Module):
             if number in wanted:
                 outputs[number] = x if slots is None or number == max(wanted) else at_slots(x, slots)
         return [outputs[number] for number in wanted]
+
+    def _read_packed(
+        self, text: Text, packed: Packed, slots: Tensor | None, wanted: Collection[int]
+    ) -> dict[int, Tensor]:
+        """As ``read`` without the padding: each wanted layer's output [r, w, d], 0 at padding; at slots [r, k, d].
+
+        Equal to reading the padded rows up to rounding, wherever there is a token.
+        """
+        rows, width = text.input_ids.shape
+        ids, languages, positions, segments = _tokens(text, packed)
+        x = self.embed(ids, languages, positions, segments).squeeze(0)
+        last = max(wanted)
+        outputs = {0: _rows(x, packed, slots)} if 0 in wanted else {}
+        for number, held in enumerate(self.layers[:last], 1):
+            layer = held.copy(text.spans[0][2]) if isinstance(held, SeparateLayers) else held
+            assert isinstance(layer, Layer)
+            if number == last and slots is not None and slots.numel() < len(packed.places):
+                keep = layer.draw(self.noise, rows, slots.shape[1], width)
+                outputs[number] = layer(packed.pad(x), packed.valid, slots, keep)
+                break
+            x = layer.of_tokens(x, packed, layer.draw(self.noise, rows, width, width, len(packed.places)))
+            if number in wanted:
+                outputs[number] = _rows(x, packed, slots)
+        return outputs
 
     def word_rows(self, ids: Tensor, member: int) -> Tensor:
         """The rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
@@ -199,3 +220,17 @@ class MaskedLM(nn.Module):
                 total = total + slot_loss(states, *outputs[member], labels.flatten(), step)
             losses.append(total.view_as(batch.labels[rows]))
         return torch.cat(losses)
+
+
+def _tokens(text: Text, packed: Packed) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Ids, languages, positions and segments of the tokens, each [1, t]."""
+    ids, positions = text.input_ids, text.positions
+    if positions is None:
+        positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+    segments = None if text.segments is None else packed.pick(text.segments)[None]
+    return packed.pick(ids)[None], packed.pick(text.languages)[None], packed.pick(positions)[None], segments
+
+
+def _rows(x: Tensor, packed: Packed, slots: Tensor | None) -> Tensor:
+    padded = packed.pad(x)
+    return padded if slots is None else at_slots(padded, slots)

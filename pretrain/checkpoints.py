@@ -21,8 +21,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from pretrain.checkpoint_steps import BEST, kept_steps, steps_in
 from pretrain.config import CheckpointConfig
+from pretrain.folder import BEST, kept_steps, steps_in
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
 from synthlang.fingerprint import sha256_file

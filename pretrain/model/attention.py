@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig
-from pretrain.dropout import Noise, add_dropout, dropout
-from pretrain.packed import Packed
+from pretrain.model.dropout import Noise, add_dropout, dropout
+from pretrain.model.text import Packed
 
 Kept = tuple[Tensor | None, Tensor | None, Tensor | None]  # of attention, its output, the feed-forward's output
 ALL_KEPT: Kept = (None, None, None)

@@ -17,20 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pretrain.artifacts import Artifacts
+from pretrain.config import PretrainConfig
 from pretrain.data.batch import IGNORE, TERMS
+from pretrain.data.rows import Rows, RowSource
 from synthlang.dictionary import Synonyms, trained_types
 from synthlang.rng import key_of, random_bits, uniform
-
-if TYPE_CHECKING:
-    from pretrain.config import PretrainConfig
-    from pretrain.data.rows import Rows, RowSource
-    from pretrain.prepare import Artifacts
-    from synthlang.vocabularies import Specials
+from synthlang.vocabularies import Specials
 
 SHARE_MASK, SHARE_RANDOM = 0.8, 0.1  # Devlin et al. 2019, section 3.1
 DICT = TERMS.index("dict")
