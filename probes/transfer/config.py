@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import product
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pretrain.adjust.config import DataConfig, LossConfig
@@ -31,7 +31,7 @@ def _known_task(name: str) -> str:
     return name
 
 
-TaskName = Annotated[str, AfterValidator(_known_task)]
+TaskName = Annotated[str, AfterValidator(_known_task), WithJsonSchema({"enum": list(TASKS), "type": "string"})]
 
 
 class TargetData(StrictModel):
