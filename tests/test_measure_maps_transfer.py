@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from probes.maps.saved import load_maps
+from probes.rotation.features import Rotation, fit_rotation
+from probes.rotation.saved import load_maps
+from probes.rotation.settings import RotationConfig
 from probes.transfer.config import FeaturesConfig, TransferConfig
-from probes.transfer.rotation import Rotation, fit_rotation
-from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
 from synthlang.config import parse

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pretrain.config import PretrainConfig
+from probes.rotation.settings import RotationConfig
 from probes.study.cell import MODEL, Cell
 from probes.study.opened import Opened, check_constructed, check_files, check_models
 from probes.transfer.config import ContinualConfig, TransferConfig, check_tried, combinations
 from probes.transfer.model_names import asked_for, model_path
-from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.splits import check_columns, open_splits, open_training
 from probes.transfer.tasks.base import task_of
 from synthlang.config import load

@@ -13,9 +13,9 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import DerivedPair, FileLinks, TextPair
 from pretrain.config import PretrainConfig
-from probes.measure.config import ProbeConfig
-from probes.measure.maps_config import MapsConfig
-from probes.measure.static_config import LoadedVectors
+from probes.measures.maps.settings import MapsConfig
+from probes.measures.settings import ProbeConfig
+from probes.static.settings import LoadedVectors
 from probes.study.cell import MODEL, SECOND, START
 from probes.transfer.config import TaskName, TransferConfig
 from synthlang.config import BASE, load

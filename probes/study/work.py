@@ -18,10 +18,11 @@ from pretrain.folder import kept_steps, own_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
-from probes.measure.command import measure
-from probes.measure.config import FORMAT as PROBE_FORMAT
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.command import measure
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import FORMAT as PROBE_FORMAT
+from probes.measures.settings import ProbeConfig
+from probes.measures.words.alignment import dictionary_of, probe_alignment, probe_fingerprint
 from probes.study.cell import MODEL, SECOND
 from probes.study.finished import is_intact, made
 from probes.study.identity import identity
@@ -48,7 +49,6 @@ from probes.transfer.predictions import write_predictions
 from probes.transfer.result import drops, facts, seed_record
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, load_training
-from probes.words import dictionary_of, probe_alignment, probe_fingerprint
 from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
@@ -156,7 +156,7 @@ def run_probes(task: ProbeTask, store: Store, report: Report) -> str:
     def build(path: Path) -> None:
         if "steps" in parts and isinstance(task.model, PretrainTask):
             _with_checkpoints(task.model, store, report)
-        measure(Subject(opened, _filled(task.config, models), run, store, report), path, told=task.config)
+        measure(ProbeInput(opened, _filled(task.config, models), run, store, report), path, told=task.config)
 
     return _obtained(task, store, name, build)
 

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from pretrain.adjust.config import DataConfig, LossConfig
 from pretrain.adjust.pairs import PairConfig, TextPair
 from pretrain.config.model import numbered
-from probes.transfer.rotation_config import RotationConfig
+from probes.rotation.settings import RotationConfig
 from probes.transfer.tasks import TASKS
 from synthlang.config import StrictModel, merged, parse
 from synthlang.errors import InputError

@@ -19,7 +19,9 @@ import numpy as np
 import torch
 
 from pretrain.model.encoder import MaskedLM
-from probes.maps.saved import check_linear, maps_fingerprint
+from probes.rotation.features import Rotation, fit_rotation
+from probes.rotation.saved import check_linear, maps_fingerprint
+from probes.rotation.settings import RotationConfig
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
@@ -28,8 +30,6 @@ from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.model import Pretrained, keep_body
 from probes.transfer.predictions import Predictions
-from probes.transfer.rotation import Rotation, fit_rotation
-from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.splits import TransferData
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.errors import InputError
