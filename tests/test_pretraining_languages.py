@@ -8,10 +8,10 @@ from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
 from pretrain.run import open_run, pretrain
 from probes.transfer.config import TransferConfig
-from probes.transfer.data import load_data
 from probes.transfer.model import of_run
 from probes.transfer.result import seed_record
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
 from synthlang.config import parse
 from tests.tiny import PRETRAIN, TRANSFER, changed
 

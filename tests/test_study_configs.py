@@ -20,7 +20,7 @@ from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
 from probes.study.tasks import graph
-from probes.transfer.places import Place
+from probes.transfer.splits import Split
 from synthlang.config import load, load_yaml
 from synthlang.errors import InputError
 from synthlang.transforms.code_switch import CodeSwitch
@@ -235,8 +235,8 @@ def nothing_needed(monkeypatch):
     for name, stub in stubs.items():
         monkeypatch.setattr(f"probes.study.{name}", stub)
     monkeypatch.setattr(
-        "probes.transfer.places._Opener.place",
-        lambda _, spec, split: Place(cast(Any, Anything(spec.partition("#")[0])), split),
+        "probes.transfer.splits._Opener.split",
+        lambda _, spec, name: Split(cast(Any, Anything(spec.partition("#")[0])), name),
     )
 
 

@@ -143,7 +143,7 @@ def _tree(folder: Path) -> list[Path]:
 
 
 def _task(name: TaskName) -> Any:
-    from probes.transfer.tasks import task_of  # with the heads of all tasks, and torch
+    from probes.transfer.tasks.base import task_of  # with the heads of all tasks, and torch
 
     return task_of(TransferConfig(task=name))
 

@@ -15,8 +15,7 @@ from pretrain.model.from_hf import from_hf
 from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.run import open_run
 from probes.study.cell import Reach, reach_of
-from probes.transfer.keep import Languages
-from probes.transfer.model import Pretrained, of_run, open_pretrained, tokenizer_of
+from probes.transfer.model import Languages, Pretrained, of_run, open_pretrained, tokenizer_of
 from probes.transfer.model_names import is_run, model_path
 from synthlang.config import load
 from synthlang.files import read_json

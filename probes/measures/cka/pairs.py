@@ -19,7 +19,7 @@ from pretrain.run import open_run
 from probes.measures.cka.settings import Pooling
 from probes.measures.probe_input import ProbeInput, Side, word_states
 from probes.states import AROUND, StateReader, row_lengths, sentence_states
-from probes.transfer.batching import bounded_batches
+from probes.transfer.batch import bounded_batches
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run
 from synthlang.alignments import Links
