@@ -46,8 +46,7 @@ def check_golden(name: str, value: Any, rtol: float = 0.0, atol: float = 0.0) ->
     path = FOLDER / f"{name}.json"
     if writing():
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
+        path.write_text(_json(value) + "\n", encoding="utf-8")
         return
     assert path.is_file(), f"{path} is missing: run with SYNTHLANG_GOLDEN=write to make it"
     found = list(differences(json.loads(path.read_text(encoding="utf-8")), value, rtol, atol))
@@ -75,6 +74,20 @@ def differences(kept: Any, value: Any, rtol: float = 0.0, atol: float = 0.0, at:
             yield from differences(one, other, rtol, atol, f"{at}[{number}]")
     elif not _same(kept, value, rtol, atol):
         yield f"{where}: kept {_short(kept)}, now {_short(value)}"
+
+
+def _json(value: Any, margin: int = 0, room: int = 160) -> str:
+    """With sorted keys; what fits into ``room`` stands on one line."""
+    line = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if margin + len(line) <= room or not isinstance(value, dict | list | tuple):
+        return line
+    inside = " " * (margin + 1)
+    if isinstance(value, dict):
+        entries = [f"{json.dumps(key, ensure_ascii=False)}: {_json(value[key], margin + 1)}" for key in sorted(value)]
+    else:
+        entries = [_json(one, margin + 1) for one in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{inside}" + f",\n{inside}".join(entries) + f"\n{' ' * margin}{last}"
 
 
 def _same(kept: Any, value: Any, rtol: float, atol: float) -> bool:
