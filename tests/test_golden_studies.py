@@ -130,7 +130,7 @@ SHARES = ("alignment_all", "alignment_dictionary", "alignment_held_out")
 # moved less. So a share of items may differ by an item or so, in percent points of as many as there are, and the others
 # by 1e-4.
 ITEMS = {"nli": 5.1, "qa": 5.1, "ner": 5.1, "slots": 5.1, "pos": 1.2, "parsing": 1.2}
-"""By task: one of 20 items, less than an entity or a slot found more, two of 182 words (ten of 953 in the quickstart)."""
+"""By task: one of 20 items; about one entity or slot; two of 182 words (in the quickstart ten of 953)."""
 COUNTS = r"(^|\.)(types|sentences|sentence_pairs|related|unrelated|blocks|clusters)$"
 MEASURES = {
     "quickstart": [("counts", COUNTS, 0.0), ("bands", r"\.bands\.", 2.1), ("types", "", 0.3)],
