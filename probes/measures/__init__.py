@@ -7,8 +7,6 @@ of a config and the page follow from the line here.
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from probes.measures.cka import CkaConfig
 from probes.measures.distances import DistancesConfig
 from probes.measures.maps import MapsConfig
@@ -22,7 +20,6 @@ FORMAT = 3  # raise when the same settings give other numbers
 class ProbeConfig(InputConfig):
     """Probes, the languages and the text they are measured on (``InputConfig``), and the settings of each probe."""
 
-    probes: tuple[str, ...] = Field(default_factory=lambda: tuple(PROBES), min_length=1)
     words: WordsConfig = WordsConfig()
     retrieval: RetrievalConfig = RetrievalConfig()
     maps: MapsConfig = MapsConfig()

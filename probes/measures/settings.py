@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import PairConfig
@@ -64,7 +64,7 @@ class InputConfig(StrictModel):
     seed       of everything that is drawn
     """
 
-    probes: tuple[str, ...] = Field(min_length=1)
+    probes: tuple[str, ...] = Field(default=(), min_length=1)
     language: LanguageSpec | None = None
     natural: bool = False
     model2: ModelName | None = None
@@ -80,12 +80,14 @@ class InputConfig(StrictModel):
         fields = ((name, field.annotation) for name, field in cls.model_fields.items())
         return {name: kind for name, kind in fields if isinstance(kind, type) and issubclass(kind, ProbeSettings)}
 
-    @field_validator("probes")
     @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if unknown := [name for name in names if name not in cls.table()]:
-            raise ValueError(f"there is no probe {unknown[0]!r}; there is {', '.join(cls.table())}")
-        return names
+    def __pydantic_init_subclass__(cls, **settings: Any) -> None:
+        """``probes`` takes the names of the probes that there are; all of them where none is named."""
+        super().__pydantic_init_subclass__(**settings)
+        names = tuple(cls.table())
+        cls.model_fields["probes"].annotation = tuple[Literal[names], ...]  # type: ignore[valid-type]
+        cls.model_fields["probes"].default = names
+        cls.model_rebuild(force=True)
 
     @model_validator(mode="after")
     def _sound(self) -> InputConfig:
