@@ -8,9 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML, YAMLError
+from ruamel.yaml import YAML
 from ruamel.yaml.constructor import SafeConstructor
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import SafeRepresenter
 
@@ -98,7 +98,8 @@ def write_yaml(data: Any) -> str:
     """YAML that ``parse_yaml`` reads back as equal data, keys in their order."""
     writer, out = YAML(typ="safe", pure=True), io.StringIO()
     writer.Representer = _Representer
-    writer.default_flow_style, writer.width = False, 1 << 20  # a folded line would end in a space
-    writer.sort_base_mapping_type_on_output = False
+    writer.default_flow_style = False
+    writer.width = 1 << 20  # a folded line would end in a space
+    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     writer.dump(data, out)
     return out.getvalue()
