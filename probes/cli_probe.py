@@ -16,7 +16,8 @@ def probe(
     probe: Annotated[
         str | None,
         typer.Option(
-            metavar="P[,P…]", help="words, retrieval, maps, cka, distances or all (default: the config's, else all)."
+            metavar="P[,P…]",
+            help="Names of probes, or all (default: the config's, else all); see docs/probes.md.",
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A YAML file, such as one of configs/probes.")] = None,
@@ -30,7 +31,7 @@ def probe(
     ] = [],  # noqa: B006  typer copies it
 ) -> None:
     """Measure how a model aligns two languages: probes.json, figures and a page, probes.html."""
-    from probes.measure.command import probe_command, probe_names, read_probe_config
+    from probes.measures.command import probe_command, probe_names, read_probe_config
 
     options = {"language": language, "model2": model2, "probes": probe_names(probe)}
     probe_command(model, read_probe_config(config, options, overrides), out)

@@ -11,8 +11,6 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.distances.linked import Linked
-from probes.distances.sums import separations
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.cka import cka_map
 from probes.figures.drawing import writable
@@ -28,6 +26,8 @@ from probes.figures.lines import (
 )
 from probes.figures.projection import picture, principal
 from probes.figures.words import label_pair, word_pairs
+from probes.measures.distances.pairs import Linked
+from probes.measures.distances.separation import separations
 from probes.statistics import Interval
 from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS

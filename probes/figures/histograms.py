@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from probes.distances.compare import BINS, histograms
-from probes.distances.separation import Distance, Separation
 from probes.figures.drawing import COLOURS, Drawing, grid, shorten
+from probes.measures.distances import BINS
+from probes.measures.distances.separation import Distance, Separation, histograms
 from probes.statistics import Interval
 from synthlang.errors import InputError
 
