@@ -88,7 +88,7 @@ def check_tuning(opened: Opened, config: TransferConfig, cell: Cell, known: bool
             raise InputError("continual.pairs: the text of a model of Hugging Face is not known: name sentence pairs")
         if config.language is None and (not known or continual.has_text):
             raise InputError("the language to align with needs a name: language")
-    text = None if run is None else run.members[0].source
+    text = None if run is None else run.all_languages[0].source
     open_training(config, text, opened.length(cell) or config.length)
     if config.parser is not None:
         open_engine(config.parser)
@@ -98,4 +98,4 @@ def check_tuning(opened: Opened, config: TransferConfig, cell: Cell, known: bool
 def language_of(language: str | None, run: PretrainConfig) -> Language:
     """The language that a transfer of a run goes to: one of the run's, by name, or any derived one, by spec."""
     asked = asked_for(run, language, natural=False)
-    return run.members[asked].language if isinstance(asked, int) else asked
+    return run.all_languages[asked].language if isinstance(asked, int) else asked

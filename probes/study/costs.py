@@ -12,7 +12,7 @@ from typing import Any
 
 from pretrain.config import CheckpointConfig, ModelConfig, PretrainConfig
 from pretrain.flops import per_token
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.study.kinds import AdjustTask, AlignmentTask, Model, PretrainTask, ProbeTask, TransferTask, TuneTask, origin
 from probes.study.task import Task
 from probes.transfer.config import TransferConfig
@@ -68,10 +68,13 @@ def _size_of_run(config: PretrainConfig, start: PretrainTask | None = None) -> S
     if config.start is not None:
         size, more = size_of_model(start or config.start.model), config.start.extend
         return Size(size.layers, size.hidden, size.feed_forward, size.ids + (more.size if more else 0))
-    model, scripts = config.model, {m.language.script.name for m in config.members if m.language.script is not None}
-    each = len(config.members) if config.vocabulary.kind in ("joined", "prefixed") else 1
+    model, scripts = (
+        config.model,
+        {m.language.script.name for m in config.all_languages if m.language.script is not None},
+    )
+    each = len(config.all_languages) if config.vocabulary.kind in ("joined", "prefixed") else 1
     copies = 1 + len(scripts) if config.vocabulary.kind == "copied" else each
-    own = len(config.members) if config.sharing.embeddings == "separate" else 1
+    own = len(config.all_languages) if config.sharing.embeddings == "separate" else 1
     return Size(model.layers, model.hidden, model.feed_forward, config.vocabulary.size * copies * own)
 
 
@@ -136,17 +139,17 @@ def _items(spec: str | None) -> int:
 
 def _text(model: Model) -> str | None:
     first = origin(model)
-    return first.config.members[0].source if isinstance(first, PretrainTask) else None
+    return first.config.all_languages[0].source if isinstance(first, PretrainTask) else None
 
 
 def disk(task: Task) -> float:
     """Bytes of the stage of a task, about."""
     if isinstance(task, PretrainTask):
-        size, copies = size_of_model(task), len(task.config.members)
+        size, copies = size_of_model(task), len(task.config.all_languages)
         return NUMBER * size.weights * (3 * _kept(task.config.checkpoints, task.config.steps) + copies)
     if isinstance(task, AdjustTask | TuneTask):
         run = origin(task.model)
-        copies = len(run.config.members) if isinstance(run, PretrainTask) else 1
+        copies = len(run.config.all_languages) if isinstance(run, PretrainTask) else 1
         if isinstance(task, TuneTask):
             return NUMBER * size_of_model(task.model).weights * copies
         steps = (task.config.data.sentences or SENTENCES) // task.config.rows * task.config.epochs

@@ -13,8 +13,8 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import DerivedPair, FileLinks, TextPair
 from pretrain.config import PretrainConfig
-from probes.measures.maps.settings import MapsConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
+from probes.measures.maps import MapsConfig
 from probes.static.settings import LoadedVectors
 from probes.study.cell import MODEL, SECOND, START
 from probes.transfer.config import TaskName, TransferConfig
@@ -182,7 +182,7 @@ def _with_bases(path: Path) -> list[Path]:
 
 
 def _of_pretraining(config: PretrainConfig) -> Iterator[Named]:
-    for number, member in enumerate(config.members):
+    for number, member in enumerate(config.all_languages):
         yield Named(("languages", str(number), "source"), "source", member.source)
         yield Named(("languages", str(number), "language"), "language", member.language)
     for number, pair in enumerate(config.parallel):

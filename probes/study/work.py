@@ -18,10 +18,10 @@ from pretrain.folder import kept_steps, own_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
+from probes.measures import FORMAT as PROBE_FORMAT
+from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import FORMAT as PROBE_FORMAT
-from probes.measures.settings import ProbeConfig
 from probes.measures.words.alignment import dictionary_of, probe_alignment, probe_fingerprint
 from probes.study.cell import MODEL, SECOND
 from probes.study.finished import is_intact, made
@@ -271,7 +271,7 @@ def _config_of(task: PretrainTask, store: Store) -> PretrainConfig:
     """The settings of a run, with the folder of what it starts from."""
     if task.start is None:
         return task.config
-    export = _stage(store, task.start) / "export" / task.start.config.members[0].name
+    export = _stage(store, task.start) / "export" / task.start.config.all_languages[0].name
     assert task.config.start is not None, "a cell with a run to start from has settings of the start"
     start = task.config.start.model_copy(update={"model": str(export)})
     return task.config.model_copy(update={"start": start})

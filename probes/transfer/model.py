@@ -66,7 +66,7 @@ class Pretrained:
         same = self.target.language.fingerprint == self.source.language.fingerprint
         if self.run is None or self.model is not self.target_model or self.target.member != 0 or same:
             return []
-        names = ", ".join(member.name for member in self.run[0].members)
+        names = ", ".join(member.name for member in self.run[0].all_languages)
         return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
 
     def language_name(self, role: Role) -> str:
@@ -95,7 +95,7 @@ def open_pretrained(
         config, artifacts = open_run(path, configs.get(model))
         record = read_json(path / "run.json")["fingerprint"]
         # with another model, the other language is for that one to know
-        asked = language if target_model is None else artifacts.members[0].name
+        asked = language if target_model is None else artifacts.languages[0].name
         held = trained_model(path, config, artifacts)
         try:
             opened = of_run(config, artifacts, held, record, asked, natural)
@@ -122,9 +122,9 @@ def of_run(
     natural: bool = False,
 ) -> Pretrained:
     """A run of ours, of which ``record`` is the fingerprint."""
-    parent = artifacts.members[0]
+    parent = artifacts.languages[0]
     number, spoken = _member(config, artifacts, language, natural)
-    held = artifacts.members[number]
+    held = artifacts.languages[number]
     specials = artifacts.id_space.specials
     bert = model.architecture == "bert"
     source = Reader(parent.language, parent.tokenizer, 0, specials, "source", bert)
@@ -135,7 +135,7 @@ def of_run(
 
 def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool) -> tuple[int, Language]:
     """The number of the member to transfer to, and its language."""
-    members = artifacts.members
+    members = artifacts.languages
     asked = asked_for(config, wanted, natural)
     if isinstance(asked, int):
         return asked, members[asked].language
