@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from synthlang.errors import InputError
-from synthlang.sources.hub_load import ROWS
+from synthlang.sources.hub_data import ROWS
 from synthlang.tasks import open_task
 from synthlang.tasks.batch import join_batches
 from synthlang.tasks.choice import split_for

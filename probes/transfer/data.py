@@ -25,7 +25,7 @@ from synthlang.errors import InputError
 from synthlang.language import Language, bind_language
 from synthlang.progress import Report, silent
 from synthlang.sources import open_source
-from synthlang.sources.reasons import because
+from synthlang.sources.base import because
 from synthlang.tasks import TaskSet, derive_task
 from synthlang.tasks.batch import TaskBatch, join_batches
 

@@ -23,7 +23,7 @@ WORDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "pos": ("upos", (), "conllu"),
     "parsing": ("deprel", ("upos", "head"), "conllu"),
 }
-# further columns of hub data sets that hold labels; their usual names are in hub_columns.py
+# further columns of hub data sets that hold labels; their usual names are in sources.hub_data
 HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
     "ner": {"ner": ("tags",)},
     "slots": {"slot": ("slots", "slot", "slot_tags", "tags")},

@@ -24,7 +24,7 @@ from synthlang.files import write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language
 from synthlang.language_files import portable, write_spec
-from synthlang.sources.reasons import listed
+from synthlang.sources.base import listed
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.card import task_card

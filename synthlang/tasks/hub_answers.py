@@ -16,11 +16,18 @@ from typing import Any
 
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.characters import Words
-from synthlang.sources.hub_columns import STRINGS, described, dtype_of, is_spaced
-from synthlang.sources.hub_load import by_split, digest_values, load_data, rows_of
-from synthlang.sources.reasons import because
-from synthlang.sources.words import RULES
+from synthlang.sources.base import because
+from synthlang.sources.hub_data import (
+    STRINGS,
+    by_split,
+    described,
+    digest_values,
+    dtype_of,
+    is_spaced,
+    load_data,
+    rows_of,
+)
+from synthlang.sources.words import RULES, Words
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.build import Group, batches_of_groups, unique_ids
 from synthlang.tasks.hub import HubTask

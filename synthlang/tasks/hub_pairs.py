@@ -15,11 +15,20 @@ from typing import Any, NamedTuple
 
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.characters import Words
-from synthlang.sources.hub_columns import STRINGS, described, dtype_of, is_spaced, names_of
-from synthlang.sources.hub_load import by_split, digest_values, load_data, rows_of, tables
-from synthlang.sources.reasons import because, listed
-from synthlang.sources.words import RULES, split_words
+from synthlang.sources.base import because, listed
+from synthlang.sources.hub_data import (
+    STRINGS,
+    by_split,
+    described,
+    digest_values,
+    dtype_of,
+    is_spaced,
+    load_data,
+    names_of,
+    rows_of,
+    tables,
+)
+from synthlang.sources.words import RULES, Words, split_words
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.hub import HubTask
 from synthlang.tasks.pairs import FIELDS, IDS, NAMES, NO_LABEL, UNLABELLED, Pair, batches_of_pairs, order_labels

@@ -18,8 +18,7 @@ from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import check_split
-from synthlang.sources.reasons import because
+from synthlang.sources.base import because, check_split
 from synthlang.sources.text import digest_splits, files_by_split
 from synthlang.sources.words import RULES, split_sentences, split_words
 from synthlang.tasks.base import TaskSet

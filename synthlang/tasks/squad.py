@@ -19,11 +19,9 @@ from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import check_split
-from synthlang.sources.characters import Words
-from synthlang.sources.reasons import because
+from synthlang.sources.base import because, check_split
 from synthlang.sources.text import digest_splits, files_by_split
-from synthlang.sources.words import RULES
+from synthlang.sources.words import RULES, Words
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.build import Group, Item, batches_of_groups, unique_ids

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from synthlang.corpus import Column
-from synthlang.sources.hub_columns import SPACED
+from synthlang.sources.hub_data import SPACED
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 
