@@ -11,8 +11,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.language import Language
 from synthlang.progress import Report
 from synthlang.sources.base import size_of
-from synthlang.tasks import TaskSet
-from synthlang.tasks.choice import choose, split_for
+from synthlang.tasks import TaskSet, choose, split_for
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def check_columns(language: Language, places: Places) -> None:
 def parsed(places: Places, parser: str, report: Report) -> Places:
     """The same sets with the trees that a parser gives their sentences."""
     from synthlang.parsing import ParsedSource, open_engine
-    from synthlang.tasks.parsed import ParsedTask
+    from synthlang.tasks.derive import ParsedTask
 
     engine = open_engine(parser)
     done: dict[int, TaskSet] = {}

@@ -26,8 +26,8 @@ from probes.transfer.windows import Windows, best_answer, longest_question
 from synthlang.errors import InputError
 from synthlang.tasks.base import Kind
 from synthlang.tasks.batch import TaskBatch
-from synthlang.tasks.squad import FIELDS
-from synthlang.tasks.tables import answer_texts
+from synthlang.tasks.export import answer_texts
+from synthlang.tasks.questions import FIELDS
 
 Ints = NDArray[np.int64]
 OPENING = 8  # words of a context that are kept with the gold answers, for the majority baseline
