@@ -23,8 +23,7 @@ from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
-from synthlang.sources.base import Source, require_columns
-from synthlang.sources.counts import word_counts
+from synthlang.sources.base import Source, require_columns, word_counts
 from synthlang.transforms import SHORT_NAMES, AnyTransform, Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none

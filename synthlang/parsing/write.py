@@ -19,7 +19,7 @@ from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing.engine import TREE_COLUMNS
 from synthlang.parsing.source import ParsedSource
 from synthlang.sources.conllu import FEATS
-from synthlang.sources.misc import KEYS, write_misc
+from synthlang.sources.tags import KEYS, write_misc
 
 FORMAT = 2  # 2: features and slots, too
 
