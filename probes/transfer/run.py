@@ -99,7 +99,7 @@ class Transfer:
             "model": self.pretrained.fingerprint,
             "data": dict(self.data.fingerprints),
             "tokenizers": [reader.tokenizer.fingerprint for reader in readers],
-            "members": [reader.member for reader in readers],
+            "languages": [reader.number for reader in readers],
         }
         continual, rotation = self.config.continual, self.config.rotation
         if continual is not None and continual.alpha:
