@@ -20,7 +20,6 @@ from synthlang.parallel.text import token_ids
 from synthlang.rng import key_of, permutation
 from synthlang.vocabulary import encode_corpus, nothing_read
 
-
 SENTENCE_TOKENS = 2  # before and after a sentence
 
 
