@@ -4,8 +4,8 @@ Words count from 1, as in CoNLL-U; every list has an entry for 0, the place abov
 valid index.
 
 Punctuation is attached as high as possible without crossing an edge: a mark at the border of a subordinate unit belongs
-to that unit; a pair of quotes or brackets belongs to the head of what it encloses; in a coordination the mark belongs to
-the conjunct that follows (https://universaldependencies.org/u/dep/punct.html).
+to that unit; a pair of quotes or brackets belongs to the head of what it encloses; in a coordination the mark belongs
+to the conjunct that follows (https://universaldependencies.org/u/dep/punct.html).
 """
 
 from __future__ import annotations
