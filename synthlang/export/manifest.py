@@ -21,8 +21,7 @@ from synthlang.export.rows import merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
-from synthlang.language import Language
-from synthlang.language_files import portable, write_spec
+from synthlang.language import Language, portable, write_spec
 from synthlang.overlap import Overlap
 from synthlang.sources.base import Source
 

@@ -40,8 +40,7 @@ from synthlang.export.card import (
 )
 from synthlang.files import write_json
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.language import Language, bind_language
-from synthlang.language_files import portable, write_spec
+from synthlang.language import Language, bind_language, portable, write_spec
 from synthlang.sources.base import listed
 from synthlang.sources.hub_data import SPACED
 from synthlang.strict_yaml import write_yaml
