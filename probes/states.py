@@ -19,7 +19,6 @@ from pretrain.adjust.batches import side_words, word_pairs
 from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
-from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import bounded_batches
 from synthlang.corpus import Corpus
 from synthlang.progress import Report, silent
@@ -96,27 +95,6 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
     sentence = data.links.sentence
     kept = np.arange(len(sentence)) - data.links.offsets[:-1][sentence] < taken[sentence]
     return replace(data, train=rows, links=data.links.select(kept))
-
-
-def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
-    """[n, 2] codes of a left and a right word type: each right type with the left one that it has most links to.
-
-    Of the links of the training sentences; of equals the first in the table of words. At most ``words`` (none:
-    all), those with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
-    """
-    data = text.data
-    links = data.links.take(data.train)
-    sentence = data.train[links.sentence]
-    left = text.text.left.form.codes[data.left.offsets[sentence] + links.left].astype(np.int64)
-    right = text.text.right.form.codes[data.right.offsets[sentence] + links.right].astype(np.int64)
-    size = int(left.max(initial=0)) + 1
-    pairs, counts = np.unique(right * size + left, return_counts=True)
-    of_right, of_left = pairs // size, pairs % size
-    order = np.lexsort((of_left, -counts, of_right))
-    _, first = np.unique(of_right[order], return_index=True)
-    best = order[first]
-    best = best[np.argsort(-counts[best], kind="stable")][:words]
-    return np.stack([of_left[best], of_right[best]], axis=1)
 
 
 def anchors(

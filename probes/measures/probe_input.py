@@ -32,7 +32,7 @@ ROLES: tuple[Role, Role] = ("target", "source")  # left and right of the sentenc
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class LanguageSide:
     """One language of the sentence pairs: its words, its ids, and what reads them.
 
     corpus      the sentences as words
@@ -50,7 +50,8 @@ class Side:
 class ProbeInput:
     """A model with the text it is probed on. ``target`` (left) is the other language, ``source`` (right) the parent.
 
-    run   the folder, if the model is a run of ours
+    run    the folder, if the model is a run of ours
+    text   the sentence pairs, where they have been read already; all of them are measured
     """
 
     pretrained: Pretrained
@@ -58,6 +59,7 @@ class ProbeInput:
     run: Path | None = None
     store: Store | None = None
     report: Report = silent
+    text: Aligned | None = None
 
     @property
     def same_model(self) -> bool:
@@ -75,6 +77,8 @@ class ProbeInput:
     @cached_property
     def aligned(self) -> Aligned:
         """The sentence pairs; InputError for what cannot be read, and for more than one pair of languages."""
+        if self.text is not None:
+            return self.text
         config = self.config
         texts = read_aligned(
             config.pairs, config.data, self.pretrained, config.seed, self.store, self.report, config.fits
@@ -104,14 +108,14 @@ class ProbeInput:
         """The numbers of the layers that are read of a model: 0 … N."""
         return self.config.numbers(self.body(role).shape.layers)
 
-    def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> Side:
+    def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:
         """One language, read at some layers (default: the config's)."""
         text, data = self.aligned.text, self.data
         corpus, sentences = (text.left, data.left) if role == "target" else (text.right, data.right)
         held = self.pretrained.target if role == "target" else self.pretrained.source
         numbers = self.layers(role) if layers is None else layers
         reader = StateReader(self.body(role), held.specials, numbers, subword or self.config.subword)
-        return Side(role, self.name(role), corpus, sentences, reader)
+        return LanguageSide(role, self.name(role), corpus, sentences, reader)
 
     def reading(self) -> AbstractContextManager[None]:
         """Without gradients and dropout, on a GPU where there is one; the models are then as they were."""
@@ -132,7 +136,9 @@ class WordStates:
     sentence: Tensor
 
 
-def word_states(side: Side, rows: NDArray[np.int64], report: Report = silent, task: str = "") -> Iterator[WordStates]:
+def word_states(
+    side: LanguageSide, rows: NDArray[np.int64], report: Report = silent, task: str = ""
+) -> Iterator[WordStates]:
     """All words of the sentences at ``rows`` that the tokenizer leaves something of.
 
     The order of sentences is that of ``bounded_batches``: by length, not that of ``rows``.
@@ -155,11 +161,14 @@ def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.
 
 
 def linked_states(
-    given: ProbeInput, left: Side, right: Side, rows: NDArray[np.int64], report: Report = silent, task: str = ""
+    given: ProbeInput,
+    left: LanguageSide,
+    right: LanguageSide,
+    rows: NDArray[np.int64],
 ) -> Iterator[Linked]:
     """Vectors of both words of every link of the pairs at ``rows``, their sentence and the type of the right word."""
     data, codes = given.data, right.corpus.form.codes
-    for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, report, task):
+    for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, silent, ""):
         links = data.links.take(at)
         sentence = at[links.sentence]
         word = codes[right.corpus.offsets[sentence] + links.right].astype(np.int64)

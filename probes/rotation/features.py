@@ -14,12 +14,12 @@ from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.model.encoder import MaskedLM
-from probes.rotation.dictionary import lowered_text, named_translations
+from probes.rotation.dictionary import lowered_text, named_translations, translations
 from probes.rotation.fitted import fit_layers
 from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import check_linear, load_maps
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading, translations
+from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig

@@ -17,7 +17,7 @@ from pretrain.adjust.text import encode
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measures.cka import Pooling
-from probes.measures.probe_input import ProbeInput, Side, word_states
+from probes.measures.probe_input import LanguageSide, ProbeInput, word_states
 from probes.states import AROUND, StateReader, row_lengths, sentence_states
 from probes.transfer.batch import bounded_batches
 from probes.transfer.model import Pretrained, open_pretrained
@@ -39,8 +39,8 @@ class Pairing:
     links   of all sentences of both sides; only words that the tokenizers leave something of
     """
 
-    left: Side
-    right: Side
+    left: LanguageSide
+    right: LanguageSide
     rows: Rows
     links: Links
 
@@ -64,7 +64,7 @@ def paired_states(
         report(task, done, len(batches), "")
 
 
-def _sentences(side: Side, at: Rows, first: bool) -> Tensor:
+def _sentences(side: LanguageSide, at: Rows, first: bool) -> Tensor:
     """The sentences at ``at``, which are distinct, in the order of their numbers."""
     parts, order = zip(*sentence_states(side.sentences, side.reader, at, first), strict=True)
     return torch.cat(parts, dim=1)[:, torch.from_numpy(np.argsort(np.concatenate(order)))]
@@ -78,7 +78,7 @@ def _words(pairing: Pairing, at: Rows) -> tuple[Tensor, Tensor]:
     return _words_at(pairing.left, at, left), _words_at(pairing.right, at, right)
 
 
-def _words_at(side: Side, at: Rows, numbers: Rows) -> Tensor:
+def _words_at(side: LanguageSide, at: Rows, numbers: Rows) -> Tensor:
     """[layers, n, d] of the words that have these numbers [n] in the side's corpus, all of the sentences at ``at``."""
     parts = list(word_states(side, at))
     word = torch.cat([part.word for part in parts]).numpy()
@@ -122,7 +122,7 @@ def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
     return replace(drawn, right=_read_by(pairing.right, right))
 
 
-def _read_by(side: Side, body: MaskedLM) -> Side:
+def _read_by(side: LanguageSide, body: MaskedLM) -> LanguageSide:
     return replace(side, name=f"{side.name}, random", reader=replace(side.reader, body=body))
 
 
@@ -161,7 +161,7 @@ def _first_language(model: str) -> str:
     return open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
 
 
-def _same_words(links: Links, own: Side, other: Side) -> Links:
+def _same_words(links: Links, own: LanguageSide, other: LanguageSide) -> Links:
     """Each right word of ``links`` with itself, where both tokenizers leave something of it."""
     right = links.right.astype(np.int64)
     same = Links.build(links.sentence, right, right, np.ones(len(right), bool), len(links))

@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 
 from probes.measures.maps import MapsConfig
 from probes.measures.probe_input import ProbeInput
-from probes.rotation.dictionary import TranslationSet, in_small_letters, index_of, lowered, translation_set, types_in
-from probes.states import translations
+from probes.rotation.dictionary import (
+    TranslationSet,
+    in_small_letters,
+    index_of,
+    lowered,
+    translation_set,
+    translations,
+    types_in,
+)
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

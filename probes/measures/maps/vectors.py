@@ -14,7 +14,7 @@ from torch import Tensor
 from pretrain.adjust.text import SENTENCE_TOKENS, Sentences, encode
 from probes.measures.maps import MapsConfig, SentenceFiles, Supervision
 from probes.measures.maps.dictionary import Dictionary
-from probes.measures.probe_input import ProbeInput, Side, word_states
+from probes.measures.probe_input import LanguageSide, ProbeInput, word_states
 from probes.rotation.fitted import Batches, NormalisedMap, fit_layers, passes_of, spooled
 from probes.rotation.settings import FitSettings
 from probes.states import anchors, linked_vectors, paired_means, sentence_means
@@ -24,7 +24,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report
 
-Sides = tuple[Side, Side]
+Sides = tuple[LanguageSide, LanguageSide]
 """The other language (left, role target) and the parent (right, role source)."""
 
 
@@ -156,7 +156,7 @@ def read_vectors(
     return Vectors((types[0], types[1]), (occurrences[0], occurrences[1]), (sentences[0], sentences[1]), found)
 
 
-def of_words(side: Side, words: Occurrences, report: Report) -> Tensor:
+def of_words(side: LanguageSide, words: Occurrences, report: Report) -> Tensor:
     """[layers, words, d] in the order of ``words``; zeros for a word that the tokenizer leaves nothing of."""
     order = np.argsort(words.number, kind="stable")
     ordered = words.number[order]
@@ -167,12 +167,12 @@ def of_words(side: Side, words: Occurrences, report: Report) -> Tensor:
     return found
 
 
-def of_sentences(side: Side, rows: NDArray[np.int64], report: Report) -> Tensor:
+def of_sentences(side: LanguageSide, rows: NDArray[np.int64], report: Report) -> Tensor:
     """[layers, rows, d]: the mean of each sentence, in the order of ``rows`` (which grow)."""
     return sentence_means(side.sentences, side.reader, rows, report, f"sentences, {side.name}")
 
 
-def _empty(side: Side, count: int) -> Tensor:
+def _empty(side: LanguageSide, count: int) -> Tensor:
     return torch.zeros(len(side.reader.layers), count, side.reader.body.shape.hidden)
 
 

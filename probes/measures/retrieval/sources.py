@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from pretrain.nearest_lists import Matrix
 from probes.measures.maps.scores import Both
 from probes.measures.maps.vectors import fit_read
-from probes.measures.probe_input import ROLES, ProbeInput, Side, WordStates, word_states, words_of
+from probes.measures.probe_input import ROLES, LanguageSide, ProbeInput, WordStates, word_states, words_of
 from probes.measures.retrieval import RetrievalConfig, RotationSettings
+from probes.rotation.dictionary import translations
 from probes.rotation.fitted import NormalisedMap
-from probes.states import translations
 from probes.static.rotated import StaticText, linked_codes, static_pair, static_vectors
 from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.vectors import StaticVectors, augmented
@@ -93,7 +93,7 @@ def _layers(given: ProbeInput) -> list[Layer]:
 
 
 def _moved(
-    batches: Iterator[WordStates], maps: Sequence[NormalisedMap], rotation: RotationSettings, side: Side
+    batches: Iterator[WordStates], maps: Sequence[NormalisedMap], rotation: RotationSettings, side: LanguageSide
 ) -> Iterator[WordStates]:
     """Vectors of one language, layer by layer normalised and, if it is the one that moves, rotated."""
     for batch in batches:
