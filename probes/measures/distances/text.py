@@ -50,7 +50,7 @@ class PairReaders:
                     f"{name}: its language {reader.language.name} has tokens as words, which leave none to link"
                 )
         left, right = (
-            encode(reader.tokenizer.tokenizer, corpus, text.unit, reader.member)
+            encode(reader.tokenizer.tokenizer, corpus, text.unit, reader.number)
             for reader, corpus in ((self.target, text.left), (self.source, text.right))
         )
         return left, right
