@@ -40,3 +40,13 @@ def table_of(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], l
 def with_bounds(value: float, low: float | None, high: float | None, form: str = ".1f") -> str:
     """A number with its interval for a cell of a table."""
     return f"{value:{form}}" if low is None or high is None else f"{value:{form}} ({low:{form}} – {high:{form}})"
+
+
+def few_directions(rank: int, width: int) -> list[str]:
+    """A note where the pairs that a map was fitted on do not tell everything of vectors of a ``width``."""
+    if rank + 1 >= width:  # LayerNorm takes one direction
+        return []
+    return [
+        f"a map was fitted on pairs that say something of {rank} directions only; in the others it turns as little "
+        "as it can"
+    ]

@@ -17,8 +17,8 @@ from pretrain.adjust.text import encode
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measures.cka import Pooling
-from probes.measures.probe_input import LanguageSide, ProbeInput, word_states
-from probes.states import AROUND, StateReader, row_lengths, sentence_states
+from probes.measures.probe_input import ProbeInput
+from probes.states import AROUND, LanguageSide, StateReader, row_lengths, sentence_states, word_states
 from probes.transfer.batch import bounded_batches
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run

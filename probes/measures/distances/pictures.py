@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from probes.figures.drawing import Drawing
 from probes.figures.words import Method, picture, word_pairs
 from probes.measures.distances.pairs import Linked
-from probes.measures.distances.text import SharedText
-from probes.measures.probe_input import ProbeInput, linked_states
+from probes.measures.distances.text import SharedText, linked_states
+from probes.measures.probe_input import ProbeInput
 from probes.rotation.dictionary import translations
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pretrain.adjust.pairs import LinkedText
 from pretrain.adjust.text import SENTENCE_TOKENS, PairData, Sentences, encode
 from probes.measures.distances.pairs import BLOCK, Linked
-from probes.measures.probe_input import LanguageSide, ProbeInput, linked_states
+from probes.measures.probe_input import ProbeInput
+from probes.states import LanguageSide, link_batches
 from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import Reader
 from probes.transfer.model import Pretrained, open_pretrained
@@ -124,6 +125,21 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     counts["sentence pairs that some model cannot read or that have no link left"] = int((~usable).sum())
     data = {label: PairData(given.data.name, *sides, kept, found, found, {}) for label, sides in encoded.items()}
     return SharedText(replace(text, links=kept), found, data, {reason: n for reason, n in counts.items() if n})
+
+
+def linked_states(
+    given: ProbeInput,
+    left: LanguageSide,
+    right: LanguageSide,
+    rows: NDArray[np.int64],
+) -> Iterator[Linked]:
+    """Vectors of both words of every link of the pairs at ``rows``, their sentence and the type of the right word."""
+    data, codes = given.data, right.corpus.form.codes
+    for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, silent, ""):
+        links = data.links.take(at)
+        sentence = at[links.sentence]
+        word = codes[right.corpus.offsets[sentence] + links.right].astype(np.int64)
+        yield Linked(of_left, of_right, torch.from_numpy(sentence), torch.from_numpy(word))
 
 
 def linked_in_order(

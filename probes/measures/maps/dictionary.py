@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,14 @@ class Dictionary:
         """The candidates of a side, in the order of ``types``."""
         names: Sequence[str] = self.corpora[side].form.names or ()
         return [names[code] for code in self.types[side].tolist()]
+
+    def measured(self) -> dict[str, Any]:
+        """How many candidates there are, and what is measured in each direction."""
+        return {
+            "types": {"parent": len(self.types[1]), "other": len(self.types[0])},
+            "translations": self.forward.to_json(),
+            "translations_backward": self.backward.to_json(),
+        }
 
     def only(self, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
         """With some of the candidates of each side, and what that leaves of the pairs; ``counts`` are as they were.

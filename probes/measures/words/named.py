@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +18,9 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.words.alignment import candidate_numbers, zero_rows
 from probes.measures.words.show import notes_of, subset_table
+from probes.states import single_tokens, special_tokens
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model_names import is_run, model_path
-from synthlang.corpus import Corpus
 from synthlang.dictionary import trained_types
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -32,7 +31,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _Candidates:
     """One language: what reads it, its ids that compete (sorted), and whether they are known to occur in training."""
 
     name: str
@@ -90,7 +89,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
 
 
 def _credits(
-    sides: tuple[_Side, _Side], pairs: Ids, shared: Ids, names: tuple[str, str], report: Report
+    sides: tuple[_Candidates, _Candidates], pairs: Ids, shared: Ids, names: tuple[str, str], report: Report
 ) -> WordCredits:
     ids = sides[0].ids, sides[1].ids
     with torch.no_grad():
@@ -99,10 +98,10 @@ def _credits(
     return pair_credits(parent, other, places, places_in(ids, shared), report=report, names=names)
 
 
-def _side(given: ProbeInput, role: Role) -> _Side:
+def _side(given: ProbeInput, role: Role) -> _Candidates:
     held = given.pretrained.source if role == "source" else given.pretrained.target
     seen = _seen(given, role, held)
-    return _Side(
+    return _Candidates(
         given.name(role), given.body(role), held, _candidates(held) if seen is None else seen, seen is not None
     )
 
@@ -121,7 +120,7 @@ def _candidates(reader: Reader) -> Ids:
     return np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
 
 
-def _pairs(path: Path, sides: tuple[_Side, _Side], same_model: bool) -> tuple[Ids, dict[str, int]]:
+def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:
     """The pairs [n, 2] of ids that are compared, and how many others there are, by reason; each counts once."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
@@ -149,7 +148,7 @@ def _pairs(path: Path, sides: tuple[_Side, _Side], same_model: bool) -> tuple[Id
     return found, counts
 
 
-def _shared(sides: tuple[_Side, _Side]) -> Ids:
+def _shared(sides: tuple[_Candidates, _Candidates]) -> Ids:
     """[s, 2] the ids of each language that are one row of the model that both have."""
     rows = [side.rows(side.ids) for side in sides]
     _, first, second = np.intersect1d(rows[0], rows[1], return_indices=True)
@@ -158,19 +157,3 @@ def _shared(sides: tuple[_Side, _Side]) -> Ids:
 
 def _tensor(ids: Ids, model: MaskedLM) -> Tensor:
     return torch.from_numpy(ids.copy()).to(model.norm.weight.device)
-
-
-def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
-    """[words] the id of each word that is one token, −1 for others."""
-    encoded = reader.encode(Corpus.of([{"form": list(words)}]))
-    first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
-    padded = np.append(encoded.ids, -1).astype(np.int64)
-    single: Ids = np.where(pieces == 1, padded[np.minimum(first, len(encoded.ids))], -1)
-    return single
-
-
-def special_tokens(reader: Reader) -> Ids:
-    """The ids of no word: the five, and others that the tokenizer calls special."""
-    added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
-    named = [number for number, token in added.items() if token.special]
-    return np.unique(np.asarray([*reader.specials.all, *named], np.int64))
