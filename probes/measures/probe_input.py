@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.adjust.text import PairData
 from pretrain.adjust.vectors import Subword
 from pretrain.model.encoder import MaskedLM
 from probes.measures.settings import InputConfig
@@ -19,6 +18,7 @@ from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
+from synthlang.parallel.prepare import PairData
 from synthlang.progress import Report, silent
 from synthlang.store import Store
 

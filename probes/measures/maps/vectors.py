@@ -9,16 +9,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.adjust.text import SENTENCE_TOKENS, Sentences, encode
 from probes.measures.maps import SentenceFiles
 from probes.measures.maps.dictionary import Dictionary
 from probes.measures.probe_input import ProbeInput
 from probes.measures.rotated import Sides
 from probes.states import LanguageSide, anchors, sentence_means, word_states, words_of
-from synthlang.alignments.parallel import read_parallel
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
+from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
+from synthlang.parallel.text import read_parallel
 from synthlang.progress import Report
 
 HELD = 1 << 30  # bytes of vectors that are held at once; with more, layers are read a few at a time
