@@ -21,7 +21,7 @@ from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
 from synthlang.parallel.text import read_parallel
 from synthlang.progress import Report
 
-HELD = 1 << 30  # bytes of vectors that are held at once; with more, layers are read a few at a time
+AT_ONCE = 1 << 30  # bytes of vectors that are kept at once; with more, layers are read a few at a time
 Rows = NDArray[np.int64]
 
 
@@ -107,13 +107,13 @@ class LayerVectors:
     files: tuple[Tensor, Tensor] | None
 
 
-def layer_groups(count: int, each: int, held: int = HELD) -> list[range]:
-    """``count`` layers cut into groups of at most ``held`` bytes, or of one layer; ``each`` is the bytes of one.
+def layer_groups(count: int, each: int, most: int = AT_ONCE) -> list[range]:
+    """``count`` layers cut into groups of at most ``most`` bytes, or of one layer; ``each`` is the bytes of one.
 
     >>> layer_groups(5, 10, 20)
     [range(0, 2), range(2, 4), range(4, 5)]
     """
-    size = max(1, held // max(each, 1))
+    size = max(1, most // max(each, 1))
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.alignment import WordCredits, pair_credits
+from pretrain.alignment import pair_credits
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from pretrain.word_pairs import one_to_one, places_in
@@ -58,14 +58,18 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     All tokens are the ids that occur in the training text, where a model is a run of ours, else all that its tokenizer
     has; special ones are none. InputError: no pair is left, embeddings of two sizes, NaN.
     """
-    sides = _side(given, "source"), _side(given, "target")
+    sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts = _pairs(user_path(name), sides, given.same_model)
     if sides[0].model.shape.hidden != sides[1].model.shape.hidden:
         raise InputError("words: the embeddings of both models must have the same size")
     shared = _shared(sides) if given.same_model else np.zeros((0, 2), np.int64)
     names = given.name("source"), given.name("target")
     try:
-        credits = _credits(sides, pairs, shared, names, report)
+        ids = sides[0].ids, sides[1].ids
+        with torch.no_grad():
+            parent, other = sides[0].vectors(), sides[1].vectors()
+        places = places_in(ids, pairs), places_in(ids, shared)
+        credits = pair_credits(parent, other, *places, report=report, names=names)
     except InputError as error:
         raise InputError(f"words: {given.pretrained.name}: {error}") from error
     scores = credits.scores(torch.zeros(len(pairs), dtype=torch.bool)).to_json()
@@ -88,36 +92,16 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     return ProbeResult(values, [subset_table(values, names)], (), notes)
 
 
-def _credits(
-    sides: tuple[_Candidates, _Candidates], pairs: Ids, shared: Ids, names: tuple[str, str], report: Report
-) -> WordCredits:
-    ids = sides[0].ids, sides[1].ids
-    with torch.no_grad():
-        parent, other = sides[0].vectors(), sides[1].vectors()
-    places = places_in(ids, pairs)
-    return pair_credits(parent, other, places, places_in(ids, shared), report=report, names=names)
-
-
-def _side(given: ProbeInput, role: Role) -> _Candidates:
-    held = given.pretrained.source if role == "source" else given.pretrained.target
-    seen = _seen(given, role, held)
-    return _Candidates(
-        given.name(role), given.body(role), held, _candidates(held) if seen is None else seen, seen is not None
-    )
-
-
-def _seen(given: ProbeInput, role: Role, reader: Reader) -> Ids | None:
-    """The ids that occur in training; None: the model is no run of ours, so that is not known."""
+def _candidates(given: ProbeInput, role: Role) -> _Candidates:
+    """The ids that occur in training, where the model is a run of ours; else all that are not special."""
+    reader = given.reader(role)
     second = role == "target" and given.config.model2 is not None
     folder: Path | None = model_path(given.config.model2 or "") if second else given.run
     if folder is None or not is_run(folder):
-        return None
-    _, artifacts = open_run(folder)
-    return trained_types(artifacts.languages[reader.number].train.counts, reader.specials.all)
-
-
-def _candidates(reader: Reader) -> Ids:
-    return np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
+        ids = np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
+        return _Candidates(given.name(role), given.body(role), reader, ids, seen=False)
+    counts = open_run(folder)[1].languages[reader.number].train.counts
+    return _Candidates(given.name(role), given.body(role), reader, trained_types(counts, reader.specials.all), True)
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:
