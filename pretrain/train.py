@@ -37,7 +37,7 @@ def run(config_path: Path, out: Path, overrides: list[str]) -> int:
     from synthlang.config import load
     from synthlang.progress import Display, silent, unheard
 
-    config = load(PretrainConfig, config_path, overrides)
+    config = load(PretrainConfig, config_path, overrides, "runs")
     with Display() as display, on_sigterm() as stop:
         is_main = process_state().is_main_process
         report, say = (display.report, display.message) if is_main else (silent, unheard)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from synthlang.config import StrictModel, load_yaml, parse
+from synthlang.catalogue import load_yaml
+from synthlang.config import StrictModel, parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import safe_name

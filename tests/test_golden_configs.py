@@ -21,7 +21,8 @@ from probes.study.cell import Cell
 from probes.study.cells import load_study
 from probes.study.config import StudyConfig
 from probes.transfer.command import read_transfer_config
-from synthlang.config import load, load_yaml
+from synthlang.catalogue import load_yaml
+from synthlang.config import load
 from synthlang.language import parse_language
 from tests.golden import check_golden, digest
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pretrain.config import PretrainConfig
-from synthlang.config import load, load_yaml, override
+from synthlang.catalogue import load_yaml
+from synthlang.config import load, override
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 

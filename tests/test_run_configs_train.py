@@ -9,7 +9,8 @@ import pytest
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from synthlang.config import load_yaml, override
+from synthlang.catalogue import load_yaml
+from synthlang.config import override
 from synthlang.store import Store
 
 TINY = Path(__file__).parents[1] / "configs" / "runs" / "tiny"

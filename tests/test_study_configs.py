@@ -21,7 +21,8 @@ from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
 from probes.study.tasks import graph
 from probes.transfer.places import Place
-from synthlang.config import load, load_yaml
+from synthlang.catalogue import load_yaml
+from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.transforms.code_switch import CodeSwitch
 

@@ -23,7 +23,8 @@ from probes.measure.together import cka_against_retrieval
 from probes.measure.words import words_probe
 from probes.transfer.model import open_pretrained
 from probes.transfer.model_names import derived_members, is_run, model_path
-from synthlang.config import load, load_yaml, override, parse
+from synthlang.catalogue import load_yaml
+from synthlang.config import load, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
@@ -42,7 +43,7 @@ MEASURES: Mapping[ProbeName, Probe] = {
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
     """The config of a YAML file with the options of the command on top, then ``--set``."""
-    data = {} if path is None else load_yaml(path)
+    data = {} if path is None else load_yaml(path, "probes")
     data |= {key: value for key, value in options.items() if value is not None}
     return parse(ProbeConfig, override(data, overrides), path or "probe")
 

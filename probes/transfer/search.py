@@ -10,7 +10,8 @@ from typing import Any
 from pretrain.layer_numbers import numbered
 from probes.report.numbers import plural
 from probes.transfer.config import TransferConfig
-from synthlang.config import merged, parse
+from synthlang.catalogue import merged
+from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
 

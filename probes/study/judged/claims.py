@@ -36,7 +36,8 @@ from probes.study.judged.quantities import (
     check_measure,
     check_quantity,
 )
-from synthlang.config import StrictModel, load, load_yaml
+from synthlang.catalogue import load_yaml
+from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
 Relation = Literal["greater", "less", "near"]

@@ -14,7 +14,7 @@ from probes.report.numbers import first_few, plural
 from probes.study.record import STUDY
 from probes.study.report.measures import Measure, drawn_measures, labels_of, read_measures, text_of
 from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
-from synthlang.config import load_yaml
+from synthlang.catalogue import load_yaml
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
