@@ -1,15 +1,19 @@
-"""Mappings of settings from files and from the catalogue, the configs that come with the package.
+"""Settings from YAML files and from the catalogue, the configs that come with the package.
 
-A file may be based on others (``base:``), and so may an entry of the catalogue. A file of the catalogue maps kinds to
-entries, and has words that its entries are written with (those of words.yaml are known in every file)::
+A file may be based on others (``base:``), and so may an entry of the catalogue, which is called by its kind and its
+name. A file of the catalogue maps kinds to entries, and has words that its entries are written with::
 
     words: {size: {lab: {rows: 256}, tiny: {rows: 80}}}
     runs:
-      "mlm/trans/{size}": {about: MLM on one derived language., base: [rows/mlm, "sizes/{size}"], batch: {rows: "{rows}"}}
+      "mlm/trans/{size}": {about: MLM on one language., base: [rows/mlm, "sizes/{size}"], batch: {rows: "{rows}"}}
 
-``{size}`` in a key stands for one key for each item of the word, a list or a mapping: here for the entries mlm/trans/lab and
-mlm/trans/tiny. In what such a key holds ``{size}`` is the item, and the words of that item are known too. A text that is
-nothing but ``{word}`` becomes its value, whatever that is. ``about`` says what an entry is; it is no setting.
+- ``{size}`` in a key stands for one key for each item of the word, a list or a mapping: here for the entries
+  mlm/trans/lab and mlm/trans/tiny. ``{size in natural}`` takes the items of the word ``natural``.
+- In what such a key holds, ``{size}`` is the item, and the words that the item has (``rows``) are known, too.
+- A text that is nothing but ``{rows}`` becomes the value of the word, whatever that is. In a list it becomes all values
+  of a word that is a list, and an item ``{"{size}": VALUE}`` becomes one for each size.
+- Where two keys stand for the same, the later one is merged over the earlier one.
+- ``about`` says what an entry is; it is no setting. The words of words.yaml are known in every file.
 """
 
 from __future__ import annotations
@@ -28,21 +32,22 @@ from synthlang.files import user_path
 from synthlang.strict_yaml import read_yaml
 
 BASE, ABOUT, WORDS = "base", "about", "words"
+SIZES = ("paper", "lab", "tiny")  # the last part of a name, if it has a size
 YAML = (".yaml", ".yml")
 WORD, KEY_WORD = re.compile(r"\{(\w+)\}"), re.compile(r"\{(\w+)(?: in (\w+))?\}")
-FILES = {  # kind → where its entries are: a file, or a folder of files each of which has the entries that begin with its name
+FILES = {  # kind → its file, or the folder of its files, each of which has the entries that begin with its name
     "runs": "runs.yaml",
-    "rows": "runs.yaml",
-    "languages": "runs.yaml",
-    "sizes": "runs.yaml",
-    "derived": "derived.yaml",
+    "studies": "studies",
     "adjust": "adjust.yaml",
     "transfer": "transfer.yaml",
     "probes": "probes.yaml",
-    "studies": "studies",
+    "derived": "derived.yaml",
+    "rows": "runs.yaml",
+    "languages": "runs.yaml",
+    "sizes": "runs.yaml",
     "parts": "studies",
 }
-WHOLE = ("papers", "claims")  # kinds of which each file is one entry, read by those who know them
+WHOLE = ("papers", "claims")  # kinds of which each file is one entry
 Words = Mapping[str, Any]
 
 
@@ -54,6 +59,11 @@ class Entry:
     name: str
     about: tuple[str, ...]
     data: dict[str, Any]
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+        return str(self.data.get("title") or (self.about or ("",))[0])
 
 
 def folder() -> Path:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from probes.study.judged.claims import claims_files
-from probes.study.judged.papers import CONFIGS, names_in, tables_file
+from probes.study.judged.papers import names_in, tables_file
 from probes.study.record import STUDY
 from probes.study.report.files import LIST, ReportPaths, paths_of
+from synthlang import catalogue
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
-PROGRAM = CONFIGS.parent
+PROGRAM = Path(__file__).resolve().parents[3]
 PACKAGES = ("probes", "pretrain", "synthlang")
 TABLES = ("results.csv", "results.parquet", "measures.csv", "measures.parquet")
 
@@ -38,6 +39,6 @@ def _read(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
         yield from claims_files(name)
     for name in names_in(config.get("paper")):
         yield tables_file(name)
-    yield from CONFIGS.rglob("*.yaml")
+    yield from catalogue.folder().rglob("*.yaml")
     for package in PACKAGES:
         yield from (PROGRAM / package).rglob("*.py")
