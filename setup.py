@@ -1,4 +1,4 @@
-"""The packages of the distribution: those of the code, and configs/ as a part of synthlang. All else: pyproject.toml."""
+"""The packages of the distribution: the code, and configs/ as a part of synthlang. All else is in pyproject.toml."""
 
 from setuptools import find_packages, setup
 

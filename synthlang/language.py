@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, PrivateAttr, field_validator, model_validator
@@ -20,6 +20,7 @@ from synthlang.errors import InputError, did_you_mean
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.language_files import beside
+from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
@@ -42,6 +43,7 @@ class Language(StrictModel):
     ``several`` ones, or its sentence is left out (``drop``); either way it is counted.
     """
 
+    reference: ClassVar[Kind] = "language"  # what a config that holds one names by it
     name: str
     seed: int = Field(default=0, ge=0)
     transforms: tuple[AnyTransform, ...] = ()

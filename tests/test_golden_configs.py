@@ -17,7 +17,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measure.command import read_probe_config
+from probes.measures.command import read_probe_config
 from probes.study.cell import Cell
 from probes.study.cells import load_study
 from probes.study.config import StudyConfig
@@ -82,7 +82,7 @@ def study_config(pinned: str) -> tuple[StudyConfig, list[Cell]]:
 
 def other_config(pinned: str) -> pydantic.BaseModel:
     """An adjustment, a language, a probe or a transfer."""
-    kind, name = pinned.split("/")
+    kind, name = pinned.replace("align-mlm", "align_mlm").split("/")
     match kind:
         case "adjust":
             return load(AdjustConfig, name, kind=kind)

@@ -11,17 +11,17 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measure import command
-from probes.measure.command import MEASURES, probe_command, probe_names, read_probe_config
-from probes.measure.config import PROBES, ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures import command
+from probes.measures.command import MEASURES, probe_command, probe_names, read_probe_config
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import PROBES, ProbeConfig
 from probes.transfer.model import open_pretrained
+from synthlang.catalogue import names
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.progress import silent
 from tests.tiny import PRETRAIN
 
-PRESETS = sorted((Path(__file__).parents[1] / "configs" / "probes").glob("*.yaml"))
 SMALL = ["data={dev: 30, sentences: 60}", "cka.sentences=40", "distances.pairs=5"]
 
 
@@ -32,9 +32,9 @@ def run(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
-def test_every_preset_is_a_config(path):
-    assert set(read_probe_config(path, {}, []).probes) <= set(PROBES)
+@pytest.mark.parametrize("name", names("probes"))
+def test_every_preset_is_a_config(name):
+    assert set(read_probe_config(Path(name), {}, []).probes) <= set(PROBES)
 
 
 def test_one_command_gives_the_whole_report_of_a_run(run, capsys):
@@ -100,9 +100,9 @@ def test_other_keys_of_data_do_not_change_how_many_pairs_are_fitted():
 
 def found_by(run, probes, settings):
     config = read_probe_config(None, {"probes": probes}, settings)
-    subject = Subject(open_pretrained(str(run), None), config, run)
-    with subject.reading():
-        return {name: MEASURES[name](subject, silent).values for name in probes}
+    given = ProbeInput(open_pretrained(str(run), None), config, run)
+    with given.reading():
+        return {name: MEASURES[name](given, silent).values for name in probes}
 
 
 def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):

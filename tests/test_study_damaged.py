@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pretrain.adjust.step import AdjustStep
-from pretrain.exported import export_sizes
+from pretrain.folder import export_sizes
 from pretrain.step import Step
 from probes.study.finished import is_intact, is_whole
 from probes.study.gc import collect

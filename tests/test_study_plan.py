@@ -129,7 +129,7 @@ def test_operations_grow_as_the_settings_do():
 
 def test_the_size_of_a_model_is_that_of_the_model():
     """Against the weights of the encoder itself, for languages that share and those that do not."""
-    from pretrain.encoder import MaskedLM
+    from pretrain.model.encoder import MaskedLM
 
     whole, _ = graph_of(FULL)
     run = next(iter(whole.tasks.values()))

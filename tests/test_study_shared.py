@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pretrain.checkpoint_steps import kept_steps, steps_in
 from pretrain.config import CheckpointConfig, PretrainConfig
+from pretrain.folder import kept_steps, steps_in
 from probes.study import work
 from probes.study.executors import run_task
 from probes.study.index import entries, finish, seen_now
@@ -244,12 +244,12 @@ def test_a_file_that_a_language_names_is_read_when_the_work_starts(tmp_path, mon
     (tmp_path / "words.txt").write_text("the b\n")
     fresh = task_from_json(task.to_json())
     assert isinstance(task, PretrainTask) and isinstance(fresh, PretrainTask)
-    texts = [held.config.members[1].language.fingerprint for held in (task, fresh)]
+    texts = [held.config.all_languages[1].language.fingerprint for held in (task, fresh)]
     assert texts[0] != texts[1]
     read = []
 
     def prepared(config, *_):
-        read.append(config.members[1].language.fingerprint)
+        read.append(config.all_languages[1].language.fingerprint)
         raise ZeroDivisionError
 
     monkeypatch.setattr(work, "prepare", prepared)

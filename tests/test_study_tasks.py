@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from pretrain.checkpoint_steps import steps_in
+from pretrain.folder import steps_in
 from pretrain.stopping import Stopped
 from probes.study import work
 from probes.study.cell import MODEL, SECOND

@@ -22,7 +22,7 @@ def cloud(tmp_path, monkeypatch):
     for folder in ("synthlang", "pretrain", "probes", "configs"):
         (project / folder).mkdir(parents=True)
     shutil.copytree(SCRIPTS, project / "tpu_scripts", ignore=shutil.ignore_patterns("__pycache__", "tpu.env"))
-    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "constraints.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project)
     (project / CONFIG).write_text("steps: 3\n")
     monkeypatch.setattr("tests.tpu_cloud.ROOT", project)

@@ -9,11 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.transfer.batch import Batch
 from probes.transfer.config import FeaturesConfig
-from probes.transfer.features import Features
-from probes.transfer.frozen import frozen_states
+from probes.transfer.features import Features, frozen_states
 from synthlang.errors import InputError
 from tests.transfer_fits import OWN, PAD, SHAPE, body_of, model_of, moved, tokens, weights
 

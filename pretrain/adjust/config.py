@@ -12,6 +12,7 @@ from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
+from synthlang.references import ModelName
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("left", "right")
@@ -144,7 +145,7 @@ class AdjustConfig(StrictModel):
     measure   distances of held-out words every so many steps (0: only before and after)
     """
 
-    model: str = Field(min_length=1)
+    model: ModelName = Field(min_length=1)
     pairs: dict[str, PairConfig | None]
     seed: int = Field(default=0, ge=0, le=2**63 - 1)
     loss: LossConfig = LossConfig()

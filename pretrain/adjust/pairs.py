@@ -32,6 +32,7 @@ from synthlang.files import count_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, bind_language
 from synthlang.progress import Say, unheard
+from synthlang.references import SourceSpec, UserFile
 from synthlang.sources import open_source
 from synthlang.store import Store
 
@@ -44,8 +45,8 @@ class FileLinks(StrictModel):
     """
 
     kind: Literal["file"] = "file"
-    path: str
-    reverse: str | None = None
+    path: UserFile
+    reverse: UserFile | None = None
     first: Literal[0, 1] = 0
     possible: bool = False
     symmetrise: Method = "intersection"
@@ -69,9 +70,9 @@ class TextPair(StrictModel):
     """
 
     kind: Literal["text"] = "text"
-    left: str | None = None
-    right: str | None = None
-    joint: str | None = None
+    left: UserFile | None = None
+    right: UserFile | None = None
+    joint: UserFile | None = None
     words: Words = "spaces"
     unit: Literal["word", "subword"] = "word"
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
@@ -91,7 +92,7 @@ class DerivedPair(StrictModel):
     """Two languages of one parent, aligned by construction: ``left``, a derived one, and ``right`` (the parent)."""
 
     kind: Literal["derived"] = "derived"
-    source: str
+    source: SourceSpec
     split: str = "train"
     left: Language
     right: Language = PARENT

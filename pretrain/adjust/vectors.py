@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.adjust.batch import Words
-from pretrain.encoder import MaskedLM
+from pretrain.config.model import numbered
 from pretrain.hub import longest_input
-from pretrain.layer_numbers import numbered
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 
 Subword = Literal["start", "end", "mean"]
 
@@ -46,7 +46,7 @@ def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Ten
     width = min(full, _longest(encoder))
     ids, mask = words.input_ids[:, :width], words.mask[:, :width]
     if isinstance(encoder, MaskedLM):
-        states = encoder.read(Text.of(ids, words.member, mask.bool()), layers=layers)
+        states = encoder.read(Text.of(ids, words.language, mask.bool()), layers=layers)
     else:
         count = layer_count(encoder)
         out: Any = encoder(input_ids=ids, attention_mask=mask, output_hidden_states=any(n != count for n in layers))

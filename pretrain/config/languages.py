@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from synthlang.config import StrictModel
 from synthlang.files import safe_name
 from synthlang.language import PARENT, Language, parse_language
+from synthlang.references import ModelName, SourceSpec
 from synthlang.vocabularies import ExtendSpec
 
 
@@ -17,7 +18,7 @@ def named_language(value: Any) -> Any:
     return parse_language(value) if isinstance(value, str | dict) else value
 
 
-class MemberConfig(StrictModel):
+class LanguageConfig(StrictModel):
     """One language of a run: ``language`` derived from ``source``.
 
     name      what it is called in metrics and exports (default: the language's name)
@@ -26,7 +27,7 @@ class MemberConfig(StrictModel):
     """
 
     name: str = ""
-    source: str = ""
+    source: SourceSpec = ""
     language: Language = PARENT
 
     @field_validator("language", mode="before")
@@ -40,7 +41,7 @@ class MemberConfig(StrictModel):
         return safe_name(value, "language name") if value else value
 
     @model_validator(mode="after")
-    def _has_name(self) -> MemberConfig:
+    def _has_name(self) -> LanguageConfig:
         if not self.name:
             object.__setattr__(self, "name", self.language.name)
         return self
@@ -53,7 +54,7 @@ class ParallelConfig(StrictModel):
     """
 
     languages: tuple[str, str]
-    sources: tuple[str, str]
+    sources: tuple[SourceSpec, SourceSpec]
 
     @field_validator("languages")
     @classmethod
@@ -83,5 +84,5 @@ class StartConfig(StrictModel):
     extend   add new subwords of a language to its vocabulary first
     """
 
-    model: str = Field(min_length=1)
+    model: ModelName = Field(min_length=1)
     extend: ExtendSpec | None = None

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pretrain.artifacts import Parallel
 from pretrain.data.packing import pack, ranges, write_sentences
 from pretrain.data.rows import Rows, Span
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies import Specials
-
-if TYPE_CHECKING:
-    from pretrain.prepare import Parallel
 
 
 class ParallelRows:
@@ -90,12 +88,12 @@ class ParallelRows:
         ids = np.empty((len(numbers), self.length), np.int64)
         languages = np.empty_like(ids)
         valid = np.empty(ids.shape, bool)
-        for side, (start, stop, member) in enumerate(self.spans):
+        for side, (start, stop, language) in enumerate(self.spans):
             sentences = self._pairs[pair, side]
             valid[:, start:stop] = write_sentences(
                 ids[:, start:stop], self._shards[side], sentences, row, self.specials
             )
-            languages[:, start:stop] = member
+            languages[:, start:stop] = language
         languages[~valid] = self.languages[0]
         positions = np.tile(np.arange(self.half), (len(numbers), 2))
         return Rows(ids, languages, positions, valid)

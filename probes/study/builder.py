@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import pydantic
 from pydantic import Field
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measure.config import ProbeConfig
+from probes.measures.settings import ProbeConfig
 from probes.study.blame import blame, in_study
 from probes.study.cell import MODEL, SECOND, START, Cell, reach_of
 from probes.study.config import LARGEST, StudyConfig
 from probes.study.grid import Point
 from probes.study.sections import Bases, Draft, Place
 from probes.study.task_names import check_hidden, check_task, common_settings
-from probes.transfer.config import TaskName, TransferConfig
+from probes.transfer.config import TransferConfig
+from probes.transfer.tasks import TASKS
 from synthlang.catalogue import merged
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
@@ -112,7 +113,7 @@ class CellBuilder:
         place: Place = ("transfer",)
         if not draft.default_task:
             own = self._data(draft, ("tasks", name))
-            if name in get_args(TaskName):
+            if name in TASKS:
                 own = {"task": name, **own}
             check_task(name, own, data)
             check_hidden(name, own, self._common)

@@ -1,6 +1,6 @@
 """What a task costs, roughly and before it runs: floating-point operations, and bytes of disk for its stage.
 
-Counted from the settings alone, as pretrain/bench/flops.py does, so it says how tasks compare; how long a machine takes
+Counted from the settings alone, as pretrain/flops.py does, so it says how tasks compare; how long a machine takes
 for it is for the plan to find out.
 """
 
@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pretrain.bench.flops import per_token
-from pretrain.bench.shapes import Shape
 from pretrain.config import CheckpointConfig, ModelConfig, PretrainConfig
-from probes.measure.config import ProbeConfig
+from pretrain.flops import per_token
+from probes.measures.settings import ProbeConfig
 from probes.study.kinds import AdjustTask, AlignmentTask, Model, PretrainTask, ProbeTask, TransferTask, TuneTask, origin
 from probes.study.task import Task
 from probes.transfer.config import TransferConfig
@@ -50,7 +49,7 @@ class Size:
     def per_token(self, length: int) -> float:
         """Operations of forward and backward of a token of a row, at all positions and without a head."""
         model = ModelConfig(layers=self.layers, heads=1, hidden=self.hidden, feed_forward=self.feed_forward)
-        return per_token(Shape(0, model, 1, length), all_positions=True)
+        return per_token(model, 0, length, all_positions=True)
 
 
 def size_of_model(model: Model) -> Size:
@@ -69,10 +68,13 @@ def _size_of_run(config: PretrainConfig, start: PretrainTask | None = None) -> S
     if config.start is not None:
         size, more = size_of_model(start or config.start.model), config.start.extend
         return Size(size.layers, size.hidden, size.feed_forward, size.ids + (more.size if more else 0))
-    model, scripts = config.model, {m.language.script.name for m in config.members if m.language.script is not None}
-    each = len(config.members) if config.vocabulary.kind in ("joined", "prefixed") else 1
+    model, scripts = (
+        config.model,
+        {m.language.script.name for m in config.all_languages if m.language.script is not None},
+    )
+    each = len(config.all_languages) if config.vocabulary.kind in ("joined", "prefixed") else 1
     copies = 1 + len(scripts) if config.vocabulary.kind == "copied" else each
-    own = len(config.members) if config.sharing.embeddings == "separate" else 1
+    own = len(config.all_languages) if config.sharing.embeddings == "separate" else 1
     return Size(model.layers, model.hidden, model.feed_forward, config.vocabulary.size * copies * own)
 
 
@@ -106,8 +108,8 @@ def operations(task: Task) -> float:
 def _of_pretraining(task: PretrainTask) -> float:
     config, size = task.config, size_of_model(task)
     model = ModelConfig(layers=size.layers, heads=1, hidden=size.hidden, feed_forward=size.feed_forward)
-    shape = Shape(size.ids, model, config.batch.rows, config.batch.length, config.objective.mask_rate)
-    return config.steps * config.batch.rows * config.batch.length * per_token(shape)
+    operations = per_token(model, size.ids, config.batch.length, config.objective.mask_rate)
+    return config.steps * config.batch.rows * config.batch.length * operations
 
 
 def _of_probes(config: ProbeConfig, size: Size) -> float:
@@ -137,17 +139,17 @@ def _items(spec: str | None) -> int:
 
 def _text(model: Model) -> str | None:
     first = origin(model)
-    return first.config.members[0].source if isinstance(first, PretrainTask) else None
+    return first.config.all_languages[0].source if isinstance(first, PretrainTask) else None
 
 
 def disk(task: Task) -> float:
     """Bytes of the stage of a task, about."""
     if isinstance(task, PretrainTask):
-        size, copies = size_of_model(task), len(task.config.members)
+        size, copies = size_of_model(task), len(task.config.all_languages)
         return NUMBER * size.weights * (3 * _kept(task.config.checkpoints, task.config.steps) + copies)
     if isinstance(task, AdjustTask | TuneTask):
         run = origin(task.model)
-        copies = len(run.config.members) if isinstance(run, PretrainTask) else 1
+        copies = len(run.config.all_languages) if isinstance(run, PretrainTask) else 1
         if isinstance(task, TuneTask):
             return NUMBER * size_of_model(task.model).weights * copies
         steps = (task.config.data.sentences or SENTENCES) // task.config.rows * task.config.epochs

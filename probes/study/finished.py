@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrain.exported import is_as_exported
+from pretrain.folder import is_as_exported
 from probes.study.at_work import TaskStore
 from probes.study.index import entry_of, places_of, stat_of
 from probes.study.kinds import DONE

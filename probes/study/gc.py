@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pretrain.checkpoint_steps import BEST, steps_in
+from pretrain.folder import BEST, steps_in
 from probes.study.finished import DROPPED, kept_of
 from probes.study.index import entry_of
 from probes.study.record import held_for_deletion

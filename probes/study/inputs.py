@@ -13,9 +13,9 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import DerivedPair, FileLinks, TextPair
 from pretrain.config import PretrainConfig
-from probes.measure.config import ProbeConfig
-from probes.measure.maps_config import MapsConfig
-from probes.measure.static_config import LoadedVectors
+from probes.measures.maps.settings import MapsConfig
+from probes.measures.settings import ProbeConfig
+from probes.static.settings import LoadedVectors
 from probes.study.cell import MODEL, SECOND, START
 from probes.transfer.config import TaskName, TransferConfig
 from synthlang.catalogue import YAML, files_behind
@@ -142,7 +142,7 @@ def _tree(folder: Path) -> list[Path]:
 
 
 def _task(name: TaskName) -> Any:
-    from probes.transfer.tasks import task_of  # with the heads of all tasks, and torch
+    from probes.transfer.tasks.base import task_of  # with the heads of all tasks, and torch
 
     return task_of(TransferConfig(task=name))
 
@@ -173,7 +173,7 @@ def _of_language(language: str | Language) -> list[Path]:
 
 
 def _of_pretraining(config: PretrainConfig) -> Iterator[Named]:
-    for number, member in enumerate(config.members):
+    for number, member in enumerate(config.all_languages):
         yield Named(("languages", str(number), "source"), "source", member.source)
         yield Named(("languages", str(number), "language"), "language", member.language)
     for number, pair in enumerate(config.parallel):

@@ -11,17 +11,18 @@ from typing import Any, TypeVar
 from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
 from pretrain.adjust.config import OF_WEIGHTS
 from pretrain.adjust.run import adjust
-from pretrain.checkpoint import is_sound
-from pretrain.checkpoint_steps import kept_steps, own_steps, steps_in
+from pretrain.build import trained_model
+from pretrain.checkpoints import is_sound
 from pretrain.config import PretrainConfig
-from pretrain.model import trained_model
+from pretrain.folder import kept_steps, own_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
-from probes.measure.command import measure
-from probes.measure.config import FORMAT as PROBE_FORMAT
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.command import measure
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import FORMAT as PROBE_FORMAT
+from probes.measures.settings import ProbeConfig
+from probes.measures.words.alignment import dictionary_of, probe_alignment, probe_fingerprint
 from probes.study.cell import MODEL, SECOND
 from probes.study.finished import is_intact, made
 from probes.study.identity import identity
@@ -42,15 +43,12 @@ from probes.study.kinds import (
 from probes.study.models import content_of, languages_of, open_model, source_of
 from probes.study.task import Task
 from probes.study.tasks import task_from_json
-from probes.transfer.continual_config import has_text
-from probes.transfer.data import load_data, load_training
-from probes.transfer.keep import check_keep, keep_languages
-from probes.transfer.model import Pretrained
+from probes.transfer.model import Pretrained, check_keep, keep_languages
 from probes.transfer.model_names import is_run, model_path
 from probes.transfer.predictions import write_predictions
 from probes.transfer.result import drops, facts, seed_record
 from probes.transfer.run import Transfer
-from probes.words import dictionary_of, probe_alignment, probe_fingerprint
+from probes.transfer.splits import load_data, load_training
 from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
@@ -158,7 +156,7 @@ def run_probes(task: ProbeTask, store: Store, report: Report) -> str:
     def build(path: Path) -> None:
         if "steps" in parts and isinstance(task.model, PretrainTask):
             _with_checkpoints(task.model, store, report)
-        measure(Subject(opened, _filled(task.config, models), run, store, report), path, told=task.config)
+        measure(ProbeInput(opened, _filled(task.config, models), run, store, report), path, told=task.config)
 
     return _obtained(task, store, name, build)
 
@@ -262,7 +260,7 @@ def _opened(task: TransferTask | TuneTask | ProbeTask, store: Store) -> tuple[Pr
     elif isinstance(task, TransferTask):
         named, natural = config.target_model, config.target is not None
     elif config.continual is not None:
-        named, natural = None, has_text(config.continual)
+        named, natural = None, config.continual.has_text
     else:  # there is no target language
         named, natural, language = None, True, source_of(root, configs)
     second = None if named is None else models.get(named, named)
@@ -275,7 +273,7 @@ def _config_of(task: PretrainTask, store: Store) -> PretrainConfig:
     """The settings of a run, with the folder of what it starts from."""
     if task.start is None:
         return task.config
-    export = _stage(store, task.start) / "export" / task.start.config.members[0].name
+    export = _stage(store, task.start) / "export" / task.start.config.all_languages[0].name
     assert task.config.start is not None, "a cell with a run to start from has settings of the start"
     start = task.config.start.model_copy(update={"model": str(export)})
     return task.config.model_copy(update={"start": start})

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel
+from synthlang.references import UserFile
 from synthlang.rng import key_of, random_bits
 from synthlang.scripts import SPECIAL_TOKENS
 
@@ -29,7 +30,7 @@ class DictionarySpec(StrictModel):
     by: Literal["type", "token"] = "type"
     order: Literal["uniform", "frequent"] = "uniform"
     seed: int = Field(default=0, ge=0)
-    path: str | dict[str, str] | None = None
+    path: UserFile | dict[str, UserFile] | None = None
 
     @field_validator("path")
     @classmethod

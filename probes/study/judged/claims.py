@@ -1,4 +1,4 @@
-"""Claims as data: configs/claims/NAME.yaml, each with the comparison of results that would show it.
+"""Claims as data: the file NAME of the kind claims, each with the comparison of results that would show it.
 
     paper: align_mlm                    # optional: its labels are the only ones that may be named
     claims:
@@ -249,7 +249,7 @@ def claims_files(name: str) -> list[Path]:
 
 
 def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ...]:
-    """The claims of a file by its name in configs/claims, or of the YAML file itself (from ``folder``).
+    """The claims of a file by its name in the catalogue, or of the YAML file itself (from ``folder``).
 
     Raises InputError for anything wrong, a label that the file's paper does not have included.
     """

@@ -1,4 +1,4 @@
-"""The numbers of papers as data: configs/papers/NAME.yaml, one file a paper, each table as it is printed.
+"""The numbers of papers as data: the file NAME of the kind papers, one a paper, each table as it is printed.
 
 A file holds facts and no settings: what a table says of which labels. A study is set beside a table where its axes have
 the names and labels of the paper's cells. A table is written in blocks, so that a row of the file is a row in print:

@@ -1,0 +1,105 @@
+"""What a config names outside itself, as typed fields: sources, items of a task, files, models, languages, parsers.
+
+A field whose type has a ``Reference`` in it, as ``left: UserFile | None``, holds the name of something; ``references``
+finds all of them in any config. So no other module lists the fields that hold paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pydantic
+
+Kind = Literal["source", "items", "file", "model", "language", "parser"]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Marks the type of a field whose text names something of a kind."""
+
+    kind: Kind
+
+
+SourceSpec = Annotated[str, Reference("source")]
+"""Sentences, as ``conllu:PATH`` (synthlang.sources)."""
+ItemsSpec = Annotated[str, Reference("items")]
+"""Labelled items, as ``ner:PATH#dev`` (synthlang.tasks), with or without the name of the task."""
+UserFile = Annotated[str, Reference("file")]
+"""A file or folder."""
+ModelName = Annotated[str, Reference("model")]
+"""A run, a folder with a model, or a model of Hugging Face."""
+LanguageSpec = Annotated[str, Reference("language")]
+"""A language by its short name or YAML file, or the name of a language of a model."""
+ParserSpec = Annotated[str, Reference("parser")]
+"""A parser, as ``spacy:NAME``."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """Something that a config names: ``place`` are the keys where the ``name`` stands, or a whole ``Language``."""
+
+    place: tuple[str, ...]
+    kind: Kind
+    name: Any
+
+
+def references(config: pydantic.BaseModel) -> list[Named]:
+    """Everything that a config names, in the order of its fields; nothing is opened."""
+    found: list[Named] = []
+    resolved(config, found.append)
+    return found
+
+
+def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any]) -> dict[str, Any]:
+    """The settings of a config as JSON values, with what ``say`` has for each reference in its place."""
+    return _Walk(say).model(config, ())
+
+
+class _Walk:
+    def __init__(self, say: Callable[[Named], Any]) -> None:
+        self._say = say
+
+    def model(self, config: pydantic.BaseModel, place: tuple[str, ...]) -> dict[str, Any]:
+        found = {}
+        for name, (hint, kind) in _fields(type(config)).items():
+            found[name] = self._value(getattr(config, name), hint, kind, (*place, name))
+        return found
+
+    def _value(self, value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
+        """``hint`` is the type of a value, ``kind`` what the type around it says a text is."""
+        if isinstance(value, pydantic.BaseModel):
+            whole: Kind | None = getattr(type(value), "reference", None)
+            return self.model(value, place) if whole is None else self._say(Named(place, whole, value))
+        if isinstance(value, str):
+            found = kind or _kind(hint)
+            return self._say(Named(place, found, value)) if found is not None and value else value
+        if isinstance(value, Mapping):
+            return {str(key): self._value(inner, hint, kind, (*place, str(key))) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._value(inner, hint, kind, (*place, str(n))) for n, inner in enumerate(value)]
+        assert value is None or isinstance(value, int | float), f"{'.'.join(place)} is {value!r}, which is no JSON"
+        return value
+
+
+@lru_cache(maxsize=256)
+def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None]]:
+    """Field → its type and the kind of reference that it is as a whole."""
+    return {
+        name: (field.annotation, next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None))
+        for name, field in model.model_fields.items()
+    }
+
+
+@lru_cache(maxsize=1024)
+def _kind(hint: Any) -> Kind | None:
+    """The kind that texts of a type are of: that of the marker in it, also in a union or a container."""
+    if get_origin(hint) is Annotated:
+        marks = [mark.kind for mark in hint.__metadata__ if isinstance(mark, Reference)]
+        return marks[0] if marks else _kind(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType, dict, list, tuple):
+        return next((kind for kind in map(_kind, get_args(hint)) if kind is not None), None)
+    return None

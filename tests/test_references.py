@@ -1,0 +1,110 @@
+"""What configs name outside themselves: every typed field, wherever it stands."""
+
+from typing import Any
+
+import pytest
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.config import PretrainConfig
+from probes.measures.settings import ProbeConfig
+from probes.transfer.config import TransferConfig
+from synthlang.config import parse
+from synthlang.language import Language
+from synthlang.references import references, resolved
+from tests.tiny import PRETRAIN
+
+TEXT = {
+    "kind": "text",
+    "left": "l.txt",
+    "right": "r.txt",
+    "links": {"kind": "file", "path": "links", "reverse": "back"},
+}
+LANGUAGES = [{"name": "x", "source": "conllu:a"}, {"name": "y", "source": "conllu:b", "language": "trans"}]
+CASES: dict[str, tuple[type[Any], dict[str, Any], dict[str, str]]] = {
+    "pretrain": (
+        PretrainConfig,
+        {k: v for k, v in PRETRAIN.items() if k not in ("source", "language", "vocabulary", "model")}
+        | {"languages": LANGUAGES, "dictionary": {"path": {"y": "muse"}}, "start": {"model": "bert"}}
+        | {"parallel": [{"languages": ["x", "y"], "sources": ["lines:l", "lines:r"]}]},
+        {
+            "languages.0.source": "source conllu:a",
+            "languages.0.language": "language parent",
+            "languages.1.source": "source conllu:b",
+            "languages.1.language": "language trans",
+            "parallel.0.sources.0": "source lines:l",
+            "parallel.0.sources.1": "source lines:r",
+            "start.model": "model bert",
+            "dictionary.path.y": "file muse",
+        },
+    ),
+    "adjust": (
+        AdjustConfig,
+        {"model": "bert", "pairs": {"a": TEXT, "b": {"kind": "derived", "source": "lines:x", "left": "inv"}}},
+        {
+            "model": "model bert",
+            "pairs.a.left": "file l.txt",
+            "pairs.a.right": "file r.txt",
+            "pairs.a.links.path": "file links",
+            "pairs.a.links.reverse": "file back",
+            "pairs.b.source": "source lines:x",
+            "pairs.b.left": "language inv",
+            "pairs.b.right": "language parent",
+        },
+    ),
+    "transfer": (
+        TransferConfig,
+        {"language": "trans", "train": "bank#dev", "target": {"test": "other"}, "parser": "spacy:en"}
+        | {"rotation": {"pairs": {"a": TEXT}, "map": "maps"}},
+        {
+            "language": "language trans",
+            "train": "items bank#dev",
+            "target.test": "items other",
+            "parser": "parser spacy:en",
+            "rotation.pairs.a.left": "file l.txt",
+            "rotation.pairs.a.right": "file r.txt",
+            "rotation.pairs.a.links.path": "file links",
+            "rotation.pairs.a.links.reverse": "file back",
+            "rotation.map": "file maps",
+        },
+    ),
+    "probe": (
+        ProbeConfig,
+        {"language": "fr", "model2": "bert", "words": {"dictionary": "muse"}, "distances": {"before": {"b": "run"}}}
+        | {"cka": {"paraphrase": "run2"}, "retrieval": {"parser": "spacy:en"}}
+        | {"maps": {"dictionary": "d", "sentences": {"left": "l", "right": "r"}}},
+        {
+            "language": "language fr",
+            "model2": "model bert",
+            "words.dictionary": "file muse",
+            "retrieval.parser": "parser spacy:en",
+            "maps.dictionary": "file d",
+            "maps.sentences.left": "file l",
+            "maps.sentences.right": "file r",
+            "cka.paraphrase": "model run2",
+            "distances.before.b": "model run",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_typed_field_is_found_and_can_be_replaced(case):
+    model, data, expected = CASES[case]
+    config = parse(model, data)
+    found = {
+        ".".join(named.place): f"{named.kind} {named.name.name if isinstance(named.name, Language) else named.name}"
+        for named in references(config)
+    }
+    assert found == expected
+    settings = resolved(config, lambda named: f"<{named.kind}>")
+    assert settings.keys() == type(config).model_fields.keys()
+    for named in references(config):
+        held: Any = settings
+        for key in named.place:
+            held = held[int(key)] if isinstance(held, list) else held[key]
+        assert held == f"<{named.kind}>"
+
+
+def test_what_is_no_reference_stays_as_json_has_it():
+    config = parse(TransferConfig, {"search": {"fine_tune.rows": [8, 16]}})
+    assert resolved(config, lambda named: "") == config.model_dump(mode="json")
