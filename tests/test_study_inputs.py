@@ -8,7 +8,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.study.finished import finished
 from probes.study.identity import identity
 from probes.study.index import entry_of, finish

@@ -10,7 +10,7 @@ import pydantic
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.study.digest import digest_of
 from probes.transfer.config import TransferConfig
 from synthlang.fingerprint import fingerprint

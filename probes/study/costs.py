@@ -12,7 +12,7 @@ from typing import Any
 
 from pretrain.config import CheckpointConfig, ModelConfig, PretrainConfig
 from pretrain.flops import per_token
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.study.kinds import AdjustTask, AlignmentTask, Model, PretrainTask, ProbeTask, TransferTask, TuneTask, origin
 from probes.study.task import Task
 from probes.transfer.config import TransferConfig

@@ -13,8 +13,8 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import DerivedPair, FileLinks, TextPair
 from pretrain.config import PretrainConfig
-from probes.measures.maps.settings import MapsConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
+from probes.measures.maps import MapsConfig
 from probes.static.settings import LoadedVectors
 from probes.study.cell import MODEL, SECOND, START
 from probes.transfer.config import TaskName, TransferConfig

@@ -19,8 +19,8 @@ from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from pretrain.config.run import FORMAT as PRETRAIN_FORMAT
-from probes.measures.settings import FORMAT as PROBE_FORMAT
-from probes.measures.settings import ProbeConfig
+from probes.measures import FORMAT as PROBE_FORMAT
+from probes.measures import ProbeConfig
 from probes.study.inputs import files_of_model
 from probes.study.task import Task
 from probes.transfer.config import FORMAT as TRANSFER_FORMAT

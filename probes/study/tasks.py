@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.study.cell import Cell
 from probes.study.finished import finished
 from probes.study.index import finish

@@ -18,10 +18,10 @@ from pretrain.folder import kept_steps, own_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
+from probes.measures import FORMAT as PROBE_FORMAT
+from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import FORMAT as PROBE_FORMAT
-from probes.measures.settings import ProbeConfig
 from probes.measures.words.alignment import dictionary_of, probe_alignment, probe_fingerprint
 from probes.study.cell import MODEL, SECOND
 from probes.study.finished import is_intact, made
