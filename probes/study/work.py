@@ -46,7 +46,7 @@ from probes.study.tasks import task_from_json
 from probes.transfer.model import Pretrained, check_keep, keep_languages
 from probes.transfer.model_names import is_run, model_path
 from probes.transfer.predictions import write_predictions
-from probes.transfer.result import drops, facts, seed_record
+from probes.transfer.result import drops, facts, of_sets, seed_record
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, load_training
 from synthlang.config import dump_yaml
@@ -207,11 +207,9 @@ def run_transfer(task: TransferTask, store: Store, report: Report) -> str:
         transfer.check()
         work = path.with_name(f"{path.name}.work")
         result = transfer.run(task.seed, work)
-        sets = {name: held.batch for name, held in data.sets.items()}
-        record = {**facts(transfer), **seed_record(result, transfer.main.name), "majority": transfer.majority}
-        counts = {name: {"items": len(b), "words": int(b.corpus.offsets[-1])} for name, b in sets.items()}
+        record = {**facts(transfer), **seed_record(result, transfer.main.name), **of_sets(transfer)}
         with atomic_folder(path) as folder:
-            write_json(folder / RESULT, {**record, "counts": counts, "drops": drops(transfer)})
+            write_json(folder / RESULT, record)
             write_predictions(folder / PREDICTIONS, result.predictions)
         if work.exists():
             shutil.rmtree(work)
