@@ -324,7 +324,7 @@ def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_
     document = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     for name in (*OF_PAPERS, *OURS, *(more for held in MORE.values() for more in held)):
         assert f"{name}`" in document or f"study {name} --size" in document, name
-    for name, size in re.findall(r"study (\S+) --size (\w+)", document):
+    for name, size in re.findall(r"study (\S+) --size ([a-z]+)", document):
         assert f"{name}/{size}" in names("studies")
     example, mine = (re.search(rf"```yaml {kind}\n(.*?)```", document, re.DOTALL) for kind in ("study", "mine"))
     assert example and mine
