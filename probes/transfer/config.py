@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from pretrain.adjust.config import DataConfig, LossConfig
-from pretrain.adjust.pairs import PairConfig, TextPair
+from pretrain.adjust.config import LossConfig
 from pretrain.config.model import numbered
 from probes.rotation.settings import RotationConfig
 from probes.transfer.tasks import TASKS
@@ -20,6 +19,8 @@ from synthlang.catalogue import merged
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
+from synthlang.parallel.pairs import PairConfig, TextPair
+from synthlang.parallel.prepare import DataConfig
 from synthlang.references import ItemsSpec, LanguageSpec, ModelName, ParserSpec
 
 FORMAT = 5  # raise when the same settings give other scores
