@@ -42,7 +42,7 @@ def unzipped(tmp_path_factory, tracked) -> Path:
     [wheel] = out.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(out / "site")
-    return out / "site"
+    return Path(out) / "site"
 
 
 def test_every_file_is_in_the_wheel(unzipped, tracked):
