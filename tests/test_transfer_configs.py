@@ -15,13 +15,13 @@ from synthlang.errors import InputError
 NAMES = [name for name in names("transfer") if "task" in find("transfer", name).data]
 
 
-def config_of(name):
+def entry(name):
     return read_transfer_config(Path(name), {}, {}, [])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_entry_is_a_config_of_its_task(name):
-    config = config_of(name)
+def test_every_entry_is_a_entry_its_task(name):
+    config = entry(name)
     assert config.task in re.split("[-/]", name)
     assert combinations(config)
 
@@ -36,13 +36,13 @@ def test_every_entry_is_a_config_of_its_task(name):
     ],
 )
 def test_what_the_tables_print(name, epochs, rows, rate):
-    tuning = config_of(name).fine_tune
+    tuning = entry(name).fine_tune
     assert (tuning.epochs, tuning.rows, tuning.learning_rate) == (epochs, rows, rate)
 
 
 @pytest.mark.parametrize(("name", "count"), [("emerging-ner", 6), ("emerging-parsing", 6), ("emerging-nli", 18)])
 def test_searches_are_as_large_as_printed(name, count):
-    config = config_of(name)
+    config = entry(name)
     assert (len(combinations(config)), config.best) == (count, 2)
 
 
@@ -63,7 +63,7 @@ def test_settings_that_mean_nothing_for_a_task_are_told():
         "parsing": ["head.kind", "score.repair", "stride"],
         "qa": ["head.arc", "head.kind", "score.repair"],
     }
-    assert [name for name in NAMES if config_of(name).idle] == []
+    assert [name for name in NAMES if entry(name).idle] == []
 
 
 def test_a_search_is_told_how_its_keys_are_written():
