@@ -129,8 +129,8 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 @cache
 def find(kind: str, name: str) -> Entry:
     """The entry of that name; InputError with the nearest names if there is none."""
-    held = _stem(kind, name)
-    written = (_entries(kind, held) if held else {}).get(name)
+    stem = _stem(kind, name)
+    written = _entries(kind, stem).get(name) if stem else None
     if written is None:
         raise InputError(f"{kind}: there is no file and no entry {name!r}; {_hint(kind, name)}")
     value = dict[str, Any]()
@@ -227,9 +227,9 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
 def _base(name: str, place: Path) -> Path | str:
     """The file that a base names, or its name if that is one of the catalogue."""
     path = place / user_path(name)
-    if path.exists():
-        return path
     kind, _, rest = name.partition("/")
+    if path.is_file() or (path.exists() and kind not in FILES):
+        return path
     if kind not in FILES or name.endswith(YAML):
         raise InputError(f"base: there is no file {path}")
     find(kind, rest)
@@ -258,7 +258,7 @@ def _stems(kind: str) -> list[str]:
 def _stem(kind: str, name: str) -> str | None:
     """That of the file that an entry is in."""
     stems = _stems(kind)
-    if FILES[kind] in ("studies",):
+    if FILES[kind] == "studies":
         stems = [stem for stem in stems if re.match(rf"{re.escape(stem)}(?![\w.])", name)]
     return stems[0] if stems else None
 
