@@ -11,7 +11,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 .PHONY: quickstart test test-slurm lint format clean
 
 quickstart: $(VENV)/installed
-	$(BIN)/synthlang study configs/studies/quickstart.yaml --out $(RUN)
+	$(BIN)/synthlang study quickstart --out $(RUN)
 
 test: lint
 	$(BIN)/python -m pytest -n auto

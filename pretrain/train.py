@@ -14,7 +14,7 @@ from pathlib import Path
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments and run; returns the exit code."""
     parser = argparse.ArgumentParser(prog="pretrain.train", description="Pretrain a bilingual model from a config.")
-    parser.add_argument("config", type=Path, help="YAML file")
+    parser.add_argument("config", type=Path, help="YAML file, or the name of a run of the catalogue")
     parser.add_argument("--out", type=Path, required=True, help="run folder; an unfinished run in it goes on")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
     options = parser.parse_args(arguments)
@@ -37,7 +37,7 @@ def run(config_path: Path, out: Path, overrides: list[str]) -> int:
     from synthlang.config import load
     from synthlang.progress import Display, silent, unheard
 
-    config = load(PretrainConfig, config_path, overrides)
+    config = load(PretrainConfig, config_path, overrides, "runs")
     with Display() as display, on_sigterm() as stop:
         is_main = process_state().is_main_process
         report, say = (display.report, display.message) if is_main else (silent, unheard)

@@ -12,6 +12,7 @@ import typer
 
 from pretrain.adjust.command import HELP as ADJUST_HELP
 from probes import cli_language, cli_study
+from probes.cli_configs import configs
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
@@ -54,7 +55,7 @@ app.command()(cli_language.push)
 
 @app.command()
 def pretrain(
-    config: Annotated[Path, typer.Argument(help="A YAML file.")],
+    config: Annotated[Path, typer.Argument(help="A YAML file, or the name of a run: synthlang configs runs.")],
     out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it goes on.")],
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
@@ -68,7 +69,7 @@ def pretrain(
 @app.command(help=ADJUST_HELP)
 def adjust(
     model: Annotated[str, typer.Argument(help="A finished run, a folder or a name of Hugging Face.")],
-    config: Annotated[Path, typer.Argument(help="A YAML file.")],
+    config: Annotated[Path, typer.Argument(help="A YAML file, or a name: synthlang configs adjust.")],
     out: Annotated[Path, typer.Option(help="The output folder; an unfinished adjustment in it goes on.")],
     overrides: Set = [],  # noqa: B006
 ) -> None:
@@ -91,6 +92,9 @@ app.command()(correlate)
 app.command()(cli_study.study)
 app.command()(cli_study.report)
 app.command()(cli_study.gc)
+
+
+app.command()(configs)
 
 
 @app.command()

@@ -60,7 +60,12 @@ def derive(
             "hf:NAME or builtin:mini-english."
         ),
     ],
-    language: Annotated[str, typer.Option(help="A name such as trans+inv or trans:0.5+perm, or a YAML file.")],
+    language: Annotated[
+        str,
+        typer.Option(
+            help="A name such as trans+inv or trans:0.5+perm, one of synthlang configs derived, or a YAML file."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The data set folder to write; must not exist.")],
     workers: Workers = 1,
     parser: Annotated[

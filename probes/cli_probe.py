@@ -20,7 +20,7 @@ def probe(
             help="Names of probes, or all (default: the config's, else all); see docs/probes.md.",
         ),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="A YAML file, such as one of configs/probes.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A YAML file, or a name: synthlang configs probes.")] = None,
     language: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="The other language (default: the run's first derived one)."),

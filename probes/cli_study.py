@@ -9,11 +9,12 @@ import typer
 
 
 def study(
-    config: Annotated[Path, typer.Argument(help="A study YAML.")],
+    config: Annotated[Path, typer.Argument(help="A YAML file, or the name of a study: synthlang configs studies.")],
     out: Annotated[Path, typer.Option(help="The study folder; an unfinished study in it goes on.")],
     store: Annotated[
         Path | None, typer.Option(help="Folder of the stages, shared by studies (default: OUT/stages).")
     ] = None,
+    size: Annotated[str | None, typer.Option(help="The size of a study given by name: paper, lab or tiny.")] = None,
     executor: Annotated[str, typer.Option(help="local (processes), in-process or slurm.")] = "local",
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes (default: one a CUDA device, else one a core).")
@@ -37,11 +38,24 @@ def study(
     from probes.commands import plan_study, run_study
     from probes.study.runner import RunOptions
 
+    config = _of_size(config, size)
     options = RunOptions(executor, workers, retry, tuple(only), store, tuple(slurm), wait=not no_wait)
     if dry_run:
         plan_study(config, out, options, overrides)
     elif code := run_study(config, out, options, overrides):
         raise typer.Exit(code)
+
+
+def _of_size(config: Path, size: str | None) -> Path:
+    """The name of a study with its size; a file has its own."""
+    from synthlang.catalogue import YAML
+    from synthlang.errors import InputError
+
+    if size is None:
+        return config
+    if config.suffix in YAML:
+        raise InputError("--size goes with the name of a study, and this is a file", config)
+    return config / size
 
 
 def report(

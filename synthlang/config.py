@@ -10,21 +10,19 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
 
+from synthlang.catalogue import load_yaml
 from synthlang.config_errors import explain, half_character
 from synthlang.errors import InputError
-from synthlang.files import user_path
-from synthlang.strict_yaml import parse_yaml, read_yaml, write_yaml
+from synthlang.strict_yaml import parse_yaml, write_yaml
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 PathName = str | PathLike[str] | None
 
 SHOWN_ERRORS = 3
-BASE = "base"
 KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 
 
@@ -34,59 +32,10 @@ class StrictModel(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 
 
-def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] = ()) -> M:
-    """Read ``path``, apply ``KEY=VALUE`` assignments and check everything against ``model``."""
-    return parse(model, override(load_yaml(path), assignments), path)
-
-
-def load_yaml(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read a YAML file with a mapping at the top; anything else is an InputError with its line.
-
-    ``base: FILE`` or ``base: [FILE, …]`` (paths from this file's folder) are read first: mappings are merged key by
-    key, any other value of a later file replaces that of an earlier one, and this file is the last.
-    """
-    return _with_base(Path(path), ())
-
-
-def _with_base(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
-    """The mapping of a file over those of its bases; ``below`` are the files that led here."""
-    data = read_yaml(path)
-    if not isinstance(data, dict):
-        found = "the file is empty" if data is None else "it is a list" if isinstance(data, list) else "it is one value"
-        raise InputError(f"the top level must be a mapping of keys to values; {found}", path)
-    if BASE not in data:
-        return data
-    here, result = (*below, path.resolve()), dict[str, Any]()
-    for base in _base_files(data.pop(BASE), path):
-        if base.resolve() in here:
-            raise InputError(f"base: {base} is based on this file, so neither can be read first", path)
-        result = merged(result, _with_base(base, here))
-    return merged(result, data)
-
-
-def _base_files(names: Any, path: Path) -> list[Path]:
-    """The files that ``base`` names in the file ``path``."""
-    listed = names if isinstance(names, list) else [names]
-    if not listed or not all(isinstance(name, str) and name for name in listed):
-        raise InputError(f"base must be the name of a YAML file or a list of names, not {names!r}", path)
-    bases = [path.parent / user_path(name) for name in listed]
-    for base in bases:
-        if not base.exists():
-            raise InputError(f"base: there is no file {base}", path)
-    return bases
-
-
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """``changes`` over ``base``: mappings are merged key by key, any other value replaces.
-
-    >>> merged({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": 5}, "d": []})
-    {'a': {'b': 5, 'c': 2}, 'd': []}
-    """
-    result = dict(base)
-    for key, value in changes.items():
-        held = result.get(key)
-        result[key] = merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
-    return result
+def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] = (), kind: str | None = None) -> M:
+    """Read ``path``, or with a ``kind`` also the catalogue's entry of that name, apply ``KEY=VALUE`` assignments and
+    check everything against ``model``."""
+    return parse(model, override(load_yaml(path, kind), assignments), path)
 
 
 def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:

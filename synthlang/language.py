@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
-from synthlang.config import StrictModel, load_yaml, parse
+from synthlang.catalogue import find, load_yaml, names
+from synthlang.config import StrictModel, parse
 from synthlang.corpus import Corpus
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.files import atomic_file, safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.references import Kind
@@ -235,6 +236,8 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
 def parse_language(spec: str | dict[str, Any]) -> Language:
     """A language from a name (``trans``, ``trans:0.5+perm``, ``trans+reorder@ga``), a YAML file or a mapping.
 
+    Or from the name of one in the catalogue.
+
     ``parent`` is the language without transforms. A number after a colon is the strength, a word
     after an @ the option that matters most: a script, an order model, a window.
     """
@@ -261,11 +264,7 @@ def _from_name(spec: str) -> Language:
     for part in spec.split("+"):
         match = re.fullmatch(r"([a-z]+)(?:@([^@:+]+))?(?::([0-9.]+))?", part)
         if not match or match[1] not in SHORT_NAMES:
-            names = ", ".join(SHORT_NAMES)
-            raise InputError(
-                f"language {spec!r}: {part!r} is none of {names} (as in trans+inv or trans:0.5), nor a .yaml; "
-                "all kinds and options can be given in a YAML file"
-            )
+            return _from_catalogue(spec, part)
         kind, option = SHORT_NAMES[match[1]]
         given: dict[str, Any] = {"kind": kind.model_fields["kind"].default}
         if match[2] is not None:
@@ -275,6 +274,17 @@ def _from_name(spec: str) -> Language:
         transforms.append(given)
     name = re.sub(r"@(?:[^+:]*/)?", "-", spec).replace(":", "=")  # of a path its last part
     return parse(Language, {"name": name, "transforms": transforms}, f"language {spec!r}")
+
+
+def _from_catalogue(spec: str, part: str) -> Language:
+    """The language of the catalogue; InputError if there is none, ``part`` being what has another meaning neither."""
+    if spec in names("derived"):
+        return parse(Language, find("derived", spec).data, spec)
+    short = ", ".join(SHORT_NAMES)
+    raise InputError(
+        f"language {spec!r}: {part!r} is none of {short} (as in trans+inv or trans:0.5), nor a .yaml; "
+        f"{did_you_mean(spec, names('derived'))}all kinds and options can be given in a YAML file"
+    )
 
 
 def _number(text: str, spec: str) -> float:

@@ -8,6 +8,7 @@ import pytest
 from pretrain.adjust.command import HELP, adjust_command
 from pretrain.adjust.config import AdamConfig, AdjustConfig, LossConfig
 from pretrain.adjust.run import adjust
+from synthlang.catalogue import names
 from synthlang.config import load, parse
 from synthlang.parallel.pairs import AlignerLinks, DerivedPair, FileLinks, TextPair
 from synthlang.parallel.prepare import DataConfig
@@ -16,16 +17,15 @@ from tests.adjust_models import save_model
 from tests.real_data import DATA
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "configs" / "adjust"
-FILES = sorted(FOLDER.glob("*.yaml"))
+PARTS = {"cao", "impact", "kulshreshtha2020", "small"}  # what presets are based on
+NAMES = [name for name in names("adjust") if name not in PARTS]
 DOC = (ROOT / "docs" / "adjustment.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_presets_load(path):
-    config = load(AdjustConfig, path)
-    assert path.read_text(encoding="utf-8").startswith("# ")
-    if path.stem == "tiny":
+@pytest.mark.parametrize("preset_name", NAMES)
+def test_presets_load(preset_name):
+    config = preset(preset_name)
+    if preset_name == "tiny":
         return
     assert all(isinstance(pair, TextPair) for pair in config.texts.values())
     assert config.optimizer == AdamConfig(learning_rate=5e-5, beta1=0.9, beta2=0.98, epsilon=1e-9, warmup_share=0.1)
@@ -34,13 +34,13 @@ def test_presets_load(path):
         assert isinstance(pair, TextPair)
         assert pair.left == f"NAME-THE-FILE-WITH--set-pairs.{name}.left=FILE"
         # and that is what fills it in
-        changed = load(AdjustConfig, path, [f"pairs.{name}.left=a.txt"]).texts[name]
+        changed = load(AdjustConfig, preset_name, [f"pairs.{name}.left=a.txt"], "adjust").texts[name]
         assert isinstance(changed, TextPair)
         assert changed.left == "a.txt"
 
 
 def preset(name):
-    return load(AdjustConfig, FOLDER / f"{name}.yaml")
+    return load(AdjustConfig, name, kind="adjust")
 
 
 def test_presets_say_what_the_papers_say():
@@ -79,7 +79,7 @@ def test_impact():
 
 
 def changed(name, *overrides):
-    return load(AdjustConfig, FOLDER / f"{name}.yaml", list(overrides))
+    return load(AdjustConfig, name, list(overrides), "adjust")
 
 
 def test_the_tiny_preset_runs(tmp_path):
@@ -87,7 +87,7 @@ def test_the_tiny_preset_runs(tmp_path):
     model = save_model(tmp_path / "model", "bert", text, max_position_embeddings=96)
     few = ["pairs.trans+inv.source=builtin:mini-english?types=500&sentences=200", "data.dev=40", "data.sentences=100"]
     few += ["rows=4", "pairs.trans+inv.left=inv"]
-    assert adjust_command(str(model), FOLDER / "tiny.yaml", tmp_path / "out", few) == 0
+    assert adjust_command(str(model), Path("tiny"), tmp_path / "out", few) == 0
     done = json.loads((tmp_path / "out" / "done.json").read_text())
     assert done["after"]["related/trans+inv"] < done["before"]["related/trans+inv"]
 
@@ -96,7 +96,7 @@ def test_every_option_and_preset_is_in_the_document():
     for model in (LossConfig, DataConfig, AdamConfig, AdjustConfig, TextPair, DerivedPair, FileLinks, AlignerLinks):
         missing = [name for name in model.model_fields if f"`{name}`" not in DOC]
         assert not missing, (model.__name__, missing)
-    families = {path.stem.split("-")[0] for path in FILES}
+    families = {name.split("-")[0] for name in NAMES}
     assert all(f"`{family}" in DOC for family in families), families
     assert "export/" in HELP
 

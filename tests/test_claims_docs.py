@@ -20,7 +20,7 @@ def blocks(folder: Path) -> dict[str, Path]:
     )
     paths = {kind: folder / {"own": "mine.yaml"}.get(kind, f"my-{kind}.yaml") for kind, _ in found}
     for kind, text in found:
-        paths[kind].write_text(text.replace("configs/", f"{ROOT}/configs/"))
+        paths[kind].write_text(text)
     return paths
 
 

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from synthlang.config import StrictModel, dump_yaml, load, load_yaml, override, parse
+from synthlang.catalogue import load_yaml
+from synthlang.config import StrictModel, dump_yaml, load, override, parse
 from synthlang.errors import InputError
 
 

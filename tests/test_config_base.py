@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from synthlang.config import StrictModel, load, load_yaml, merged
+from synthlang.catalogue import load_yaml, merged
+from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
 

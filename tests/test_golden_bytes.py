@@ -21,18 +21,17 @@ from pretrain.build import train_batches
 from pretrain.config import PretrainConfig
 from pretrain.prepare import prepare
 from probes.cli import app
+from synthlang.catalogue import find, names
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.dictionary import DictionarySpec
-from synthlang.language import bind_language, parse_language
+from synthlang.language import Language, bind_language, parse_language
 from synthlang.sources import open_source
 from synthlang.store import Store
 from synthlang.tasks import open_task
 from synthlang.tasks.batch import TaskBatch
 from tests.golden import check_golden
 from tests.golden import digest as whole_digest
-
-LANGUAGES_FOLDER = Path(__file__).parents[1] / "configs" / "languages"
 
 
 def digest(value: Any) -> str:
@@ -430,8 +429,9 @@ SPECS: dict[str, Callable[[], str]] = {
         for name in ("parent", *NAMES, *TREE_NAMES, *(f"{name}.yaml" for name in (*TREES, *WORDS, "tokens")))
     },
     **{
-        f"language {path.stem} of configs": (lambda path=path: parse_language(str(path)).fingerprint)  # type: ignore[misc]
-        for path in sorted(LANGUAGES_FOLDER.glob("*.yaml"))
+        f"language {name} of configs": (lambda name=name: parse(Language, find("derived", name).data).fingerprint)  # type: ignore[misc]
+        for name in names("derived")
+        if not name.endswith("-like")
     },
     "language bound to counts": lambda: (
         bind_language(parse_language("frequent.yaml"), open_source("text:text.txt")).fingerprint

@@ -1,13 +1,14 @@
 """The settings of every config that is shipped, pinned as hashes: whatever way they are written down, they are these.
 
 A study has a hash of all and one of each part, so that a failure says which part differs; to see how, print
-``pinned(*load_study(…))`` before and after. Where files lie is not pinned: a setting that names a file of configs/
-counts as what the file says. How configs are found by name is `run_config`, `study_config` and `other_config`.
+``pinned(*load_study(…))`` before and after. Where files lie is not pinned: a setting that names a language of the
+catalogue counts as what that says. How configs are found by name is `run_config`, `study_config` and `other_config`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,20 @@ from probes.study.cell import Cell
 from probes.study.cells import load_study
 from probes.study.config import StudyConfig
 from probes.transfer.command import read_transfer_config
-from synthlang.config import load, load_yaml
-from synthlang.language import parse_language
-from tests.golden import check_golden, digest
+from synthlang.catalogue import find, names
+from synthlang.config import load, parse
+from synthlang.language import Language
+from tests.golden import FOLDER, check_golden, digest
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-SIZES = ("tiny", "lab", "paper")
+TASKS = ("ner", "nli", "parsing", "pos", "qa", "slots")
+NAMED = ("fr-like", "ru-like", "zh-like")  # languages that settings name
 
 
 @pytest.fixture(scope="module", autouse=True)
 def place(tmp_path_factory):
     """Where commands run: the project's folder, with the dictionaries that a user links under data/."""
     folder = tmp_path_factory.mktemp("place")
-    (folder / "configs").symlink_to(CONFIGS)
     muse = folder / "data" / "muse"
     muse.mkdir(parents=True)
     for language in ("fr", "ru", "zh"):
@@ -44,43 +46,51 @@ def place(tmp_path_factory):
         yield folder
 
 
-def run_names() -> list[str]:
-    """SIZE/NAME of every run config."""
-    return [f"{size}/{path.stem}" for size in SIZES for path in sorted((CONFIGS / "runs" / size).glob("*.yaml"))]
+KEPT = json.loads((FOLDER / "configs.json").read_text(encoding="utf-8"))
+"""What is pinned, by names that were paths: SIZE/NAME of runs and studies, KIND/NAME of the others."""
 
 
-def run_config(name: str) -> PretrainConfig:
-    """A run config by SIZE/NAME; a dictionary that the user has to name is data/muse/en-fr.txt."""
-    path, dictionary = CONFIGS / "runs" / f"{name}.yaml", "data/muse/en-fr.txt"
-    asked = "extra_anchors" in name and not name.startswith("tiny/")
+def run_name(pinned: str) -> str:
+    """ROW/LANGUAGES/SIZE of a run from the SIZE/ROW-LANGUAGES[-ROW] that it is pinned by."""
+    size, name = pinned.split("/")
+    row, _, languages = name.partition("-")
+    if row == "emerging":
+        row, languages = name.rsplit("-", 1)
+        languages = languages if row == "emerging-mono" else f"en-{languages}"
+    elif change := re.search(r"-(alpha|dict|parallel)\d+$", languages):
+        row, languages = row + change[0], languages.removesuffix(change[0])
+    return f"{row}/{languages}/{size}"
+
+
+def run_config(pinned: str) -> PretrainConfig:
+    """A run config; a dictionary that the user has to name is data/muse/en-fr.txt."""
+    name, dictionary = run_name(pinned), "data/muse/en-fr.txt"
+    asked = "extra_anchors" in name and not name.endswith("/tiny")
     given = [f"languages.{i}.language.transforms.0.dictionary={dictionary}" for i in (0, 1)] if asked else []
-    return load(PretrainConfig, path, given)
+    return load(PretrainConfig, name, given, "runs")
 
 
-def study_names() -> list[str]:
-    """SIZE/NAME of every study, and the names of those without a size."""
-    sized = [f"{size}/{path.stem}" for size in SIZES for path in sorted((CONFIGS / "studies" / size).glob("*.yaml"))]
-    return [*sized, "quickstart", "treebank"]
+def study_name(pinned: str) -> str:
+    """NAME/SIZE of a study from SIZE/NAME, or the name of one without a size."""
+    return "/".join(reversed(pinned.split("/")))
 
 
-def study_config(name: str) -> tuple[StudyConfig, list[Cell]]:
-    """A study by its name, and its cells."""
-    return load_study(CONFIGS / "studies" / f"{name}.yaml", [])
+def study_config(pinned: str) -> tuple[StudyConfig, list[Cell]]:
+    """A study, and its cells."""
+    return load_study(Path(study_name(pinned)), [])
 
 
-def others() -> dict[str, pydantic.BaseModel]:
-    """KIND/NAME → every other config that loads on its own: adjustments, languages, probes and transfers."""
-    found: dict[str, pydantic.BaseModel] = {}
-    for path in sorted((CONFIGS / "adjust").glob("*.yaml")):
-        found[f"adjust/{path.stem}"] = load(AdjustConfig, path)
-    for path in sorted((CONFIGS / "languages").glob("*.yaml")):
-        found[f"languages/{path.stem}"] = parse_language(str(path))
-    for path in sorted((CONFIGS / "probes").glob("*.yaml")):
-        found[f"probes/{path.stem}"] = read_probe_config(path, {}, [])
-    for path in sorted((CONFIGS / "transfer").rglob("*.yaml")):
-        if path.parent.name != "parts":
-            found[f"transfer/{path.stem}"] = read_transfer_config(path, {}, {}, [])
-    return found
+def other_config(pinned: str) -> pydantic.BaseModel:
+    """An adjustment, a language, a probe or a transfer."""
+    kind, name = pinned.replace("align-mlm", "align_mlm").split("/")
+    match kind:
+        case "adjust":
+            return load(AdjustConfig, name, kind=kind)
+        case "languages":
+            return parse(Language, find("derived", name).data)
+        case "probes":
+            return read_probe_config(Path(name), {}, [])
+    return read_transfer_config(Path(f"{name}/tiny" if name in TASKS else name), {}, {}, [])
 
 
 def settings(config: pydantic.BaseModel | None) -> Any:
@@ -89,15 +99,15 @@ def settings(config: pydantic.BaseModel | None) -> Any:
 
 
 def neutral(value: Any) -> Any:
-    """With what a file of configs/ says instead of its path, and no path of the checkout in any other text."""
+    """With what a language of the catalogue says instead of its name, and no path of the checkout in any other text."""
     if isinstance(value, dict):
         return {key: neutral(held) for key, held in value.items()}
     if isinstance(value, list):
         return [neutral(held) for held in value]
     if not isinstance(value, str):
         return value
-    if value.endswith(".yaml") and Path(value).resolve().is_relative_to(CONFIGS):
-        return {"file of settings": neutral(load_yaml(value))}
+    if value in NAMED:
+        return {"file of settings": neutral(find("derived", value).data)}
     return value.replace(f"{CONFIGS.parent}/", "")
 
 
@@ -126,12 +136,12 @@ def hashes(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
 
 
 def test_every_shipped_config_has_the_settings_that_it_had():
-    runs, studies = run_names(), study_names()
-    assert (len(runs), len(studies)) == (189, 156)
+    assert {run_name(name) for name in KEPT["runs"]} == set(names("runs")) and len(names("runs")) == 189
+    assert {study_name(name) for name in KEPT["studies"]} == set(names("studies")) and len(names("studies")) == 156
     found = {
-        "runs": {name: digest(settings(run_config(name))) for name in runs},
-        "studies": {name: hashes(*study_config(name)) for name in studies},
-        "others": {name: digest(settings(config)) for name, config in others().items()},
+        "runs": {name: digest(settings(run_config(name))) for name in KEPT["runs"]},
+        "studies": {name: hashes(*study_config(name)) for name in KEPT["studies"]},
+        "others": {name: digest(settings(other_config(name))) for name in KEPT["others"]},
     }
     check_golden("configs", found)
 
@@ -145,7 +155,7 @@ def test_no_path_of_the_checkout_is_pinned(name, place):
 
 def test_where_the_checkout_lies_is_not_pinned():
     assert neutral({"a": [f"{CONFIGS.parent}/data/x", 1]}) == {"a": ["data/x", 1]}
-    assert neutral("configs/languages/trans.yaml") == {"file of settings": load_yaml(CONFIGS / "languages/trans.yaml")}
+    assert neutral("fr-like") == {"file of settings": find("derived", "fr-like").data}
     assert neutral("data/muse/en-fr.txt") == "data/muse/en-fr.txt"
 
 

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from probes import cli
+from synthlang.catalogue import names
 from tests.golden import check_golden, digest
 
-STUDIES = Path(__file__).parents[1] / "configs" / "studies"
 READ_FILES = {"align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank"}
 """Studies of tiny size whose text has to be fetched first."""
 
@@ -260,7 +260,7 @@ def contents(folder: Path) -> dict[str, int]:
 
 def test_the_quickstart_keeps_its_tables(tmp_path):
     settings = [part for setting in QUICKSTART for part in ("--set", setting)]
-    check_study("quickstart", tmp_path / "out", STUDIES / "quickstart.yaml", *settings)
+    check_study("quickstart", tmp_path / "out", Path("quickstart"), *settings)
 
 
 def test_a_study_of_every_kind_of_stage_keeps_its_tables(tmp_path):
@@ -271,10 +271,11 @@ def test_a_study_of_every_kind_of_stage_keeps_its_tables(tmp_path):
 
 def test_the_studies_of_tiny_size_keep_their_cells_and_stages(tmp_path):
     plans = {}
-    for path in sorted((STUDIES / "tiny").glob("*.yaml")):
-        if path.stem not in READ_FILES:
-            found = planned(path, "--out", tmp_path / path.stem)
-            plans[path.stem] = {
+    for name in names("studies"):
+        study, _, size = name.partition("/")
+        if size == "tiny" and study not in READ_FILES:
+            found = planned(Path(name), "--out", tmp_path / study)
+            plans[study] = {
                 "cells": found["cells"],
                 "stages": {kind: [held["all"], held["shared"]] for kind, held in found["stages"].items()},
             }

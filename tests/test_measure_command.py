@@ -18,12 +18,12 @@ from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import ProbeSettings
 from probes.transfer.model import open_pretrained
+from synthlang.catalogue import names
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from tests.tiny import PRETRAIN
 
-PRESETS = sorted((Path(__file__).parents[1] / "configs" / "probes").glob("*.yaml"))
 SMALL = ["data={dev: 30, sentences: 60}", "cka.sentences=40", "distances.pairs=5"]
 
 
@@ -34,9 +34,9 @@ def run(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
-def test_every_preset_is_a_config(path):
-    assert set(read_probe_config(path, {}, []).probes) <= set(PROBES)
+@pytest.mark.parametrize("name", names("probes"))
+def test_every_preset_is_a_config(name):
+    assert set(read_probe_config(Path(name), {}, []).probes) <= set(PROBES)
 
 
 def test_one_command_gives_the_whole_report_of_a_run(run, capsys):

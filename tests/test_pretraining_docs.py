@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from pretrain.config import BatchConfig, ObjectiveConfig, PretrainConfig, SharingConfig
 from probes.cli import app
+from synthlang.catalogue import names
 from synthlang.config import load, parse
 from synthlang.strict_yaml import parse_yaml
 from synthlang.vocabularies import VocabularySpec
@@ -65,7 +66,7 @@ def test_sharing_is_that_of_the_configs():
         ("Sep Emb + L1-3", "sep_emb+l1-3"),
         ("Sep L1-6", "sep_l1-6"),
     ):
-        config = load(PretrainConfig, ROOT / "configs" / "runs" / "paper" / f"emerging-{file}-fr.yaml")
+        config = load(PretrainConfig, f"emerging-{file}/en-fr/paper", kind="runs")
         assert sharing[name] == config.sharing
 
 
@@ -78,8 +79,8 @@ def expanded(pattern: str) -> list[str]:
 def test_the_list_of_runs_is_complete():
     part = DOC.split("## The papers' runs")[1]
     named = [n for pattern in re.findall(r"^\| `(\S+)` \| [^|]*\|$", part, re.MULTILINE) for n in expanded(pattern)]
-    files = sorted(path.stem for path in (ROOT / "configs" / "runs" / "paper").glob("*.yaml"))
-    assert sorted(name for name in named if name not in ("paper", "lab", "tiny")) == files
+    held = sorted(name.removesuffix("/paper") for name in names("runs") if name.endswith("/paper"))
+    assert sorted(name for name in named if name not in ("paper", "lab", "tiny")) == held
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -92,13 +93,13 @@ def test_commands_exist_and_their_configs_load(line, tmp_path, monkeypatch):
         assert all(word in shown.output for word in words if word.startswith("--"))
     else:
         assert words[words.index("launch") + 1 :][-1] and "pretrain.train" in words
-    [config] = [word for word in words if word.endswith(".yaml")]
+    [config] = [word for word in words if word in names("runs")]
     sets = [value for key, value in itertools.pairwise(words) if key == "--set"]
     for given in sets:  # the dictionaries that a user has
         if given.endswith(".txt"):
             (tmp_path / given.split("=")[1]).write_text("house maison\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert load(PretrainConfig, ROOT / config, sets).all_languages
+    assert load(PretrainConfig, config, sets, "runs").all_languages
 
 
 def test_python_is_python():

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pretrain.config import PretrainConfig
-from synthlang.config import load, load_yaml, override
+from synthlang.catalogue import load_yaml, names
+from synthlang.config import load, override
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 
-RUNS = Path(__file__).parents[1] / "configs" / "runs"
 SIZES = ("paper", "lab", "tiny")
-NAMES = sorted(path.stem for path in (RUNS / "paper").glob("*.yaml"))
+NAMES = sorted(name.removesuffix("/paper") for name in names("runs") if name.endswith("/paper"))
 EVERY = [(size, name) for size in SIZES for name in NAMES]
 OBJECTIVES, DERIVED = ("mlm", "xlm", "dict_mlm", "align_mlm"), ("trans", "trans+inv", "trans+syn")
 PAIRS = ("fr", "ru", "zh")
 
 # ALIGN-MLM; table 1 is part of 6, table 2 is 4, figures 1 to 3 and table 8 are of the runs of table 3
 ALIGN: dict[str, dict[str, str]] = {
-    "table 3": {f"{o} {t}": f"{o}-{t}" for o in OBJECTIVES for t in DERIVED},
-    "table 4": {"25%": "{}-trans+inv", "50%": "{}-trans+inv-dict50"},  # columns DICT and ALIGN
-    "table 5": {"25%": "{}-trans+syn", "50%": "{}-trans+syn-dict50"},
-    "table 6": {"25%": "xlm-trans+inv"} | {f"{r}%": f"xlm-trans+inv-parallel{r}" for r in (1, 10, 100)},
-    "table 7": {"0%": "xlm-trans+inv"} | {f"{p}%": f"xlm-trans+inv-overlap{p}" for p in (25, 50)},
-    "appendix G.5": {"10": "align_mlm-trans+inv"} | {f"{a}": f"align_mlm-trans+inv-alpha{a}" for a in (1, 100)},
-    "appendix G.2": {"Deshpande et al., tokens inverted": "mlm-trans+inv-tokens"},
+    "table 3": {f"{o} {t}": f"{o}/{t}" for o in OBJECTIVES for t in DERIVED},
+    "table 4": {"25%": "{}/trans+inv", "50%": "{}-dict50/trans+inv"},  # columns DICT and ALIGN
+    "table 5": {"25%": "{}/trans+syn", "50%": "{}-dict50/trans+syn"},
+    "table 6": {"25%": "xlm/trans+inv"} | {f"{r}%": f"xlm-parallel{r}/trans+inv" for r in (1, 10, 100)},
+    "table 7": {"0%": "xlm/trans+inv"} | {f"{p}%": f"xlm/trans+inv-overlap{p}" for p in (25, 50)},
+    "appendix G.5": {"10": "align_mlm/trans+inv"} | {f"{a}": f"align_mlm-alpha{a}/trans+inv" for a in (1, 100)},
+    "appendix G.2": {"Deshpande et al., tokens inverted": "mlm/trans+inv-tokens"},
 }
 # Emerging Cross-lingual Structure, table 1 (figure 3 shows it; figures 5 and 8 use Default)
 ROWS = {
@@ -44,13 +43,13 @@ ROWS = {
     "Sep L1-3": "sep_l1-3",
     "Sep L1-6": "sep_l1-6",
 }
-EMERGING = {f"{row} {pair}": f"emerging-{name}-{pair}" for row, name in ROWS.items() for pair in PAIRS}
+EMERGING = {f"{row} {pair}": f"emerging-{name}/en-{pair}" for row, name in ROWS.items() for pair in PAIRS}
 # figures 2 and 4 to 7: monolingual models (en2 is en', another seed), and the bilingual ones of figure 7
-FIGURES = {f"mono {x}": f"emerging-mono-{x}" for x in ("en", "en2", "fr", "de", "ru", "zh")}
-FIGURES |= {"en-en'": "emerging-sep_emb-en2", "en-de": "emerging-default-de"}
+FIGURES = {f"mono {x}": f"emerging-mono/{x}" for x in ("en", "en2", "fr", "de", "ru", "zh")}
+FIGURES |= {"en-en'": "emerging-sep_emb/en-en2", "en-de": "emerging-default/en-de"}
 OTHERS = {
-    "Cross-lingual Adjustment, table 9": "e_mbert-hi"
-}  # other rows of that paper start from mBERT: configs/adjust
+    "Cross-lingual Adjustment, table 9": "e_mbert/hi"
+}  # other rows of that paper start from mBERT: synthlang configs adjust
 
 # keys in which the sizes of a row may differ
 SIZE = re.compile(
@@ -77,7 +76,7 @@ def given(tmp_path_factory):
     muse.write_text("house maison\n", encoding="utf-8")
 
     def read(size: str, name: str) -> dict[str, Any]:
-        data = load_yaml(RUNS / size / f"{name}.yaml")
+        data = load_yaml(f"{name}/{size}", "runs")
         if "extra_anchors" not in name or size == "tiny":
             return data
         return override(data, [f"languages.{i}.language.transforms.0.dictionary={muse}" for i in (0, 1)])
@@ -99,25 +98,8 @@ def flat(data: Any, prefix: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_row_of_the_papers_has_a_config_and_no_config_is_without(size):
-    assert {path.stem for path in (RUNS / size).glob("*")} == expected_names()
+    assert {name.removesuffix(f"/{size}") for name in names("runs") if name.endswith(f"/{size}")} == expected_names()
     assert len(expected_names()) == 63
-
-
-def test_parts_are_used_and_say_what_they_are():
-    """A part that nothing is based on is a mistake; every part begins with a comment."""
-    used = set()
-    files = list(RUNS.rglob("*.yaml"))
-    for path in files:
-        bases = re.match(r"(?:#.*\n)*base: (.*)", path.read_text(encoding="utf-8"))
-        if bases:
-            used |= {(path.parent / b.strip()).resolve() for b in bases[1].strip("[]").split(",")}
-    studies = (RUNS.parent / "studies" / "sizes").glob("*.yaml")
-    named = (name for path in studies for name in re.findall(r"runs/sizes/[\w.-]+", path.read_text(encoding="utf-8")))
-    used |= {(RUNS.parent / name).resolve() for name in named}
-    parts = [path for path in files if path.parent.name not in SIZES]
-    parts += [path for path in files if path.parent == RUNS / "languages" / "tiny"]
-    assert {p.resolve() for p in parts} <= used
-    assert all(p.read_text(encoding="utf-8").startswith("# ") for p in parts)
 
 
 @pytest.mark.parametrize(("size", "name"), EVERY)
@@ -134,7 +116,7 @@ def test_a_dictionary_that_was_not_given_is_one_line_that_says_how(size):
     with pytest.raises(
         InputError, match=r"NAME-THE-MUSE-FILE-FROM-ENGLISH-WITH--set-languages\.0\.\S+=FILE: no such file"
     ):
-        load(PretrainConfig, RUNS / size / "emerging-extra_anchors-fr.yaml")
+        load(PretrainConfig, f"emerging-extra_anchors/en-fr/{size}", kind="runs")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,7 +153,7 @@ def test_no_two_rows_are_the_same_run(size, configs):
 
 def test_what_identity_and_size_mean(configs):
     """They would see a copy of a row, and a row that changes with its size."""
-    one, two = configs["lab", "emerging-mono-en"], configs["lab", "emerging-mono-en2"]
+    one, two = configs["lab", "emerging-mono/en"], configs["lab", "emerging-mono/en2"]
     assert identity(one) == identity(two.model_copy(update={"seed": 0}))
     assert identity(one) == identity(one.model_copy(update={"log_every": 7}))
     kept = [
@@ -204,7 +186,7 @@ def test_tiny_runs_need_nothing_but_the_built_in_source(name, configs):
 
 def test_what_the_papers_print(configs):
     """ALIGN-MLM, table 10; Emerging Cross-lingual Structure, section 3.1 and table 1."""
-    align = configs["paper", "align_mlm-trans+inv"]
+    align = configs["paper", "align_mlm/trans+inv"]
     assert (align.model.heads, align.model.layers, align.model.hidden, align.steps) == (8, 8, 512, 500_000)
     assert (align.batch.rows, align.batch.length) == (128, 512)
     assert (align.optimizer.learning_rate, align.optimizer.warmup_steps) == (1e-4, 10_000)
@@ -238,9 +220,9 @@ TABLE_1: dict[str, tuple[str, str, list[int], str]] = {
 @pytest.mark.parametrize("row", TABLE_1)
 def test_the_columns_of_table_1(size, row, configs):
     assert set(TABLE_1) == set(ROWS.values())
-    joint = configs[size, "emerging-default-fr"].vocabulary.size
+    joint = configs[size, "emerging-default/en-fr"].vocabulary.size
     for pair in PAIRS:
-        config = configs[size, f"emerging-{row}-{pair}"]
+        config = configs[size, f"emerging-{row}/en-{pair}"]
         sharing, size_ = config.sharing, config.vocabulary.size
         assert (config.vocabulary.kind, sharing.embeddings, [*sharing.layers], sharing.softmax) == TABLE_1[row]
         # 80k merges for both, or 40k for each: 261 tokens are no merges
@@ -249,7 +231,7 @@ def test_the_columns_of_table_1(size, row, configs):
         switched = [any(t.kind == "code_switch" for t in m.language.transforms) for m in config.all_languages]
         assert switched == [row == "extra_anchors"] * 2
         assert [
-            m.source != configs[size, f"emerging-default-{pair}"].all_languages[i].source
+            m.source != configs[size, f"emerging-default/en-{pair}"].all_languages[i].source
             for i, m in enumerate(config.all_languages)
         ] == [False, row == "wiki_cc"]
 

@@ -9,13 +9,18 @@ import pytest
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from synthlang.config import load_yaml, override
+from synthlang.catalogue import load_yaml
+from synthlang.config import override
 from synthlang.store import Store
 
-TINY = Path(__file__).parents[1] / "configs" / "runs" / "tiny"
-TRAINED = ["mlm-trans", "xlm-trans+inv-overlap25", "dict_mlm-trans+syn", "align_mlm-trans+inv", "mlm-trans+inv-tokens"]
-TRAINED += ["emerging-default-fr", "emerging-no_anchors-ru", "emerging-extra_anchors-zh", "emerging-wiki_cc-fr"]
-TRAINED += ["emerging-sep_emb+l1-3-fr", "emerging-sep_l1-6-ru", "emerging-sep_emb-en2"]
+TRAINED = ["mlm/trans", "xlm/trans+inv-overlap25", "dict_mlm/trans+syn", "align_mlm/trans+inv", "mlm/trans+inv-tokens"]
+TRAINED += [
+    "emerging-default/en-fr",
+    "emerging-no_anchors/en-ru",
+    "emerging-extra_anchors/en-zh",
+    "emerging-wiki_cc/en-fr",
+]
+TRAINED += ["emerging-sep_emb+l1-3/en-fr", "emerging-sep_l1-6/en-ru", "emerging-sep_emb/en-en2"]
 LESS = ["steps=2", "optimizer.warmup_steps=1", "validation={every: 2, rows: 64}", "checkpoints.every=2"]
 
 
@@ -26,7 +31,7 @@ def folder(tmp_path_factory):
 
 def train(name: str, folder: Path, *assignments: str) -> Path:
     """Two steps of a tiny config on little text; returns the run folder."""
-    data = load_yaml(TINY / f"{name}.yaml")
+    data = load_yaml(f"{name}/tiny", "runs")
     data = json.loads(json.dumps(data).replace("types=1000&sentences=10000", "types=500&sentences=300&dev=60&test=0"))
     smaller = ["vocabulary.size=500"] if "vocabulary" in data else []
     config = PretrainConfig.model_validate(override(data, [*LESS, *smaller, *assignments]))
@@ -48,5 +53,5 @@ def test_it_trains(name, folder):
 
 
 def test_e_mbert_goes_on_from_a_model_of_its_size(folder):
-    start = train("emerging-mono-en", folder) / "export" / "en"
-    train("e_mbert-hi", folder, f"start.model={start}", "start.extend.size=40")
+    start = train("emerging-mono/en", folder) / "export" / "en"
+    train("e_mbert/hi", folder, f"start.model={start}", "start.extend.size=40")

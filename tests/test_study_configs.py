@@ -21,13 +21,12 @@ from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
 from probes.study.tasks import graph
 from probes.transfer.splits import Split
-from synthlang.config import load, load_yaml
+from synthlang.catalogue import find, names
+from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.transforms.code_switch import CodeSwitch
 
 ROOT = Path(__file__).parents[1]
-STUDIES = ROOT / "configs" / "studies"
-RUNS = ROOT / "configs" / "runs"
 SIZES = ("paper", "lab", "tiny")
 TABLES = {
     "align_mlm": [*(f"table{n}" for n in range(1, 9)), "figure1", "figure2", "figure3"],
@@ -56,7 +55,6 @@ OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS)]
 def place(tmp_path_factory):
     """Where commands run: the project's folder, with the dictionaries that a user links under data/."""
     folder = tmp_path_factory.mktemp("place")
-    (folder / "configs").symlink_to(ROOT / "configs")
     muse = folder / "data" / "muse"
     muse.mkdir(parents=True)
     for language in ("fr", "ru", "zh"):
@@ -67,9 +65,14 @@ def place(tmp_path_factory):
         yield folder
 
 
+def catalogued(name: str) -> str:
+    """NAME/SIZE of SIZE/NAME."""
+    return "/".join(reversed(name.split("/")))
+
+
 @cache
 def study(name: str) -> tuple[StudyConfig, list[Cell]]:
-    return load_study(STUDIES / f"{name}.yaml", [])
+    return load_study(Path(catalogued(name)), [])
 
 
 @cache
@@ -93,27 +96,20 @@ def labels(cells: list[Cell]) -> dict[str, set[str]]:
     return found
 
 
-def bases(path: Path) -> list[Path]:
-    """A study file and the files that it is based on."""
-    names = re.search(r"^base: (\[.*?\]|\S+)", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    listed = [name.strip() for name in names[1].strip("[]").split(",")] if names else []
-    return [path, *(held for name in listed for held in bases((path.parent / name).resolve()))]
-
-
 def header(name: str) -> str:
-    """The comments of a study and of its bases."""
-    lines = [line for path in bases(STUDIES / f"{name}.yaml") for line in path.read_text("utf-8").splitlines()]
-    return " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))
+    """What is said of a study and of its bases."""
+    return " ".join(find("studies", catalogued(name)).about)
 
 
 def not_run(name: str) -> str:
-    """What the comments say is not run: from ``Not run:`` to the end."""
+    """What it says is not run: from ``Not run:`` to the end."""
     return header(name).partition("Not run:")[2]
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_there_is_a_study_for_every_table_and_figure(size):
-    assert {path.stem for path in (STUDIES / size).iterdir()} == {*OF_PAPERS, *OURS, *MORE[size]}
+    of_size = {name.removesuffix(f"/{size}") for name in names("studies") if name.endswith(f"/{size}")}
+    assert of_size == {*OF_PAPERS, *OURS, *MORE[size]}
     assert len(OF_PAPERS) == 38
 
 
@@ -171,7 +167,7 @@ def test_every_side_of_a_claim_is_run(size, paper):
 
 @pytest.mark.parametrize("name", [f"{size}/{name}" for size in SIZES for name in OF_PAPERS])
 def test_every_printed_cell_is_run_or_said_not_to_be(name):
-    """A label of the table that no cell of ours has stands in the comments under ``Not run:``."""
+    """A label of the table that no cell of ours has is told under ``Not run:``."""
     config, cells = study(name)
     tasks = {task for cell in cells for task in cell.tasks}
     held = labels(cells) | ({"task": tasks} if tasks else {})
@@ -248,7 +244,7 @@ def test_studies_of_natural_data_are_not_refused(name, nothing_needed):
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
     monkeypatch.setattr("probes.study.checks_probe.find_spec", lambda name: None)
-    path = STUDIES / "tiny" / "cao2020-table3.yaml"
+    path = Path("cao2020-table3/tiny")
     check_cells(load_study(path, [])[1])
     _, cells = load_study(path, ["probes.retrieval.retrieval.static={kind: train, text: apart}"])
     with pytest.raises(InputError, match=r"probes\.retrieval\.retrieval\.static: training word vectors needs gensim"):
@@ -256,8 +252,8 @@ def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
 
 
 def same(cell: Cell, size: str, run: str) -> bool:
-    """Whether a cell pretrains as a file of configs/runs does, but for its source and what is a matter of time."""
-    other = load(PretrainConfig, RUNS / size / f"{run}.yaml", [])
+    """Whether a cell pretrains as a run of the catalogue does, but for its source and what is a matter of time."""
+    other = load(PretrainConfig, f"{run}/{size}", kind="runs")
     assert cell.pretrain is not None
     left_out = {"source", "steps", "batch", "processes", "seed", "languages", "language"}
     spoken = [[m.language.model_dump(exclude={"name"}) for m in held.all_languages] for held in (cell.pretrain, other)]
@@ -266,18 +262,18 @@ def same(cell: Cell, size: str, run: str) -> bool:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_cells_are_the_rows_of_configs_runs(size):
+def test_cells_are_the_runs_of_the_catalogue(size):
     for cell in study(f"{size}/align_mlm-table3")[1]:
         objective = cell.labels["objective"].lower().replace("-", "_")
-        assert same(cell, size, f"{objective}-{cell.labels['transform']}"), cell.name
+        assert same(cell, size, f"{objective}/{cell.labels['transform']}"), cell.name
     for n in (25, 50):
         overlap = [c for c in study(f"{size}/align_mlm-table7")[1] if c.labels["overlap"] == f"{n}%"]
-        assert all(same(cell, size, f"xlm-trans+inv-overlap{n}") for cell in overlap)
+        assert all(same(cell, size, f"xlm/trans+inv-overlap{n}") for cell in overlap)
     for cell in study(f"{size}/emerging-table1")[1]:
         if cell.labels["variant"] == "Extra anchors" and size != "tiny":
             continue  # their dictionaries are placeholders there
         variant = cell.labels["variant"].lower().replace(" + ", "+").replace(" ", "_").replace("-cc", "_cc")
-        assert same(cell, size, f"emerging-{variant}-{cell.labels['pair'][3:]}"), cell.name
+        assert same(cell, size, f"emerging-{variant}/{cell.labels['pair']}"), cell.name
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -324,37 +320,19 @@ def test_pairs_that_an_adjustment_read_are_seen(size):
             assert read.sentences is not None and seen.sentences == read.dev + read.sentences
 
 
-def test_parts_are_used_and_say_what_they_are():
-    files = {path for name in FILES for path in bases(STUDIES / f"{name}.yaml")}
-    text = "".join(path.read_text(encoding="utf-8") for path in files)
-    named = {f"{folder}/{name}" for folder, name in re.findall(r"(data|sizes|tables)/([\w+-]+\.yaml)", text)}
-    used = named | {f"{path.parent.name}/{path.name}" for path in files}
-    for folder in ("tables", "sizes", "data"):
-        for path in (STUDIES / folder).iterdir():
-            assert f"{folder}/{path.name}" in used, path
-            assert path.read_text(encoding="utf-8").startswith("# "), path
-            assert load_yaml(path)
-
-
 def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_path):
     document = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     for name in (*OF_PAPERS, *OURS, *(more for held in MORE.values() for more in held)):
-        assert f"{name}`" in document or f"/{name}.yaml" in document, name
-    for path in re.findall(r"configs/studies/(?:paper|lab|tiny)/[\w+-]+\.yaml", document):
-        assert (ROOT / path).exists(), path
+        assert f"{name}`" in document or f"study {name} --size" in document, name
+    for name, size in re.findall(r"study (\S+) --size ([a-z]+)", document):
+        assert f"{name}/{size}" in names("studies")
     example, mine = (re.search(rf"```yaml {kind}\n(.*?)```", document, re.DOTALL) for kind in ("study", "mine"))
     assert example and mine
-    (tmp_path / "configs").symlink_to(ROOT / "configs")
     (tmp_path / "my-study.yaml").write_text(example[1], encoding="utf-8")
     config, cells = load_study(tmp_path / "my-study.yaml", [])
     check_cells(cells)
     assert len(cells) == 12 and config.seeds == [0, 1, 2]
     assert len(graph(cells, config.seeds).tasks) == 12 + 12 + 36  # pretrainings, alignments, transfers
-    changed = mine[1].replace("../tiny/", f"{STUDIES}/tiny/")
-    for base in ("runs", "transfer"):
-        (tmp_path / "studies").mkdir(exist_ok=True)
-        (tmp_path / base).symlink_to(ROOT / "configs" / base)
-    (tmp_path / "studies" / "mine").mkdir()
-    (tmp_path / "studies" / "mine" / "wider.yaml").write_text(changed, encoding="utf-8")
-    _, cells = load_study(tmp_path / "studies" / "mine" / "wider.yaml", [])
+    (tmp_path / "wider.yaml").write_text(mine[1], encoding="utf-8")
+    _, cells = load_study(tmp_path / "wider.yaml", [])
     assert all(cell.pretrain is not None and cell.pretrain.model.hidden == 128 for cell in cells)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from probes.study.judged.papers import CONFIGS, read_paper, read_tables
+from probes.study.judged.papers import read_paper, read_tables
+from synthlang.catalogue import folder, names
 from synthlang.errors import InputError
 
 PAPERS = ("align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020")
@@ -45,7 +46,7 @@ def by_labels(table: str, measure: str) -> dict[frozenset[tuple[str, str]], floa
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_paper_file(name):
-    assert {path.stem for path in (CONFIGS / "papers").glob("*.yaml")} == set(PAPERS)
+    assert set(names("papers")) == set(PAPERS)
     paper = read_paper(name)
     assert paper.name == name and paper.title and paper.citation
     assert {key: len(paper.tables[key].cells) for key in SIZES[name]} == SIZES[name]
@@ -150,8 +151,8 @@ def test_gains_of_kulshreshtha_are_differences():
 
 def test_names():
     assert [table.name for table in read_tables("emerging")] == ["table1", *(f"figure{n}" for n in range(2, 9))]
-    assert read_tables(f"{CONFIGS}/papers/impact.yaml/table9")[0] == read_tables("impact/table9")[0]
-    assert read_paper("cao2020.yaml", CONFIGS / "papers") == read_paper("cao2020")
+    assert read_tables(f"{folder()}/papers/impact.yaml/table9")[0] == read_tables("impact/table9")[0]
+    assert read_paper("cao2020.yaml", folder() / "papers") == read_paper("cao2020")
     for name, message in (("nobody", "one of: align_mlm, cao2020"), ("impact/table1", "there are: table2, table3"),
                           ("none.yaml", "no such file"), ("../x/table1", "there is no '../x'")):  # fmt: skip
         with pytest.raises(InputError, match=re.escape(message)):

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from probes.study.judged.papers import CONFIGS
 from probes.study.report.data import Study, read_study
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
 from probes.study.report.pools import pools
 from probes.study.resolved import DIFFERS
-from synthlang.config import load_yaml
+from synthlang.catalogue import load_yaml
 from synthlang.files import read_json, write_json
 from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
@@ -198,7 +197,7 @@ def _study(held: Study, name: str, config: dict[str, Any]) -> Study:
 def test_studies_that_one_claim_needs_are_one_pool(size: str, names: list[str], tmp_path: Path) -> None:
     make_grid(tmp_path / "a", {"x": ["1"]})
     held = read_study(tmp_path / "a")
-    studies = [_study(held, name, load_yaml(CONFIGS / "studies" / size / f"{name}.yaml")) for name in names]
+    studies = [_study(held, name, load_yaml(f"{name}/{size}", "studies")) for name in names]
     assert list(pools(studies)) == ["lab"]
 
 
@@ -206,5 +205,5 @@ def test_real_text_and_mini_english_of_one_size_are_two_pools(tmp_path: Path) ->
     make_grid(tmp_path / "a", {"x": ["1"]})
     held = read_study(tmp_path / "a")
     names = ["align_mlm-table3", "align_mlm-grid-text", "align_mlm-grid-treebank"]
-    studies = [_study(held, name, load_yaml(CONFIGS / "studies/tiny" / f"{name}.yaml")) for name in names]
+    studies = [_study(held, name, load_yaml(f"{name}/tiny", "studies")) for name in names]
     assert len(pools(studies)) == 3

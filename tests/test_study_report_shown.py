@@ -12,8 +12,9 @@ import yaml
 
 from probes.figures.drawing import draw, shorten, writable
 from probes.report.numbers import number
-from probes.study.judged.papers import CONFIGS, read_paper
+from probes.study.judged.papers import read_paper
 from probes.study.report.folder import write_report
+from synthlang.catalogue import whole_file
 from tests.report_study import Page, make_grid, read_rows, write_rows
 
 SHORTER = {"0.5": "0.50", "0.2": "0.20", "89.0": "89.00", "40": "40.00"}
@@ -27,7 +28,7 @@ def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 def _written(name: str) -> Iterator[tuple[str, list[str], float]]:
     """Table, its numbers as the file has them, character by character, and the factor of their block."""
-    tables = _child(yaml.compose((CONFIGS / "papers" / f"{name}.yaml").read_text(encoding="utf-8")), "tables")
+    tables = _child(yaml.compose(whole_file("papers", name).read_text(encoding="utf-8")), "tables")
     assert isinstance(tables, yaml.MappingNode)
     for key, table in tables.value:
         for block in getattr(_child(table, "blocks"), "value", ()):

@@ -9,7 +9,7 @@ import pytest
 from probes.study.cells import load_study
 from probes.study.labels import is_seed
 from probes.study.tasks import graph
-from tests.test_study_configs import OF_PAPERS, OURS, SIZES, STUDIES, header, labels, study
+from tests.test_study_configs import OF_PAPERS, OURS, SIZES, catalogued, header, labels, study
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -64,5 +64,5 @@ def test_one_model_of_the_paper_can_become_several():
     for name in ("paper/emerging-figure7", "lab/emerging-figure4", "paper/align_mlm-figure1", "tiny/dose-sharing"):
         says = "--set grid.product.pretrain.seed='[0, 1, 2]'"
         assert says in header(name), name
-        _, cells = load_study(STUDIES / f"{name}.yaml", [says.removeprefix("--set ").replace("'", "")])
+        _, cells = load_study(Path(catalogued(name)), [says.removeprefix("--set ").replace("'", "")])
         assert {"0", "1", "2"} == {cell.labels.get("pretrain.seed", "0") for cell in cells}

@@ -22,7 +22,7 @@ def cloud(tmp_path, monkeypatch):
     for folder in ("synthlang", "pretrain", "probes", "configs"):
         (project / folder).mkdir(parents=True)
     shutil.copytree(SCRIPTS, project / "tpu_scripts", ignore=shutil.ignore_patterns("__pycache__", "tpu.env"))
-    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "constraints.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project)
     (project / CONFIG).write_text("steps: 3\n")
     monkeypatch.setattr("tests.tpu_cloud.ROOT", project)
@@ -54,6 +54,19 @@ def test_training_runs_the_config_and_ends_as_the_job_ends(cloud):
     wanted = [CONFIG, "--out", "runs/a", "--set", "source=text:a b's", "--set", "note=$HOME"]
     assert told[told.index("tpu_scripts/launch.py") + 1 :] == wanted
     assert (cloud.project / "runs/a/done.json").exists()
+
+
+def test_a_config_of_the_catalogue_is_called_by_name(cloud):
+    done = cloud.run("train.sh", "align_mlm/trans+inv/tiny", "--out", "runs/a")
+    assert (done.returncode, cloud.verbs) == (0, ["start", "wait"]), done.stderr
+    told = (cloud.project / "arguments").read_text().splitlines()
+    assert told[told.index("tpu_scripts/launch.py") + 1 :] == ["align_mlm/trans+inv/tiny", "--out", "runs/a"]
+    (cloud.project / CONFIG).write_text("steps: 4\n")
+    done = cloud.run("train.sh", "mlm/trans/tiny", "--out", "runs/b")
+    assert (done.returncode, "mlm/trans/tiny here is not the same as yours" in done.stderr) == (2, True)
+    assert cloud.run("setup.sh", "--code-only").returncode == 0
+    assert cloud.run("grid.sh", "mlm/trans+inv/tiny", "--out", "runs/g").returncode == 0
+    assert (cloud.project / "runs/g/mlm/trans+inv/tiny/done.json").exists()
 
 
 @pytest.mark.parametrize("code", [1, 2, 7])

@@ -1,5 +1,6 @@
-"""The settings in configs/transfer: every file is a config, and says what its paper says; searches over settings."""
+"""Settings of transfers in the catalogue: each of a task is a config and says what its paper says; searches."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,43 +8,48 @@ import pytest
 from probes.transfer.command import read_transfer_config
 from probes.transfer.config import TransferConfig, combinations
 from probes.transfer.model import open_pretrained
+from synthlang.catalogue import find, names
 from synthlang.config import parse
 from synthlang.errors import InputError
 
-FOLDER = Path(__file__).parents[1] / "configs" / "transfer"
-FILES = sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "parts")
+NAMES = [name for name in names("transfer") if "task" in find("transfer", name).data]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_every_file_is_a_config_of_its_task(path):
-    config = read_transfer_config(path, {}, {}, [])
-    assert config.task in path.stem.split("-")
+def entry(name):
+    return read_transfer_config(Path(name), {}, {}, [])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_entry_is_a_entry_its_task(name):
+    config = entry(name)
+    assert config.task in re.split("[-/]", name)
     assert combinations(config)
 
 
 @pytest.mark.parametrize(
     ("name", "epochs", "rows", "rate"),
     [
-        ("align-mlm-nli", 5, 32, 2e-5),  # table 11
-        ("align-mlm-ner", 10, 32, 2e-5),
-        ("align-mlm-pos", 10, 32, 2e-5),
+        ("align_mlm-nli", 5, 32, 2e-5),  # table 11
+        ("align_mlm-ner", 10, 32, 2e-5),
+        ("align_mlm-pos", 10, 32, 2e-5),
         ("cao2020-nli", 3, 32, 5e-5),  # appendix A.1
     ],
 )
 def test_what_the_tables_print(name, epochs, rows, rate):
-    tuning = read_transfer_config(FOLDER / f"{name}.yaml", {}, {}, []).fine_tune
+    tuning = entry(name).fine_tune
     assert (tuning.epochs, tuning.rows, tuning.learning_rate) == (epochs, rows, rate)
 
 
 @pytest.mark.parametrize(("name", "count"), [("emerging-ner", 6), ("emerging-parsing", 6), ("emerging-nli", 18)])
 def test_searches_are_as_large_as_printed(name, count):
-    config = read_transfer_config(FOLDER / f"{name}.yaml", {}, {}, [])
+    config = entry(name)
     assert (len(combinations(config)), config.best) == (count, 2)
 
 
 def test_options_stand_above_the_file():
-    path = FOLDER / "tiny" / "ner.yaml"
-    config = read_transfer_config(path, {"task": "pos", "train": "a", "dev": None}, {"test": "b"}, ["length=20"])
+    config = read_transfer_config(
+        Path("ner/tiny"), {"task": "pos", "train": "a", "dev": None}, {"test": "b"}, ["length=20"]
+    )
     assert (config.task, config.train, config.dev, config.length) == ("pos", "a", None, 20)
     assert config.target is not None and (config.target.test, config.target.train) == ("b", None)
 
@@ -57,8 +63,7 @@ def test_settings_that_mean_nothing_for_a_task_are_told():
         "parsing": ["head.kind", "score.repair", "stride"],
         "qa": ["head.arc", "head.kind", "score.repair"],
     }
-    for path in FILES:
-        assert read_transfer_config(path, {}, {}, []).idle == [], path
+    assert [name for name in NAMES if entry(name).idle] == []
 
 
 def test_a_search_is_told_how_its_keys_are_written():

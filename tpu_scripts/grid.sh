@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 HELP="usage: grid.sh CONFIG… --out FOLDER [options] [--set KEY=VALUE]…
        grid.sh --study STUDY --out FOLDER [options] [--set KEY=VALUE]…
-Configs: each is trained on all chips, in FOLDER/<path of the config below configs, without .yaml>;
+Configs: each is trained on all chips, in FOLDER/<its name, or its path below configs without .yaml>;
 finished ones are passed over. A study: its cells run one at a time, on one chip of a single host (on
 a pod take configs). The same command again goes on.
   --out FOLDER      relative folder, e.g. runs/grid

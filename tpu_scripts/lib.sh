@@ -178,14 +178,18 @@ remote() { # WHAT WORKER COMMAND…: a command in the project's folder on the wo
 }
 
 run_folder() { # FOLDER: a folder of results; it has the same name here, on the VM and in the bucket
-  if [[ ! "$1" =~ ^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$ ]]; then
-    die "$1: a run folder is a relative path of letters, digits, . _ and -"
+  if [[ ! "$1" =~ ^[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*$ ]]; then
+    die "$1: a run folder is a relative path of letters, digits, . _ + and -"
   fi
 }
 
-config_inside() { # PATH: sets CONFIG to it, relative to the project
+config_inside() { # PATH or NAME: sets CONFIG to it, a path relative to the project, or a name of the catalogue
   local folder root
-  if [[ ! -f "$1" ]]; then die "$1: there is no such config"; fi
+  if [[ ! -f "$1" && "$1" == *.y?(a)ml ]]; then die "$1: there is no such config"; fi
+  if [[ ! -f "$1" ]]; then
+    CONFIG="$1"
+    return
+  fi
   folder="$(cd "$(dirname "$1")" && pwd -P)"
   CONFIG="$folder/$(basename "$1")"
   root="$(cd "$ROOT" && pwd -P)"
@@ -194,11 +198,11 @@ config_inside() { # PATH: sets CONFIG to it, relative to the project
 }
 
 # job OUT KIND ARGUMENT…: start a job on every worker, or join the one that runs there, and wait for its end.
-# The checksum of the config shows whether the copy on the VM is this one.
+# The checksum of the config, or of the catalogue that has it by name, shows whether the copy on the VM is this one.
 job() {
   local out="$1" kind="$2" sum
   shift 2
-  sum="$(cksum <"$ROOT/$CONFIG")"
+  sum="$(cd "$ROOT" && bash tpu_scripts/on_worker.sh sum "$CONFIG")"
   remote "starting $out" all bash tpu_scripts/on_worker.sh start "$out" "${BUCKET:--}" "$CONFIG" "$sum" "$kind" "$@"
   remote "$out" all bash tpu_scripts/on_worker.sh wait "$out"
 }

@@ -2,6 +2,7 @@
 # What the other scripts do on a worker of a TPU VM, in the project's folder there. NOT RUN ON HARDWARE.
 #
 #   on_worker.sh install                                          the packages, in .venv-tpu
+#   on_worker.sh sum CONFIG                                       a checksum of a config
 #   on_worker.sh start RUN BUCKET CONFIG CKSUM KIND ARGUMENT…     a job, detached: it outlives the connection
 #   on_worker.sh wait RUN                                         show its log, end as it ends
 #   on_worker.sh stop RUN                                         ask it to save and end
@@ -38,6 +39,14 @@ is_pod() { # whether there are other workers
   [[ "$hosts" == *,* ]]
 }
 
+sum() { # CONFIG: of a file, or of all that is called by name
+  if [[ -f "$1" ]]; then
+    cksum <"$1"
+  else
+    find configs -name '*.yaml' -print0 | LC_ALL=C sort -z | xargs -0 cat | cksum
+  fi
+}
+
 goes_on() { # whether the job of $state runs
   [[ -f "$state/pid" ]] && grep -qas on_worker.sh "/proc/$(<"$state/pid")/cmdline"
 }
@@ -48,7 +57,7 @@ start() { # RUN BUCKET CONFIG CKSUM KIND ARGUMENT…
     return
   fi
   if [[ ! -x "$BIN/python" ]]; then fail 2 "nothing is installed here: run setup.sh"; fi
-  if [[ ! -f "$3" || "$(cksum <"$3")" != "$4" ]]; then
+  if [[ "$(sum "$3")" != "$4" ]]; then
     fail 2 "$3 here is not the same as yours: run setup.sh --code-only"
   fi
   if is_pod; then
@@ -183,6 +192,7 @@ run="${1:-}"
 state=".jobs/$run"
 case "$verb" in
   install) install ;;
+  sum) sum "$run" ;;
   start | job) "$verb" "$@" ;;
   wait) await ;;
   stop) stop ;;

@@ -10,7 +10,7 @@ Copy this working tree (code and configs) to every worker and install it there.
   --code-only       do not install again: enough after a change of code or configs"
 
 folders=(synthlang pretrain probes configs tpu_scripts)
-parts=(pyproject.toml constraints.txt README.md LICENSE "${folders[@]}")
+parts=(pyproject.toml setup.py constraints.txt README.md LICENSE "${folders[@]}")
 code_only=""
 
 option() {

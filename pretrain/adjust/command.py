@@ -19,11 +19,12 @@ def adjust_command(model: str | None, config_path: Path, out: Path, overrides: S
     from pretrain.adjust.run import DONE, adjust
     from pretrain.processes import process_state
     from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
-    from synthlang.config import load_yaml, override, parse
+    from synthlang.catalogue import load_yaml
+    from synthlang.config import override, parse
     from synthlang.files import read_json
     from synthlang.progress import Display, silent, unheard
 
-    data = override(load_yaml(config_path), overrides)
+    data = override(load_yaml(config_path, "adjust"), overrides)
     config = parse(AdjustConfig, data if model is None else {**data, "model": model}, config_path)
     is_main = process_state().is_main_process
     with Display() as display, on_sigterm() as stop:

@@ -20,7 +20,8 @@ from probes.measures.settings import InputConfig
 from probes.measures.together import cka_against_retrieval
 from probes.transfer.model import open_pretrained
 from probes.transfer.model_names import derived_numbers, is_run, model_path
-from synthlang.config import load, load_yaml, override, parse
+from synthlang.catalogue import load_yaml
+from synthlang.config import load, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
@@ -30,7 +31,7 @@ from synthlang.store import Store
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
     """The config of a YAML file with the options of the command on top, then ``--set``."""
-    data = {} if path is None else load_yaml(path)
+    data = {} if path is None else load_yaml(path, "probes")
     data |= {key: value for key, value in options.items() if value is not None}
     return parse(ProbeConfig, override(data, overrides), path or "probe")
 

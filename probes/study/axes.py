@@ -13,7 +13,7 @@ from unicodedata import category
 
 from pretrain.config import PretrainConfig
 from probes.study.labels import short_key
-from synthlang.config import BASE
+from synthlang.catalogue import BASE
 
 AXIS_ROOTS = ("source", "start", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
 RESERVED = ("task", "layer", "probe")

@@ -20,7 +20,8 @@ from probes.study.sections import Bases, Draft, Place
 from probes.study.task_names import check_hidden, check_task, common_settings
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks import TASKS
-from synthlang.config import StrictModel, merged, parse
+from synthlang.catalogue import merged
+from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 
 M = TypeVar("M", bound=pydantic.BaseModel)

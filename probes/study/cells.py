@@ -15,14 +15,15 @@ from probes.study.config import StudyConfig
 from probes.study.grid import Point
 from probes.study.labels import is_seed
 from probes.study.sameness import Sameness
-from synthlang.config import load_yaml, parse
+from synthlang.catalogue import load_yaml
+from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 
 
 def load_study(path: Path, assignments: list[str]) -> tuple[StudyConfig, list[Cell]]:
     """Read a study and check every cell of it before anything starts."""
-    study = parse(StudyConfig, with_assignments(load_yaml(path), assignments), path).beside(path.parent)
+    study = parse(StudyConfig, with_assignments(load_yaml(path, "studies"), assignments), path).beside(path.parent)
     return study, expand(study, path, assignments)
 
 

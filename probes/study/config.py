@@ -26,10 +26,10 @@ Changes = dict[str, Any]
 class StudyConfig(StrictModel):
     """The YAML of ``synthlang study``. Its mappings are other configs, which ``cells.expand`` checks.
 
-    paper      the file, or files, of a paper's tables that the study is set beside (configs/papers)
-    claims     files of claims that its results are judged by (configs/claims)
+    paper      the table, or tables, of a paper that the study is set beside: PAPER/TABLE, or files
+    claims     claims that its results are judged by: by name, or files
     source     what ``start``, ``pretrain`` and ``second`` read where they name no source of their own
-    pretrain   a pretraining config; ``base:`` in this and other mappings names files from the study's folder
+    pretrain   a pretraining config; ``base:`` here and below: KIND/NAME of the catalogue, or files from its folder
     start      another pretraining, whose export of its first language ``pretrain`` starts from (its ``start.model``)
     second     another pretraining, the model that reads the target language (two monolingual models)
     model      instead of ``pretrain``: a Hugging Face name or folder, or a finished run

@@ -17,18 +17,17 @@ from probes.measures.maps import MapsConfig
 from probes.static.settings import LoadedVectors
 from probes.study.cell import MODEL, SECOND, START
 from probes.transfer.config import TaskName, TransferConfig
-from synthlang.config import BASE, load
+from synthlang.catalogue import YAML, files_behind
+from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import Language, parse_language
 from synthlang.parallel.pairs import DerivedPair, FileLinks, TextPair
 from synthlang.sources import open_source
-from synthlang.strict_yaml import read_yaml
 from synthlang.tasks import choose
 
 Kind = Literal["source", "task", "file", "model", "language", "parser"]
 HUB = "hf:"
-YAML = (".yaml", ".yml")
 RECORDS = ("config.yaml", "run.json", "done.json")  # what tells one run from another
 
 
@@ -167,18 +166,10 @@ def _of_language(language: str | Language) -> list[Path]:
         except InputError:  # the name of a language of the model
             return [Path(name)] if name.endswith(YAML) else []
         if name.endswith(YAML):
-            found += _with_bases(Path(name))
+            found += files_behind(Path(name))
     for transform in language.transforms:
         found += transform.files().values()
     return found
-
-
-def _with_bases(path: Path) -> list[Path]:
-    """A YAML file, which could be read, and those that it is based on."""
-    data = read_yaml(path)
-    names = data.get(BASE, []) if isinstance(data, dict) else []
-    bases = [path.parent / user_path(name) for name in (names if isinstance(names, list) else [names])]
-    return [path, *(file for base in bases for file in _with_bases(base))]
 
 
 def _of_pretraining(config: PretrainConfig) -> Iterator[Named]:

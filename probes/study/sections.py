@@ -9,35 +9,26 @@ from typing import Any
 
 from probes.study.axes import Setting
 from probes.study.config import StudyConfig, check_part_name
-from synthlang.config import BASE, assigned, load_yaml, merged
+from synthlang.catalogue import BASE, load_bases, merged
+from synthlang.config import assigned
 from synthlang.errors import InputError
-from synthlang.files import user_path
 
 NAMED = ("tasks", "probes")  # mappings of a name to a section
 Place = tuple[str, ...]  # ("pretrain",) or ("tasks", NAME)
 
 
 class Bases:
-    """Base files, each read once; paths are from the study's folder."""
+    """What ``base:`` names, each read once: files, with paths from the study's folder, and entries of the catalogue."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._read: dict[str, dict[str, Any]] = {}
 
     def data(self, names: Any) -> dict[str, Any]:
-        """What the file, or the files one over another, say; InputError if one is not there."""
+        """What the base, or the bases one over another, say; InputError if one is not there."""
         key = repr(names)
         if key not in self._read:
-            listed = names if isinstance(names, list) else [names]
-            if not all(isinstance(name, str) and name for name in listed):
-                raise InputError(f"base must be the name of a YAML file or a list of names, not {names!r}")
-            result: dict[str, Any] = {}
-            for name in listed:
-                path = self.folder / user_path(name)
-                if not path.exists():
-                    raise InputError(f"base: there is no file {path}")
-                result = merged(result, load_yaml(path))
-            self._read[key] = result
+            self._read[key] = load_bases(names, self.folder)
         return self._read[key]
 
 

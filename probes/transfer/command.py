@@ -18,7 +18,8 @@ from probes.transfer.model_names import is_run
 from probes.transfer.result import ResultFile, drops, rows_of
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, open_splits
-from synthlang.config import load_yaml, override, parse
+from synthlang.catalogue import load_yaml
+from synthlang.config import override, parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, safe_name, user_path, write_json
 from synthlang.progress import Display
@@ -29,7 +30,7 @@ def read_transfer_config(
     path: Path | None, options: Mapping[str, str | None], target: Mapping[str, str | None], overrides: list[str]
 ) -> TransferConfig:
     """The config of a YAML file with the options of the command on top, then ``--set``."""
-    data = {} if path is None else load_yaml(path)
+    data = {} if path is None else load_yaml(path, "transfer")
     data |= {key: value for key, value in options.items() if value is not None}
     named = {key: value for key, value in target.items() if value is not None}
     if named and "test" not in named and "test" not in (data.get("target") or {}):

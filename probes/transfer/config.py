@@ -15,7 +15,8 @@ from pretrain.adjust.config import LossConfig
 from pretrain.config.model import numbered
 from probes.rotation.settings import RotationConfig
 from probes.transfer.tasks import TASKS
-from synthlang.config import StrictModel, merged, parse
+from synthlang.catalogue import merged
+from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
 from synthlang.parallel.pairs import PairConfig, TextPair

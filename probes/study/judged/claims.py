@@ -1,4 +1,4 @@
-"""Claims as data: configs/claims/NAME.yaml, each with the comparison of results that would show it.
+"""Claims as data: the file NAME of the kind claims, each with the comparison of results that would show it.
 
     paper: align_mlm                    # optional: its labels are the only ones that may be named
     claims:
@@ -25,7 +25,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from probes.statistics import CorrelationKind
-from probes.study.judged.papers import find_file, read_paper
+from probes.study.judged.papers import read_paper
 from probes.study.judged.quantities import (
     Average,
     Layer,
@@ -36,7 +36,8 @@ from probes.study.judged.quantities import (
     check_measure,
     check_quantity,
 )
-from synthlang.config import StrictModel, load, load_yaml
+from synthlang.catalogue import load_yaml, whole_file
+from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
 Relation = Literal["greater", "less", "near"]
@@ -242,17 +243,17 @@ def _measures(common: Side, sides: list[Side]) -> list[str | None]:
 
 def claims_files(name: str) -> list[Path]:
     """The files that ``claims:`` of a study names: one of claims, and that of the paper whose labels they name."""
-    path = find_file("claims", name)
+    path = whole_file("claims", name)
     paper = load_yaml(path).get("paper")
-    return [path] if paper is None else [path, find_file("papers", str(paper), path.parent)]
+    return [path] if paper is None else [path, whole_file("papers", str(paper), path.parent)]
 
 
 def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ...]:
-    """The claims of a file by its name in configs/claims, or of the YAML file itself (from ``folder``).
+    """The claims of a file by its name in the catalogue, or of the YAML file itself (from ``folder``).
 
     Raises InputError for anything wrong, a label that the file's paper does not have included.
     """
-    path = find_file("claims", str(name), folder)
+    path = whole_file("claims", str(name), folder)
     held = load(_ClaimsFile, path)
     if held.paper is not None:
         labels = read_paper(held.paper, path.parent).labels

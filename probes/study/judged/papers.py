@@ -1,4 +1,4 @@
-"""The numbers of papers as data: configs/papers/NAME.yaml, one file a paper, each table as it is printed.
+"""The numbers of papers as data: the file NAME of the kind papers, one a paper, each table as it is printed.
 
 A file holds facts and no settings: what a table says of which labels. A study is set beside a table where its axes have
 the names and labels of the paper's cells. A table is written in blocks, so that a row of the file is a row in print:
@@ -14,16 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
 from probes.study.judged.quantities import Average, Quantity, Where, check_measure, check_quantity
+from synthlang.catalogue import whole_file
 from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
-from synthlang.files import user_path
-
-CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 
 
 @dataclass(frozen=True)
@@ -157,23 +155,9 @@ class _PaperFile(StrictModel):
         return self
 
 
-def find_file(kind: Literal["papers", "claims"], name: str, folder: Path | None = None) -> Path:
-    """The file of that ``name`` in configs/, or the YAML file itself, from ``folder``; InputError if there is none."""
-    if name.endswith((".yaml", ".yml")):
-        path = (folder or Path()) / user_path(name)
-        if not path.is_file():
-            raise InputError("no such file", path)
-        return path
-    path = CONFIGS / kind / f"{name}.yaml"
-    if "/" in name or not path.is_file():
-        known = ", ".join(sorted(held.stem for held in (CONFIGS / kind).glob("*.yaml"))) or "none"
-        raise InputError(f"{kind}: there is no {name!r}; name a YAML file or one of: {known}")
-    return path
-
-
 def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     """A paper by its name, or the YAML file itself (from ``folder``); anything wrong with it is an InputError."""
-    path = find_file("papers", str(name), folder)
+    path = whole_file("papers", str(name), folder)
     held = load(_PaperFile, path)
     tables = {
         key: Table(held.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
@@ -189,7 +173,7 @@ def names_in(value: Any) -> list[str]:
 
 def tables_file(name: str) -> Path:
     """The file that ``paper:`` of a study names a table of, or all tables."""
-    return find_file("papers", _paper_and_table(name)[0])
+    return whole_file("papers", _paper_and_table(name)[0])
 
 
 def _paper_and_table(name: str) -> tuple[str, str | None]:

@@ -16,7 +16,7 @@ import pandas as pd
 from probes.report.numbers import first_few, plural
 from probes.study.record import STUDY
 from probes.study.table import ALIGNMENTS, SCORES, is_score, labels_of, read_table, text_of
-from synthlang.config import load_yaml
+from synthlang.catalogue import load_yaml
 from synthlang.errors import InputError
 from synthlang.files import read_json, read_lines
 

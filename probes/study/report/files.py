@@ -15,8 +15,9 @@ from probes.figures.drawing import standalone_svg
 from probes.report.latex import csv_table, latex_table
 from probes.report.page import Figures, Section, Table, flat, html_page, markdown_page
 from probes.study.judged.claims import claims_files
-from probes.study.judged.papers import CONFIGS, names_in, tables_file
+from probes.study.judged.papers import names_in, tables_file
 from probes.study.record import STUDY
+from synthlang import catalogue
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_json, write_json
 
@@ -109,7 +110,7 @@ def _may_be(name: str) -> bool:
     return name in (HTML, MARKDOWN) or (bool(slash) and place in (FIGURES, TABLES) and file not in ("", ".", ".."))
 
 
-PROGRAM = CONFIGS.parent
+PROGRAM = Path(__file__).resolve().parents[3]
 PACKAGES = ("probes", "pretrain", "synthlang")
 READ = ("results.csv", "results.parquet", "measures.csv", "measures.parquet")
 
@@ -134,6 +135,6 @@ def _read(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
         yield from claims_files(name)
     for name in names_in(config.get("paper")):
         yield tables_file(name)
-    yield from CONFIGS.rglob("*.yaml")
+    yield from catalogue.folder().rglob("*.yaml")
     for package in PACKAGES:
         yield from (PROGRAM / package).rglob("*.py")

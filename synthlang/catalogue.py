@@ -1,0 +1,284 @@
+"""Settings from YAML files and from the catalogue, the configs that come with the package.
+
+A file may be based on others (``base:``), and so may an entry of the catalogue, which is called by its kind and its
+name. A file of the catalogue maps kinds to entries, and has words that its entries are written with::
+
+    words: {size: {lab: {rows: 256}, tiny: {rows: 80}}}
+    runs:
+      "mlm/trans/{size}": {about: MLM on one language., base: [rows/mlm, "sizes/{size}"], batch: {rows: "{rows}"}}
+
+- ``{size}`` in a key stands for one key for each item of the word, a list or a mapping: here for the entries
+  mlm/trans/lab and mlm/trans/tiny. ``{size in natural}`` takes the items of the word ``natural``.
+- In what such a key holds, ``{size}`` is the item, and the words that the item has (``rows``) are known, too.
+- A text that is nothing but ``{rows}`` becomes the value of the word, whatever that is. In a list it becomes all values
+  of a word that is a list, and an item ``{"{size}": VALUE}`` becomes one for each size.
+- Where two keys stand for the same, the later one is merged over the earlier one.
+- ``about`` says what an entry is; it is no setting. The words of words.yaml are known in every file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.strict_yaml import read_yaml
+
+BASE, ABOUT, WORDS = "base", "about", "words"
+SIZES = ("paper", "lab", "tiny")  # the last part of a name, if it has a size
+YAML = (".yaml", ".yml")
+WORD, KEY_WORD = re.compile(r"\{(\w+)\}"), re.compile(r"\{(\w+)(?: in (\w+))?\}")
+FILES = {  # kind → its file, or the folder of its files, each of which has the entries that begin with its name
+    "runs": "runs.yaml",
+    "studies": "studies",
+    "adjust": "adjust.yaml",
+    "transfer": "transfer.yaml",
+    "probes": "probes.yaml",
+    "derived": "derived.yaml",
+    "rows": "runs.yaml",
+    "languages": "runs.yaml",
+    "sizes": "runs.yaml",
+    "parts": "studies",
+}
+WHOLE = ("papers", "claims")  # kinds of which each file is one entry
+Words = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the catalogue: ``data`` with that of its bases below it, and what ``about`` says of each of them."""
+
+    kind: str
+    name: str
+    about: tuple[str, ...]
+    data: dict[str, Any]
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+        return str(self.data.get("title") or (self.about or ("",))[0])
+
+
+def folder() -> Path:
+    """Where the catalogue lies: in the package where it is installed, beside the package in a checkout."""
+    package = Path(__file__).resolve().parent
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, Any]:
+    """Read a YAML file with a mapping at the top, or with a ``kind`` also the entry of that name.
+
+    ``base: NAME`` or ``base: [NAME, …]`` are read first: paths from this file's folder, or KIND/NAME of the catalogue.
+    Mappings are merged key by key, any other value of a later base replaces that of an earlier one, and this file is
+    the last. InputError with the line of what is wrong.
+    """
+    name = str(path)
+    if kind is None or name.endswith(YAML) or Path(path).is_file():
+        return _with_bases(Path(path), ())
+    return dict(find(kind, name).data)
+
+
+def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """What ``base: NAME`` or ``base: [NAME, …]`` in a file of the folder ``place`` stands for.
+
+    ``below`` are the files that led here. InputError for a name of neither a file nor an entry.
+    """
+    listed = names if isinstance(names, list) else [names]
+    if not all(isinstance(name, str) and name for name in listed):
+        raise InputError(f"base must be the name of a YAML file or a list of names, not {names!r}")
+    result = dict[str, Any]()
+    for path_or_name in [_base(name, place) for name in listed]:
+        if isinstance(path_or_name, str):
+            result = merged(result, _entry(path_or_name).data)
+        elif path_or_name.resolve() in below:
+            raise InputError(f"base: {path_or_name} is based on this file, so neither can be read first")
+        else:
+            result = merged(result, _with_bases(path_or_name, below))
+    return result
+
+
+def files_behind(path: Path) -> list[Path]:
+    """A YAML file, which can be read, and the files that it is based on, but for the catalogue's."""
+    data = read_yaml(path)
+    names = data.get(BASE, []) if isinstance(data, dict) else []
+    bases = [_base(name, path.parent) for name in (names if isinstance(names, list) else [names])]
+    return [path, *(file for base in bases if isinstance(base, Path) for file in files_behind(base))]
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """``changes`` over ``base``: mappings are merged key by key, any other value replaces.
+
+    >>> merged({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": 5}, "d": []})
+    {'a': {'b': 5, 'c': 2}, 'd': []}
+    """
+    result = dict(base)
+    for key, value in changes.items():
+        held = result.get(key)
+        result[key] = merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+    return result
+
+
+@cache
+def find(kind: str, name: str) -> Entry:
+    """The entry of that name; InputError with the nearest names if there is none."""
+    stem = _stem(kind, name)
+    written = _entries(kind, stem).get(name) if stem else None
+    if written is None:
+        raise InputError(f"{kind}: there is no file and no entry {name!r}; {_hint(kind, name)}")
+    value = dict[str, Any]()
+    for raw, words in written:
+        value = merged(value, filled(raw, words))
+    own = {key: held for key, held in value.items() if key not in (ABOUT, BASE)}
+    names = value.get(BASE, [])
+    bases = [_entry(base) for base in (names if isinstance(names, list) else [names])]
+    data = dict[str, Any]()
+    for layer in (*(base.data for base in bases), own):
+        data = merged(data, layer)
+    about = [value[ABOUT]] if ABOUT in value else []
+    return Entry(kind, name, tuple(dict.fromkeys((*about, *(line for base in bases for line in base.about)))), data)
+
+
+def names(kind: str) -> list[str]:
+    """The names of all entries of a kind, in the order of the catalogue."""
+    return [name for stem in _stems(kind) for name in ([stem] if kind in WHOLE else _entries(kind, stem))]
+
+
+def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
+    """The file of a paper or of claims by its name, or a YAML file itself, from ``place``."""
+    if name.endswith(YAML):
+        path = (place or Path()) / user_path(name)
+        if not path.is_file():
+            raise InputError("no such file", path)
+        return path
+    if name not in _stems(kind):
+        known = ", ".join(_stems(kind)) or "none"
+        raise InputError(f"{kind}: there is no {name!r}; name a YAML file or one of: {known}")
+    return folder() / kind / f"{name}.yaml"
+
+
+def filled(value: Any, words: Words) -> Any:
+    """The value with each ``{word}`` filled in, and each key with a word of several items once for each of them.
+
+    >>> filled({"{x}-en": "data/{x}", "k": "{n}"}, {"x": ["de", "fr"], "n": 5})
+    {'de-en': 'data/de', 'fr-en': 'data/fr', 'k': 5}
+    """
+    if isinstance(value, str):
+        whole = WORD.fullmatch(value)
+        return filled(words[whole[1]], words) if whole else WORD.sub(lambda m: str(filled(words[m[1]], words)), value)
+    if isinstance(value, list):
+        return [one for item in value for one in _items(item, words)]
+    if not isinstance(value, dict):
+        return value
+    result = dict[str, Any]()
+    for key, held in value.items():
+        for name, known in _spelled(key, words):
+            result = merged(result, {name: filled(held, known)})
+    return result
+
+
+def _items(item: Any, words: Words) -> list[Any]:
+    """What one item of a list stands for."""
+    key = next(iter(item)) if isinstance(item, dict) and len(item) == 1 else ""
+    if KEY_WORD.fullmatch(key):
+        return [filled(item[key], known) for _, known in _spelled(key, words)]
+    value = filled(item, words)
+    return value if isinstance(item, str) and isinstance(value, list) else [value]
+
+
+def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
+    """The keys that one stands for, each with the words that are known below it."""
+    several = next((m for m in KEY_WORD.finditer(key) if m[2] or isinstance(words[m[1]], list | dict)), None)
+    if several is None:
+        yield WORD.sub(lambda m: str(words[m[1]]), key), words
+        return
+    word, table = several[1], words.get(several[1])
+    for item in words[several[2] or word]:
+        own = (table.get(item) or {}) if isinstance(table, dict) else {}
+        yield from _spelled(key.replace(several[0], str(item)), {**words, **own, word: item})
+
+
+def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
+    """The mapping of a file over those of its bases."""
+    data = read_yaml(path)
+    if not isinstance(data, dict):
+        found = "the file is empty" if data is None else "it is a list" if isinstance(data, list) else "it is one value"
+        raise InputError(f"the top level must be a mapping of keys to values; {found}", path)
+    if BASE not in data:
+        return data
+    bases = data.pop(BASE)
+    try:
+        if bases == []:
+            raise InputError("base must be the name of a YAML file or a list of names, not []")
+        return merged(load_bases(bases, path.parent, (*below, path.resolve())), data)
+    except InputError as error:
+        if error.path is not None:
+            raise
+        raise InputError(str(error), path) from error
+
+
+def _base(name: str, place: Path) -> Path | str:
+    """The file that a base names, or its name if that is one of the catalogue."""
+    path = place / user_path(name)
+    kind, _, rest = name.partition("/")
+    if path.is_file() or (path.exists() and kind not in FILES):
+        return path
+    if kind not in FILES or name.endswith(YAML):
+        raise InputError(f"base: there is no file {path}")
+    find(kind, rest)
+    return name
+
+
+def _entry(name: str) -> Entry:
+    """The entry KIND/NAME."""
+    kind, _, rest = name.partition("/")
+    return find(kind, rest)
+
+
+def _hint(kind: str, name: str) -> str:
+    """What may have been meant by a name that is none."""
+    known = names(kind)
+    near = [held for held in known if held.startswith(f"{name}/")] or get_close_matches(name, known)
+    return f"did you mean {' or '.join(near)}?" if near else f"synthlang configs {kind} lists them"
+
+
+def _stems(kind: str) -> list[str]:
+    """The names, without their ending, of the files that have entries of a kind."""
+    where = folder() / FILES.get(kind, kind)
+    return [where.stem] if where.suffix else sorted(path.stem for path in where.glob("*.yaml"))
+
+
+def _stem(kind: str, name: str) -> str | None:
+    """That of the file that an entry is in."""
+    stems = _stems(kind)
+    if FILES[kind] == "studies":
+        stems = [stem for stem in stems if re.match(rf"{re.escape(stem)}(?![\w.])", name)]
+    return stems[0] if stems else None
+
+
+@cache
+def _read(path: Path) -> dict[str, Any]:
+    data = read_yaml(path)
+    assert isinstance(data, dict), path
+    return data
+
+
+@cache
+def _entries(kind: str, stem: str) -> dict[str, list[tuple[Any, Words]]]:
+    """Name → what is written under it, and the words that are known there, the more specific later."""
+    where = folder() / FILES[kind]
+    data = _read(where if where.suffix else where / f"{stem}.yaml")
+    words = merged(_read(folder() / "words.yaml"), data.get(WORDS, {}))
+    first = f"{stem}/" if kind == "parts" else ""
+    found: dict[str, list[tuple[Any, Words]]] = {}
+    for key, held in data.get(kind, {}).items():
+        for name, known in _spelled(key, words):
+            found.setdefault(f"{first}{name}", []).append((held, known))
+    return found

@@ -1,0 +1,80 @@
+"""The wheel has everything that the packages read, and works where there is no checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+setuptools = pytest.importorskip("setuptools")
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[str]:
+    """What is to be in the wheel: all files of the packages and of configs/."""
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "synthlang", "pretrain", "probes", "configs"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("no git checkout")
+    return [name for name in done.stdout.split() if (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="module")
+def unzipped(tmp_path_factory, tracked) -> Path:
+    """A wheel, built without a network from a copy of the project, and unzipped."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in (*tracked, "pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    build = [sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "-q", "-w", str(out)]
+    done = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    [wheel] = out.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(out / "site")
+    return Path(out) / "site"
+
+
+def test_every_file_is_in_the_wheel(unzipped, tracked):
+    wanted = {f"synthlang/{name}" if name.startswith("configs/") else name for name in tracked}
+    there = {path.relative_to(unzipped).as_posix() for path in unzipped.rglob("*") if path.is_file()}
+    assert sorted(wanted - there) == []
+    assert len([name for name in there if name.startswith("synthlang/configs/")]) > 20
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["configs", "sizes", "tiny"], "steps: 1500"),
+        (["study", "align_mlm-table3", "--size", "tiny", "--dry-run", "--out", "out"], "36 cells"),
+        (["study", "cao2020-table1", "--size", "tiny", "--dry-run", "--out", "out"], "cells"),
+        (
+            ["derive", "builtin:mini-english?types=500&sentences=60", "--language", "french-order", "--out", "data"],
+            "data",
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_commands_work_where_there_is_no_checkout(words, said, unzipped, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(unzipped), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "import probes.cli; print(probes.cli.__file__); probes.cli.main()", *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(unzipped) in done.stdout.splitlines()[0]
+    assert said in done.stdout + done.stderr
