@@ -14,10 +14,10 @@ from probes.study.cell import Cell
 from probes.study.config import StudyConfig
 from probes.study.grid import Point
 from probes.study.labels import is_seed
-from probes.study.sameness import Sameness
+from probes.study.stage import Look, graph
 from synthlang.config import load_yaml, parse
 from synthlang.errors import InputError
-from synthlang.fingerprint import fingerprint
+from synthlang.fingerprint import canonical_json, fingerprint
 
 
 def load_study(path: Path, assignments: list[str]) -> tuple[StudyConfig, list[Cell]]:
@@ -43,11 +43,12 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         raise InputError(problem, path)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
-    problem = _two_the_same(cells, len(points) - len(study.grid.include)) or _labelled_the_same(points)
+    look = Look()
+    problem = _two_the_same(cells, look, len(points) - len(study.grid.include)) or _labelled_the_same(points)
     if problem:
         raise InputError(problem, path)
     cells = _distinctly_named(cells, points, study)
-    study.contains(fingerprint("cells", cells=[[cell.name, cell.content] for cell in cells]))
+    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, look)] for cell in cells]))
     return cells
 
 
@@ -65,20 +66,27 @@ def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
     return None
 
 
-def _two_the_same(cells: list[Cell], included: int) -> str | None:
-    """What is wrong if two cells would be one; from the number ``included`` on they are those of grid.include."""
+def _settings(cell: Cell, look: Look) -> str:
+    """Of all settings of a cell; not of its name and labels."""
+    configs = {name: look.whole(config) for name, config in cell.configs.items()}
+    return fingerprint("cell", model=cell.model, tuned_seed=cell.tuned_seed, configs=configs)
+
+
+def _two_the_same(cells: list[Cell], look: Look, included: int) -> str | None:
+    """What is wrong if two cells would be one, or the same work: stages with the same keys, as far as these are known
+    without a look at any data. From the number ``included`` on they are those of grid.include."""
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}
-    sameness = Sameness()
+    stages = graph(cells, [0], look).of_cell
     for number, cell in enumerate(cells):
-        first = equal.setdefault(cell.content, number)
+        first = equal.setdefault(_settings(cell, look), number)
         other = cells[first]
         if first < number and number >= included:
             what = "a cell of the product" if first < included else f"grid.include.{first - included}"
             return f"grid.include.{number - included} is already {what}: {other.name}"
         if first < number:
             return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
-        other = cells[alike.setdefault(sameness.of(cell), number)]
+        other = cells[alike.setdefault(canonical_json(stages[cell.name]), number)]
         if other is not cell:
             told = ", ".join(key for key in {**other.overrides, **cell.overrides} if _differ(key, other, cell))
             return (

@@ -20,8 +20,8 @@ from probes.study.blame import in_study
 from probes.study.cell import MODEL, Cell, Reach, reach_of
 from probes.study.checks_probe import check_probe
 from probes.study.checks_transfer import check_items, check_named, check_tuning
-from probes.study.digest import digest_of
 from probes.study.opened import Opened, check_files
+from probes.study.stage import Look
 from probes.transfer.model_names import is_run, model_path
 from synthlang.errors import InputError
 from synthlang.language import check_source
@@ -47,7 +47,7 @@ def check_cells(cells: Sequence[Cell]) -> None:
 class _Checks:
     def __init__(self) -> None:
         self._found: dict[tuple[str, ...], str | None] = {}
-        self._opened = Opened()
+        self._opened, self._look = Opened(), Look()
 
     def problem(self, cell: Cell) -> str | None:
         """What is wrong with a cell first; None if nothing is."""
@@ -60,25 +60,36 @@ class _Checks:
     def cell(self, cell: Cell) -> None:
         text = None if cell.pretrain is None else cell.pretrain.members[0].source
         known = cell.model is None or is_run(model_path(cell.model))
-        models, opened = _models_of(cell), self._opened
+        models, opened = self._models_of(cell), self._opened
         for root, config in (("start", cell.start), ("pretrain", cell.pretrain), ("second", cell.second)):
             if config is not None:
                 start = cell.start if root == "pretrain" else None
-                key = (digest_of(config), _digest(start))
+                key = (self._look.whole(config), self._digest(start))
                 self._once(root, config, partial(self._pretraining, start), *key)
-                self._once("", config, partial(self._member_sources, root), root, digest_of(config))
+                self._once("", config, partial(self._member_sources, root), root, self._look.whole(config))
         if (adjust := cell.adjust) is not None:
-            self._once("adjust", adjust, lambda held: self._adjustment(held, cell), digest_of(adjust), *models)
+            self._once("adjust", adjust, lambda held: self._adjustment(held, cell), self._look.whole(adjust), *models)
         if (tuned := cell.tuned) is not None:
-            self._once("tuned", tuned, lambda held: check_tuning(opened, held, cell, known), digest_of(tuned), *models)
+            self._once(
+                "tuned", tuned, lambda held: check_tuning(opened, held, cell, known), self._look.whole(tuned), *models
+            )
         for name, task in cell.tasks.items():
             where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
             items = task.model_dump_json(include=ITEMS)
             self._once(where, task, lambda held: check_items(opened, held, cell, text, known), items, *models)
-            self._once(where, task, lambda held: check_named(opened, held, cell, known), digest_of(task), *models)
+            self._once(
+                where, task, lambda held: check_named(opened, held, cell, known), self._look.whole(task), *models
+            )
         for name, probe in cell.probes.items():
-            key = digest_of(probe), f"{cell.adjust is None} {cell.tuned is None}"
+            key = self._look.whole(probe), f"{cell.adjust is None} {cell.tuned is None}"
             self._once(f"probes.{name}", probe, lambda held: check_probe(opened, held, cell, known), *key, *models)
+
+    def _digest(self, config: pydantic.BaseModel | None) -> str:
+        return "" if config is None else self._look.whole(config)
+
+    def _models_of(self, cell: Cell) -> tuple[str, ...]:
+        """What tells the models of cells apart."""
+        return *map(self._digest, (cell.pretrain, cell.second, cell.start)), cell.model or ""
 
     def _once(self, where: str, config: M, check: Callable[[M], None], *key: str) -> None:
         if (where, *key) not in self._found:
@@ -128,15 +139,6 @@ class _Checks:
                 raise InputError(
                     f"pairs.{name}: {found}; there is {', '.join(names)}: name two in pairs.{name}.tokenizers"
                 )
-
-
-def _digest(config: pydantic.BaseModel | None) -> str:
-    return "" if config is None else digest_of(config)
-
-
-def _models_of(cell: Cell) -> tuple[str, ...]:
-    """What tells the models of cells apart."""
-    return _digest(cell.pretrain), _digest(cell.second), _digest(cell.start), cell.model or ""
 
 
 def _check_start(config: PretrainConfig, start: PretrainConfig, reach: Reach | None) -> None:

@@ -11,7 +11,6 @@ from pretrain.adjust.text import check_left
 from pretrain.config import PretrainConfig
 from probes.measure.config import ProbeConfig
 from probes.study.cell import MODEL, SECOND, Cell, Reach, reach_of
-from probes.study.inputs import named_in
 from probes.study.models import reach_of_model
 from probes.transfer.config import TransferConfig
 from probes.transfer.model_names import derived_members, model_path
@@ -19,6 +18,7 @@ from synthlang.alignments.aligner import find_aligner
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import check_source
+from synthlang.references import references
 from synthlang.sources import open_source
 from synthlang.sources.base import Source
 
@@ -103,14 +103,14 @@ def check_constructed(where: str, language: str | None, natural: bool, cell: Cel
 
 def check_files(config: Any) -> None:
     """Raise InputError for a file that a config names and that is not there."""
-    for named in named_in(config):
+    for named in references(config):
         if named.kind == "file" and not user_path(str(named.name)).exists():
             raise InputError(f"{'.'.join(named.place)}: no such file {named.name}")
 
 
 def check_models(config: TransferConfig | ProbeConfig, cell: Cell) -> None:
     """Raise InputError for a second model that the cell does not have, and for a folder that is not there."""
-    for named in named_in(config):
+    for named in references(config):
         if named.kind == "model" and named.name == SECOND and cell.second is None:
             raise InputError(f"{'.'.join(named.place)}: the cell has no second model")
         if named.kind == "model" and named.name not in (MODEL, SECOND):

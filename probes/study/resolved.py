@@ -9,7 +9,6 @@ from typing import Any
 import pydantic
 
 from probes.study.cell import Cell
-from probes.study.digest import json_of_config
 
 PARTS = "start", "pretrain", "second", "model", "adjust", "tuned"
 DIFFERS = "(differs)"
@@ -32,7 +31,9 @@ def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
 def _of_all(configs: Iterable[pydantic.BaseModel | str | int | None]) -> Any:
     """What configs have in common; cells share them, so each is looked at once."""
     once = {id(config): config for config in configs}.values()
-    return reduce(_common, (json_of_config(c) if isinstance(c, pydantic.BaseModel) else c for c in once))
+    return reduce(
+        _common, (c.model_dump(mode="json", round_trip=True) if isinstance(c, pydantic.BaseModel) else c for c in once)
+    )
 
 
 def _common(one: Any, other: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Where the tasks of a study run: in this process, in processes beside it, on a cluster.
+"""Where the stages of a study are made: in this process, in processes beside it, on a cluster.
 
-An executor is given tasks whose parents are finished and tells what became of them. Whoever runs a task writes its
-index entry (``run_task`` does), so that a finished stage counts though the runner was killed before it heard of it.
+An executor is given stages whose parents are done and tells what became of them. What is done is told by the stage's
+folder alone, so that it counts though the runner was killed before it heard of it.
 """
 
 from __future__ import annotations
@@ -11,96 +11,66 @@ import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol
 
+from probes.study.done import is_done, note
+from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
 
-if TYPE_CHECKING:
-    from probes.study.tasks import Task
-
 NAMES = ("local", "in-process", "slurm")
-
-
-class Work(Protocol):
-    """What an executor needs to know of a task (the classes of tasks.py)."""
-
-    @property
-    def kind(self) -> str:
-        """Which kind of stage it makes."""
-
-    @property
-    def key(self) -> str:
-        """The fingerprint of what is to be done; the same key is the same work."""
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """Keys of the tasks that come before."""
-
-    @property
-    def label(self) -> str:
-        """What it is called in progress and logs."""
-
-    def run(self, store: Store, report: Report) -> str:
-        """Do the work; the fingerprint of the stage."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task: ``fingerprint`` of its stage, or ``error`` as one line with ``log``, its traceback."""
+    """What became of a stage: it is done, or there is an ``error`` as one line with ``log``, its traceback."""
 
     key: str
-    fingerprint: str | None
-    error: str | None
-    log: str
-    seconds: float
+    error: str | None = None
+    log: str = ""
 
 
 class Executor(Protocol):
-    """Runs tasks; the runner submits no more of them than ``capacity`` and waits for them to end."""
+    """Makes stages; the runner submits no more of them than ``capacity`` and waits for them to end."""
 
-    def submit(self, task: Work, cell: str = "") -> None:
-        """Start a task whose parents are finished; one that failed may be submitted again.
+    def submit(self, stage: Stage, cell: str = "") -> None:
+        """Start a stage whose parents are done; one that failed may be submitted again.
 
         ``cell`` is the first that wants it, in front of what its progress is called.
         """
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
-        """The tasks that ended: after the first of them, or after ``timeout`` seconds with none.
+        """The stages that ended: after the first of them, or after ``timeout`` seconds with none.
 
-        Progress of those that run goes to ``report``. InputError for what makes every further task pointless.
+        Progress of those that run goes to ``report``. InputError for what makes every further stage pointless.
         """
 
     def capacity(self) -> int:
-        """How many more tasks may be submitted now."""
+        """How many more stages may be submitted now."""
 
     def close(self) -> None:
         """Give up: stop what runs (local processes) or leave it to its scheduler."""
 
 
 class Detached(Executor, Protocol):
-    """An executor whose tasks live on when the runner has gone."""
+    """An executor whose stages go on when the runner has gone."""
 
-    def submit_graph(self, tasks: Sequence[Work]) -> None:
-        """Hand over all ``tasks`` (parents first, finished ones left out), each to start after those it needs."""
+    def submit_graph(self, stages: Sequence[Stage]) -> None:
+        """Hand over all ``stages`` (parents first, none that is done), each to start after those it is made of."""
 
 
 class _Unheard(BaseException):
-    """Nobody listens to ``report`` any more. Not an Exception: a task must not take it for a problem of its own."""
+    """Nobody listens to ``report`` any more. Not an Exception: a stage must not take it for a problem of its own."""
 
 
-def run_task(task: Work, store: Store, report: Report) -> Outcome:
-    """Run a task in this process and write its index entry; an error becomes an outcome.
+def run_stage(stage: Stage, store: Store, report: Report) -> Outcome:
+    """Make a stage in this process; an error becomes an outcome.
 
-    BrokenPipeError of ``report`` goes on: the process that listens is gone. One of the task (a program that it started
+    BrokenPipeError of ``report`` goes on: the process that listens is gone. One of the work (a program that it started
     has died) is an error like others.
     """
-    from probes.study.at_work import TaskStore
-    from probes.study.finished import finished
-    from probes.study.index import finish, seen_now
-
-    work, started = cast("Task", task), time.monotonic()
+    started = time.monotonic()
 
     def told(name: str, done: int, total: int, note: str) -> None:
         try:
@@ -109,20 +79,16 @@ def run_task(task: Work, store: Store, report: Report) -> Outcome:
             raise _Unheard from error
 
     try:
-        # another study of the store may have done it since this one looked
-        name = finished(store, work)
-        if name is None:
-            seen = seen_now(store, work)
-            with TaskStore(store, work.kind, seen.entries) as held:
-                name = task.run(held, told)
-                finish(store, work, name, time.monotonic() - started, seen)
-        return Outcome(task.key, name, None, "", time.monotonic() - started)
+        # another study of the store may have made it since this one looked
+        if not is_done(store, stage):
+            stage.reread(store).make(store, told)
+            note(store, stage, time.monotonic() - started)
+        return Outcome(stage.key)
     except _Unheard as gone:
         raise BrokenPipeError("nobody listens to the progress") from gone
     except Exception as problem:  # one failed cell must not stop the others
         line = str(problem) if isinstance(problem, InputError) else f"{type(problem).__name__}: {problem}"
-        seconds = time.monotonic() - started
-        return Outcome(task.key, None, " ".join(line.split()), traceback.format_exc(), seconds)
+        return Outcome(stage.key, " ".join(line.split()), traceback.format_exc())
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""jobs.json: which job does which task, so that a restarted runner finds its jobs and sends none twice.
+"""jobs.json: which job does which stage, so that a restarted runner finds its jobs and sends none twice.
 
 What is about to be sent is written first, under the name that its jobs will have in the queue, and stays there until
 their ids are written. If the runner is killed in between, or sbatch gives no answer, nobody knows whether there are
@@ -23,7 +23,7 @@ LATE = 10.0  # seconds that a submission without an answer may take to reach the
 
 
 class Ledger:
-    """{key of a task: id of its last job}, on disk."""
+    """{key of a stage: id of its last job}, on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

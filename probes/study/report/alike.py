@@ -17,7 +17,7 @@ from probes.study.labels import is_seed, unseeded
 from probes.study.report.data import Study
 from probes.study.report.pooled import probes_of
 from probes.study.resolved import DIFFERS
-from probes.study.sameness import DATA
+from probes.study.stage import DATA
 
 RUNS = ("start", "pretrain", "second")
 MODEL = "model"

@@ -13,10 +13,10 @@ from probes.report.blocks import Block, Figures, Paragraph, Section
 from probes.report.figure import Figure, slug
 from probes.report.numbers import first_few, plural
 from probes.statistics import Interval
-from probes.study.kinds import PROBES
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
 from probes.study.report.data import Cell, Study
+from probes.study.stage import PROBES
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
