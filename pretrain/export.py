@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from pretrain.checkpoint import disk_errors
+from pretrain.artifacts import Artifacts, Member
+from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig
-from pretrain.encoder import MaskedLM
-from pretrain.prepare import Artifacts, Member
-from pretrain.weights import to_hf
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.to_hf import to_hf
 from synthlang.files import atomic_folder, remove_leftovers
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors import SafetensorError
 
-from pretrain.exported import EXPORT
+from pretrain.folder import EXPORT
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import digest_files, sha256_file

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Generic, TypeVar
 
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
-from pretrain.checkpoint_steps import BEST
+from pretrain.artifacts import Artifacts
+from pretrain.build import new_model
 from pretrain.config import PretrainConfig
-from pretrain.data import Batch, train_batches
-from pretrain.encoder import MaskedLM
-from pretrain.model import new_model
+from pretrain.data.batch import Batch
+from pretrain.data.build import train_batches
+from pretrain.folder import BEST
+from pretrain.model.encoder import MaskedLM
 from pretrain.objectives import build_objective
 from pretrain.parts import parts_of
-from pretrain.prefetch import Prefetch
-from pretrain.prepare import Artifacts
 from pretrain.processes import process_state
 from pretrain.running import Loop
 from pretrain.step import Step
@@ -25,6 +28,32 @@ from pretrain.trackers import end_trackers, start_trackers
 from pretrain.validation import Validation
 from pretrain.xla import finish
 from synthlang.progress import Report, Say, silent, unheard
+
+T = TypeVar("T")
+
+
+class Prefetch(Generic[T]):
+    """``get(step)`` is ``make(step)``; that of the next step is begun at once."""
+
+    def __init__(self, make: Callable[[int], T], steps: int) -> None:
+        self.make, self.steps = make, steps
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="batches")
+        self._next: tuple[int, Future[T]] | None = None
+
+    def __enter__(self) -> Prefetch[T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def get(self, step: int) -> T:
+        """What belongs to a step; an error in making it is raised here."""
+        ahead = self._next
+        future = ahead[1] if ahead is not None and ahead[0] == step else self._pool.submit(self.make, step)
+        self._next = (step + 1, self._pool.submit(self.make, step + 1)) if step + 1 < self.steps else None
+        return future.result()
 
 
 class Trainer(Loop[MaskedLM]):

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from pretrain.nearest_exact import Scores, Search
-from pretrain.nearest_lists import TILE, Lists, largest_cosines
-from pretrain.nearest_rows import Matrix, Rows, full_precision
+from pretrain.nearest_lists import TILE, Lists, Matrix, Rows, full_precision, largest_cosines
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 

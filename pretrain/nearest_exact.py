@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pretrain.nearest_lists import Lists, largest_in_rows
-from pretrain.nearest_rows import Rows
+from pretrain.nearest_lists import Lists, Rows, largest_in_rows
 from synthlang.progress import Report, silent
 
 TIE = 1e-6

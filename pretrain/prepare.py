@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pretrain.artifacts import Artifacts, Member, Parallel
 from pretrain.config import PretrainConfig
 from pretrain.hub import open_base
-from pretrain.weights import check_start
+from pretrain.model.from_hf import check_start
 from synthlang.dictionary import (
-    IdCandidates,
-    IdDictionary,
     all_candidates,
     build_id_dictionary,
     trained_types,
@@ -31,48 +29,6 @@ from synthlang.sources.base import Source, check_split
 from synthlang.sources.lines import LinesSource
 from synthlang.store import Store
 from synthlang.vocabularies import Extension, IdSpace, MemberTokenizer, build_id_space, hf_id_space
-
-
-@dataclass(frozen=True)
-class Member:
-    """One language of a run with its data; ``spec`` names the source, ``language`` is bound to what it needs."""
-
-    name: str
-    spec: str
-    source: Source
-    language: Language
-    tokenizer: MemberTokenizer
-    train: Shards
-    dev: Shards | None
-
-
-@dataclass(frozen=True)
-class Parallel:
-    """Sentence pairs of two members: ``rows`` [n, 2] are the sentences' rows in the shards of each side."""
-
-    left: int
-    right: int
-    left_shards: Shards
-    right_shards: Shards
-    rows: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Artifacts:
-    """What a run trains on; the first member is the parent.
-
-    candidates   every pair of ids that is known to be translations, of which ``dictionary`` is a part
-    own_rows     whether each language has an embedding of its own
-    """
-
-    id_space: IdSpace
-    members: tuple[Member, ...]
-    dictionary: IdDictionary | None
-    candidates: tuple[IdCandidates, ...]
-    own_rows: bool
-    parallel: tuple[Parallel, ...]
-    extension: Extension | None
-    parents: dict[str, str]
 
 
 def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Artifacts:

@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+from pretrain.artifacts import Artifacts
+from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
 from pretrain.export import export_model
-from pretrain.exported import EXPORT, export_sizes
+from pretrain.folder import EXPORT, export_sizes
 from pretrain.loop import Trainer, effective_batch
-from pretrain.model import trained_model
 from pretrain.parts import parts_of
-from pretrain.prepare import Artifacts, prepare
+from pretrain.prepare import prepare
 from pretrain.processes import process_state
 from pretrain.stopping import Flag
 from pretrain.trackers import check_trackers

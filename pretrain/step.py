@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from pretrain.compiling import should_compile
 from pretrain.config import OptimizerConfig, PretrainConfig
-from pretrain.data import Batch
-from pretrain.encoder import MaskedLM
-from pretrain.objectives import Objective, TensorBatch
+from pretrain.data.batch import Batch
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.tensors import TensorBatch
+from pretrain.objectives import Objective
 from pretrain.optim import build_optimizer, learning_rate
 from pretrain.running import sum_over_ranks
 from pretrain.xla import sum_gradients

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import torch
 
+from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
-from pretrain.data import dev_batches
-from pretrain.encoder import MaskedLM
-from pretrain.objectives import TensorBatch
-from pretrain.prepare import Artifacts
+from pretrain.data.build import dev_batches
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.tensors import TensorBatch
 from pretrain.word_pairs import alignment_of, word_pairs
 from synthlang.errors import InputError
 

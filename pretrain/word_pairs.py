@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.alignment import AlignmentScores, WordCredits, pair_credits
-from pretrain.encoder import MaskedLM
-from pretrain.prepare import Artifacts
+from pretrain.artifacts import Artifacts
+from pretrain.model.encoder import MaskedLM
 from synthlang.dictionary import IdDictionary, trained_types
 from synthlang.progress import Report, silent
 

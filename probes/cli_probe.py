@@ -30,7 +30,7 @@ def probe(
     ] = [],  # noqa: B006  typer copies it
 ) -> None:
     """Measure how a model aligns two languages: probes.json, figures and a page, probes.html."""
-    from probes.measure.command import probe_command, probe_names, read_probe_config
+    from probes.measures.command import probe_command, probe_names, read_probe_config
 
     options = {"language": language, "model2": model2, "probes": probe_names(probe)}
     probe_command(model, read_probe_config(config, options, overrides), out)

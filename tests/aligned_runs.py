@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
+from pretrain.build import new_model
 from pretrain.config import PretrainConfig
-from pretrain.encoder import MaskedLM
-from pretrain.model import new_model
+from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
 from probes.transfer.batch import Reader
 from probes.transfer.model import Pretrained, of_run
@@ -40,7 +40,7 @@ def plain_ids(reader: Reader, words: list[str]) -> tuple[list[int], list[range]]
 
 def plain_states(body: MaskedLM, reader: Reader, words: list[str], layer: int, subword: str) -> list[torch.Tensor]:
     """For each word its vector, then those of <s> and </s>; the sentence is read alone."""
-    from pretrain.reading import Text
+    from pretrain.model.text import Text
 
     ids, columns = plain_ids(reader, words)
     (states,) = body.read(Text.of(torch.tensor([ids]), reader.member), layers=[layer])

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pretrain.attention import Layer
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Batch, Group
-from pretrain.encoder import MaskedLM
-from pretrain.objectives import TensorBatch
-from pretrain.routing import SeparateLayers
+from pretrain.model.attention import Layer
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.routing import SeparateLayers
+from pretrain.model.tensors import TensorBatch
 
 SIZE, WIDTH, PAD, SLOTS = 21, 8, 1, 3
 IDS = (np.r_[0:5, 5:12], np.r_[0:5, 10:21])  # two languages with the specials and two more ids in common

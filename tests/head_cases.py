@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.transfer.batch import Batch
 from probes.transfer.heads.head import Head
 

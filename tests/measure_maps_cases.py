@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from scipy.linalg import orthogonal_procrustes
 
-from pretrain.reading import Text
-from probes.measure.config import ProbeConfig
-from probes.measure.maps import maps_probe
-from probes.measure.subject import Subject
+from pretrain.model.text import Text
+from probes.measures.maps.probe import maps_probe
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from probes.transfer.model import Pretrained
 from synthlang.config import parse
 from tests.aligned_runs import plain_ids, plain_states
@@ -22,14 +22,14 @@ SAME = {"x": {"kind": "derived", "source": SOURCE, "left": "parent", "right": "p
 SUBWORDS = {"start": "first", "end": "last", "mean": "mean"}
 
 
-def subject_of(pretrained: Pretrained, maps: dict[str, Any] | None = None, **settings: Any) -> Subject:
+def subject_of(pretrained: Pretrained, maps: dict[str, Any] | None = None, **settings: Any) -> ProbeInput:
     data = {"dev": 12, "sentences": 40}
-    return Subject(pretrained, parse(ProbeConfig, {"data": data, "maps": maps or {}, **settings}))
+    return ProbeInput(pretrained, parse(ProbeConfig, {"data": data, "maps": maps or {}, **settings}))
 
 
-def values_of(subject: Subject) -> dict[str, Any]:
-    with subject.reading():
-        return maps_probe(subject).values
+def values_of(given: ProbeInput) -> dict[str, Any]:
+    with given.reading():
+        return maps_probe(given).values
 
 
 def write_pairs(path, pairs) -> str:
@@ -40,9 +40,9 @@ def write_pairs(path, pairs) -> str:
 class Plain:
     """All vectors of one layer (number 0 … N of both models); every sentence is read alone."""
 
-    def __init__(self, subject: Subject, layer: int) -> None:
-        pre, text, self.data = subject.pretrained, subject.aligned.text, subject.data
-        subword = SUBWORDS[subject.config.subword]
+    def __init__(self, given: ProbeInput, layer: int) -> None:
+        pre, text, self.data = given.pretrained, given.aligned.text, given.data
+        subword = SUBWORDS[given.config.subword]
         sides = ((pre.target_model, pre.target, text.left), (pre.model, pre.source, text.right))
         self.states: list[dict[int, np.ndarray]] = [{}, {}]
         self.means: list[dict[int, np.ndarray]] = [{}, {}]

@@ -12,8 +12,8 @@ from transformers import RobertaForMaskedLM
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, TERMS, Batch, Group
 from pretrain.data.rows import Rows
-from pretrain.encoder import MaskedLM
-from pretrain.weights import to_hf
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.to_hf import to_hf
 from synthlang.vocabularies import OURS
 from tests.masking_cases import LENGTH, SIZE, WORDS, copies, masker_of, monolingual, source_of, translated
 

@@ -7,8 +7,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from pretrain.checkpoint import latest_checkpoint
-from pretrain.metrics import read_metrics
+from pretrain.checkpoints import latest_checkpoint
+from pretrain.folder import read_metrics
 
 
 def weights(run: Path) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ import torch
 
 from pretrain.alignment import alignment, word_credits
 from pretrain.config import PretrainConfig
-from probes.words import BANDS, band_scores, check_bands, frequency_ranks, probe_fingerprint
+from probes.measures.words.alignment import BANDS, band_scores, check_bands, frequency_ranks, probe_fingerprint
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import PRETRAIN

@@ -10,7 +10,7 @@ import torch
 
 from pretrain import nearest_exact, nearest_lists
 from pretrain.alignment import alignment, pair_credits
-from pretrain.model import new_model
+from pretrain.build import new_model
 from pretrain.nearest import nearest
 from pretrain.prepare import prepare
 from pretrain.validation import Validation

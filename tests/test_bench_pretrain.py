@@ -12,17 +12,16 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from pretrain.bench import flops
 from pretrain.bench.__main__ import main
 from pretrain.bench.data import artifacts_of
 from pretrain.bench.ours import write_start
-from pretrain.bench.shapes import OBJECTIVES, SHAPES
+from pretrain.bench.shapes import OBJECTIVES, SHAPES, peak_of
 from pretrain.bench.theirs import run_theirs
 from pretrain.bench.timing import Blocks
+from pretrain.build import new_model
 from pretrain.compiling import ENOUGH_STEPS, should_compile
-from pretrain.data import train_batches
-from pretrain.model import new_model
-from pretrain.objectives import TensorBatch
+from pretrain.data.build import train_batches
+from pretrain.model.tensors import TensorBatch
 from synthlang.errors import InputError
 
 CPU = torch.device("cpu")
@@ -42,16 +41,16 @@ def test_flops_are_those_that_torch_counts(name):
     counted = counter.get_total_flops() / shape.rows / shape.length
     # the bias of the output has its gradient from a product with one column, which is not counted
     bias = 2 * batch.slots.shape[1] * shape.ids / shape.length
-    assert counted == pytest.approx(flops.per_token(shape) + bias, rel=0.01)
+    assert counted == pytest.approx(shape.flops_per_token() + bias, rel=0.01)
 
 
 def test_flops_of_all_positions_are_more_and_known_at_the_papers_shape():
     shape = SHAPES["align_mlm"]
     d, t, ids = 512, 512, 80_000
     layer = 2 * (4 * d * d + 2 * t * d + 2 * d * 2048)
-    assert flops.per_token(shape, all_positions=True) == 3 * (8 * layer + 2 * d * (d + ids))
-    assert flops.per_token(shape) < 0.5 * flops.per_token(shape, all_positions=True)
-    assert flops.peak_of("NVIDIA H200") == 989.4e12 and flops.peak_of("an unknown one") is None
+    assert shape.flops_per_token(all_positions=True) == 3 * (8 * layer + 2 * d * (d + ids))
+    assert shape.flops_per_token() < 0.5 * shape.flops_per_token(all_positions=True)
+    assert peak_of("NVIDIA H200") == 989.4e12 and peak_of("an unknown one") is None
 
 
 def test_both_sides_see_the_same_rows_and_start_from_the_same_weights(tmp_path):

@@ -9,8 +9,8 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from pretrain import checkpoint
-from pretrain.checkpoint import (
+from pretrain import checkpoints
+from pretrain.checkpoints import (
     check_finite,
     is_sound,
     latest_checkpoint,
@@ -19,8 +19,8 @@ from pretrain.checkpoint import (
     save_checkpoint,
     selected_checkpoint,
 )
-from pretrain.checkpoint_steps import kept_steps, steps_in
 from pretrain.config import CheckpointConfig
+from pretrain.folder import kept_steps, steps_in
 from synthlang.errors import InputError
 
 
@@ -180,7 +180,7 @@ def test_a_full_disk_is_said_and_leaves_the_last_checkpoint(tmp_path, monkeypatc
     def full(*args, **kwargs):
         raise SafetensorError(f"I/O error: No space left on device (os error {errno.ENOSPC})")
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
+    monkeypatch.setattr(checkpoints, "save_file", full)
     with pytest.raises(InputError, match="no space left on the disk"):
         save(tmp_path, 2)
     assert latest_checkpoint(tmp_path) == tmp_path / "step-1"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from probes.cka import fitter as cka
-from probes.cka.fitter import CKA
+from probes.measures.cka import similarity as cka
+from probes.measures.cka.similarity import CKA
 from synthlang.errors import InputError
 
 

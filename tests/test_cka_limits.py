@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from probes.bench import cka as bench
-from probes.cka.fitter import CKA
-from probes.cka.spool import Spool
+from probes.measures.cka.similarity import CKA
 from probes.moments import Centre
+from probes.spool import Spool
 from synthlang.errors import InputError
 from tests.test_cka import gathered, same, states
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pretrain.data import TERMS, Batches, RowSource, Span
-from pretrain.data.sampling import sampling_weights
-from pretrain.data.sentences import SentenceRows
-from pretrain.data.stream import StreamRows
+from pretrain.data.batch import TERMS
+from pretrain.data.batches import Batches
+from pretrain.data.build import sampling_weights
+from pretrain.data.monolingual import SentenceRows, StreamRows
+from pretrain.data.rows import RowSource, Span
 from pretrain.data.tlm import ParallelRows
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS

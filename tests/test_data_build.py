@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pretrain.config import PretrainConfig
-from pretrain.data import IGNORE, TERMS, dev_batches, train_batches
-from pretrain.data.sentences import SentenceRows
-from pretrain.data.stream import StreamRows
+from pretrain.data.batch import IGNORE, TERMS
+from pretrain.data.build import dev_batches, train_batches
+from pretrain.data.monolingual import SentenceRows, StreamRows
 from pretrain.data.tlm import ParallelRows
 from pretrain.prepare import prepare
 from synthlang.config import parse

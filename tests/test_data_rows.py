@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from pretrain.data.monolingual import SentenceRows, StreamRows
 from pretrain.data.packing import pack, ranges
-from pretrain.data.sentences import SentenceRows
-from pretrain.data.stream import StreamRows
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS, Specials
 from tests.data_cases import packed, random_sentences, shards_of

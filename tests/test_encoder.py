@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from pretrain.config import ModelConfig
 from pretrain.data.batch import IGNORE, Group
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
-from pretrain.slot_loss import slot_loss
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.slot_loss import slot_loss
+from pretrain.model.text import Text
 from tests.encoder_cases import (
     IDS,
     KINDS,

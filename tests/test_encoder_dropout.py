@@ -11,8 +11,8 @@ from scipy import stats
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig
-from pretrain.dropout import Noise, add_dropout, dropout
-from pretrain.encoder import MaskedLM
+from pretrain.model.dropout import Noise, add_dropout, dropout
+from pretrain.model.encoder import MaskedLM
 from tests.encoder_cases import IDS, KINDS, PAD, SHAPE, SIZE, WIDTH, batch_of, model_of
 
 RATE = SHAPE.model_copy(update={"dropout": 0.25})

@@ -16,8 +16,9 @@ from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM, XLMRobertaForMaskedLM
 
 from pretrain.config import SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.weights import from_hf, to_hf
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.from_hf import from_hf
+from pretrain.model.to_hf import to_hf
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
 from tests.encoder_cases import IDS, KINDS, SIZE, WIDTH, batch_of, model_of

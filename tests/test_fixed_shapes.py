@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pretrain.config import PretrainConfig
-from pretrain.data import Batch, dev_batches, train_batches
+from pretrain.data.batch import Batch
+from pretrain.data.build import dev_batches, train_batches
 from pretrain.prepare import prepare
 from synthlang.store import Store
 from tests.tiny import PRETRAIN, changed

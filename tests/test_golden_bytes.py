@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
-from pretrain.data import train_batches
-from pretrain.prepare import Artifacts, prepare
+from pretrain.data.build import train_batches
+from pretrain.prepare import prepare
 from probes.cli import app
 from synthlang.config import parse
 from synthlang.corpus import Corpus

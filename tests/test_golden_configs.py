@@ -16,7 +16,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measure.command import read_probe_config
+from probes.measures.command import read_probe_config
 from probes.study.cell import Cell
 from probes.study.cells import load_study
 from probes.study.config import StudyConfig

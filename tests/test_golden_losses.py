@@ -15,7 +15,7 @@ from safetensors import safe_open
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
 from pretrain.config import PretrainConfig
-from pretrain.metrics import read_metrics
+from pretrain.folder import read_metrics
 from pretrain.run import pretrain
 from synthlang.config import parse
 from synthlang.store import Store

@@ -13,9 +13,9 @@ import pytest
 import torch
 import yaml
 
-from pretrain.checkpoint import latest_checkpoint
+from pretrain.checkpoints import latest_checkpoint
 from pretrain.config import PretrainConfig
-from pretrain.metrics import read_metrics
+from pretrain.folder import read_metrics
 from pretrain.run import pretrain
 from synthlang.config import parse
 from synthlang.store import Store

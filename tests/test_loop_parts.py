@@ -10,10 +10,10 @@ import threading
 import pytest
 import torch
 
-from pretrain.losses import LossWindow, NotFinite
+from pretrain.loop import Prefetch
 from pretrain.optim import learning_rate
-from pretrain.prefetch import Prefetch
 from pretrain.run import pretrain
+from pretrain.running import LossWindow, NotFinite
 from pretrain.step import Step
 from pretrain.stopping import Flag, Stopped, on_sigterm
 from synthlang.config import parse

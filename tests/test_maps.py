@@ -1,6 +1,7 @@
 """Maps between normalised spaces: planted rotations, SciPy, pairs from words and sentences, and the folder."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ import torch
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
-from probes.maps.fitted import NormalisedMap, fit_map, load_map
-from probes.maps.methods import METHODS
-from probes.maps.normalise import Normaliser
-from probes.maps.procrustes import procrustes
-from probes.static.text import pool_rows
+from probes.rotation.fitted import NormalisedMap, fit_map
+from probes.rotation.normalise import Normaliser
+from probes.rotation.procrustes import procrustes
+from probes.rotation.saved import load_map, save_map
+from probes.rotation.settings import METHODS
+from probes.static.vectors import pool_rows
 from synthlang.errors import InputError
 
 WIDTH = 8
@@ -167,26 +169,30 @@ def test_bad_pairs_are_refused():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_map_is_the_same_after_its_folder(tmp_path, method):
     fitted = fit_map(rows(50), rows(50, seed=1), method, centre=True, rounds=3)
-    fitted.save(tmp_path / "map")
+    save_map(fitted, tmp_path / "map")
     read = load_map(tmp_path / "map")
     assert read.to_json() == fitted.to_json() and read.fit.residual == fitted.fit.residual
     new = rows(7, seed=2)
     assert torch.equal(read.apply(new), fitted.apply(new)) and torch.equal(
         read.apply_right(new), fitted.apply_right(new)
     )
-    fitted.save(tmp_path / "again")
+    save_map(fitted, tmp_path / "again")
     for file in (tmp_path / "map").iterdir():
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
     with pytest.raises(InputError, match="exists already"):
-        fitted.save(tmp_path / "map")
-    fitted.save(tmp_path / "map", replace=True)
+        save_map(fitted, tmp_path / "map")
 
 
 def test_a_damaged_folder_is_refused(tmp_path):
     fitted = fit_map(rows(50), rows(50, seed=1), "iterative")
+
+    def save() -> None:
+        shutil.rmtree(tmp_path / "map", ignore_errors=True)
+        save_map(fitted, tmp_path / "map")
+
     for name in ("tensors.safetensors", "facts.json"):
         for at in (10, -3):
-            fitted.save(tmp_path / "map", replace=True)
+            save()
             raw = bytearray((tmp_path / "map" / name).read_bytes())
             raw[at] ^= 1
             (tmp_path / "map" / name).write_bytes(bytes(raw))
@@ -202,7 +208,7 @@ def test_a_damaged_folder_is_refused(tmp_path):
         ({"format": 9}, "is of format 9"),
         ({"sha256": 1}, "differs"),
     ):
-        fitted.save(tmp_path / "map", replace=True)
+        save()
         manifest = tmp_path / "map" / "manifest.json"
         manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
         with pytest.raises(InputError, match=said):
@@ -213,9 +219,9 @@ def test_tensors_that_do_not_fit_are_refused(tmp_path):
     """Whoever mends the checksum as well still gets no wrong map."""
     fitted = fit_map(rows(50), rows(50, seed=1), "iterative")
     fewer = Normaliser("iterative", 5, fitted.left.means[:2], 50, 0)
-    NormalisedMap(fewer, fitted.right, fitted.fit, 0).save(tmp_path / "fewer")
+    save_map(NormalisedMap(fewer, fitted.right, fitted.fit, 0), tmp_path / "fewer")
     broken = Normaliser("iterative", 5, fitted.left.means * float("nan"), 50, 0)
-    NormalisedMap(broken, fitted.right, fitted.fit, 0).save(tmp_path / "nan")
+    save_map(NormalisedMap(broken, fitted.right, fitted.fit, 0), tmp_path / "nan")
     with pytest.raises(InputError, match="do not fit the facts"):
         load_map(tmp_path / "fewer")
     with pytest.raises(InputError, match="NaN or infinity"):

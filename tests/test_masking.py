@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom
 
 from pretrain.data.batch import IGNORE, TERMS
+from pretrain.data.masking import random_word_tables, slots_per_row
 from pretrain.data.rows import Rows
-from pretrain.masking import random_word_tables, slots_per_row
 from synthlang.vocabularies import OURS, Specials
 from tests.masking_cases import (
     LENGTH,

@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from pretrain.adjust.text import encode
-from probes.measure import cka_pairs
-from probes.measure.cka import cka_probe, drawn_rows
-from probes.measure.cka_compared import compare
-from probes.measure.cka_pairs import Pairing
-from probes.measure.cka_references import random_pairing
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
-from probes.transfer import word_vectors
+from probes import states as word_vectors
+from probes.measures.cka import pairs as cka_pairs
+from probes.measures.cka.compared import compare
+from probes.measures.cka.pairs import Pairing, random_pairing
+from probes.measures.cka.probe import cka_probe, drawn_rows
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from probes.transfer.batching import bounded_batches
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -39,19 +38,19 @@ def parallel(tmp_path_factory):
 
 def subject_of(pretrained, layers=None, seed=0, **settings):
     data = {"cka": settings, "data": DATA, "seed": seed, "subword": "mean"}
-    return Subject(pretrained, parse(ProbeConfig, data | ({} if layers is None else {"layers": layers})))
+    return ProbeInput(pretrained, parse(ProbeConfig, data | ({} if layers is None else {"layers": layers})))
 
 
-def probe(subject):
-    with subject.reading():
-        return cka_probe(subject)
+def probe(given):
+    with given.reading():
+        return cka_probe(given)
 
 
-def plain_sides(subject, rows, pooling, bodies):
+def plain_sides(given, rows, pooling, bodies):
     """[n, layers, d] of both sides, sentence by sentence."""
-    text, data, found = subject.aligned.text, subject.data, []
+    text, data, found = given.aligned.text, given.data, []
     for side, (reader, corpus) in enumerate(
-        ((subject.pretrained.target, text.left), (subject.pretrained.source, text.right))
+        ((given.pretrained.target, text.left), (given.pretrained.source, text.right))
     ):
         body, items = bodies[side], []
         for row in rows:
@@ -65,7 +64,7 @@ def plain_sides(subject, rows, pooling, bodies):
             elif pooling == "first":
                 items.append(torch.stack([layer[-2] for layer in layers]))
             else:
-                from pretrain.reading import Text
+                from pretrain.model.text import Text
 
                 read = body.read(Text.of(torch.tensor([ids]), reader.member), layers=range(body.shape.layers + 1))
                 items.append(torch.stack([layer[0, 1:-1].mean(0) for layer in read]))
@@ -79,17 +78,17 @@ def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
     """Every comparison, every layer with every layer, however the sentences are cut into batches."""
     monkeypatch.setattr(cka_pairs, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=7))
     monkeypatch.setattr(word_vectors, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
-    subject = subject_of(models[kind], sentences=20, pooling=pooling)
-    found = probe(subject).values
-    rows, left_out = drawn_rows(subject)
+    given = subject_of(models[kind], sentences=20, pooling=pooling)
+    found = probe(given).values
+    rows, left_out = drawn_rows(given)
     assert len(rows) == 20 == found["sentences"] and found["counts"] == {"sentence pairs not drawn": left_out}
-    pairing = Pairing(subject.side("target"), subject.side("source"), rows, subject.data.links)
-    with subject.reading():
-        random = random_pairing(subject, pairing, True).left.reader.body
-        model = subject.pretrained.model
+    pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
+    with given.reading():
+        random = random_pairing(given, pairing, True).left.reader.body
+        model = given.pretrained.model
         cases = {"languages": (model, model), "random_target": (random, model), "random_both": (random, random)}
         for key, bodies in cases.items():
-            left, right = plain_sides(subject, rows, pooling, bodies)
+            left, right = plain_sides(given, rows, pooling, bodies)
             held = found["comparisons"][key]
             assert held["items"] == len(left) == len(right) and (pooling == "words") == (len(left) > 20)
             for i in range(3):
@@ -120,21 +119,21 @@ def test_what_is_not_defined_is_said_and_not_drawn(models, tmp_path):
 
 def test_copies_are_alike_and_other_sentences_are_not(parallel):
     """With the embeddings of the counterparts every layer is 1; against other sentences the debiased one is near 0."""
-    subject = subject_of(parallel, sentences=120, random=[])
+    given = subject_of(parallel, sentences=120, random=[])
     with torch.no_grad():
         words, before = parallel.model.embeddings.words, parallel.model.embeddings.words.clone()
-        words[subject.data.left.ids] = words[subject.data.right.ids]
-    values = probe(subject).values["comparisons"]["languages"]
+        words[given.data.left.ids] = words[given.data.right.ids]
+    values = probe(given).values["comparisons"]["languages"]
     for estimator in ("biased", "debiased"):
         assert values["same_layer"][estimator] == pytest.approx([1.0] * 3, abs=1e-5)
         assert values["mean"][estimator] == pytest.approx(1.0, abs=1e-5)
-    rows, _ = drawn_rows(subject)
-    left, right = subject.side("target"), subject.side("source")
+    rows, _ = drawn_rows(given)
+    left, right = given.side("target"), given.side("source")
     corpus = left.corpus.take(np.arange(len(left.corpus))[::-1])
     reader = parallel.target
     other = replace(left, corpus=corpus, sentences=encode(reader.tokenizer.tokenizer, corpus, member=reader.member))
-    with subject.reading():
-        pairing = Pairing(other, right, rows, subject.data.links)
+    with given.reading():
+        pairing = Pairing(other, right, rows, given.data.links)
         wrong = compare("x", "other sentences", pairing, "mean")
     assert all(value is not None and abs(value) < 0.15 for value in wrong.same_layer("debiased") or [None])
     with torch.no_grad():
@@ -144,11 +143,11 @@ def test_copies_are_alike_and_other_sentences_are_not(parallel):
 def test_random_encoders(models):
     """Of the seed, of the same shape, and not the weights that a training started from; the model stays as it is."""
     for kind, pretrained in models.items():
-        subject, other = subject_of(pretrained), subject_of(pretrained, seed=1)
-        rows, _ = drawn_rows(subject)
-        pairing = Pairing(subject.side("target"), subject.side("source"), rows, subject.data.links)
+        given, other = subject_of(pretrained), subject_of(pretrained, seed=1)
+        rows, _ = drawn_rows(given)
+        pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
         first, again, third = (
-            random_pairing(held, pairing, False).left.reader.body.state_dict() for held in (subject, subject, other)
+            random_pairing(held, pairing, False).left.reader.body.state_dict() for held in (given, given, other)
         )
         own = pretrained.model.state_dict()
         assert {name: t.shape for name, t in first.items()} == {name: t.shape for name, t in own.items()}
@@ -157,26 +156,26 @@ def test_random_encoders(models):
         assert not any(torch.equal(first[name], side[name]) for name in matrices for side in (third, own))
         spread = torch.cat([first[name].flatten() for name in matrices]).std()
         assert float(spread) == pytest.approx(pretrained.model.shape.init_std, rel=0.02), kind
-        both = random_pairing(subject, pairing, True)
+        both = random_pairing(given, pairing, True)
         assert both.left.reader.body is both.right.reader.body
-        assert random_pairing(subject, pairing, False).right.reader.body is pretrained.model
+        assert random_pairing(given, pairing, False).right.reader.body is pretrained.model
 
 
 def test_two_models_get_random_encoders_of_their_own(models, tmp_path):
     shared = models["shared"]
     wider = random_run(tmp_path, model__hidden=24)
     two = replace(shared, target_model=wider.model)
-    subject = subject_of(two, sentences=40)
-    found = probe(subject).values["comparisons"]
+    given = subject_of(two, sentences=40)
+    found = probe(given).values["comparisons"]
     assert all(np.shape(held["biased"]) == (3, 3) for held in found.values())
     assert found["random_both"]["biased"] != found["random_target"]["biased"]
-    rows, _ = drawn_rows(subject)
-    pairing = Pairing(subject.side("target"), subject.side("source"), rows, subject.data.links)
-    drawn = random_pairing(subject, pairing, True)
+    rows, _ = drawn_rows(given)
+    pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
+    drawn = random_pairing(given, pairing, True)
     hidden = [side.reader.body.shape.hidden for side in (drawn.left, drawn.right)]
     assert hidden == [24, 16]
-    with subject.reading():
-        left, right = plain_sides(subject, rows, "mean", (wider.model, shared.model))
+    with given.reading():
+        left, right = plain_sides(given, rows, "mean", (wider.model, shared.model))
     biased, _ = of_kernels(left[:, 1], right[:, 2])
     assert found["languages"]["biased"][1][2] == pytest.approx(biased, abs=2e-5)
     words = subject_of(two, sentences=40, pooling="words", random=[])
@@ -196,15 +195,15 @@ def test_chosen_layers(models):
 
 
 def test_a_function_of_the_seed_that_json_holds(models):
-    subject = subject_of(models["shared"], sentences=15, seed=3)
-    found = probe(subject)
+    given = subject_of(models["shared"], sentences=15, seed=3)
+    found = probe(given)
     assert json.loads(json.dumps(found.values, allow_nan=False)) == found.values
     assert probe(subject_of(models["shared"], sentences=15, seed=3)).values == found.values
-    rows, other = drawn_rows(subject)[0], drawn_rows(subject_of(models["shared"], sentences=15))[0]
+    rows, other = drawn_rows(given)[0], drawn_rows(subject_of(models["shared"], sentences=15))[0]
     assert not np.array_equal(rows, other)
-    assert set(rows.tolist()) <= {*subject.measured.tolist(), *subject.fitted.tolist()}
+    assert set(rows.tolist()) <= {*given.measured.tolist(), *given.fitted.tolist()}
     everything, left_out = drawn_rows(subject_of(models["shared"]))
-    assert left_out == 0 and len(everything) == len(subject.measured) + len(subject.fitted)
+    assert left_out == 0 and len(everything) == len(given.measured) + len(given.fitted)
     assert any("15 for 16 dimensions are few" in note for note in found.notes)
     assert sum("dimensions are few" in note for note in found.notes) == 1
     (table,) = found.tables
@@ -220,9 +219,9 @@ def test_few_sentences(models):
     assert none.figures == [] and len(none.tables) == 1
     with pytest.raises(InputError, match="sentences"):
         subject_of(models["shared"], sentences=1)
-    subject = subject_of(models["shared"])
-    one = Pairing(subject.side("target"), subject.side("source"), subject.measured[:1], subject.data.links)
-    with subject.reading(), pytest.raises(InputError, match=r"at least 2 sentences .* there are 1"):
+    given = subject_of(models["shared"])
+    one = Pairing(given.side("target"), given.side("source"), given.measured[:1], given.data.links)
+    with given.reading(), pytest.raises(InputError, match=r"at least 2 sentences .* there are 1"):
         compare("x", "one", one, "mean")
 
 

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrain.config import PretrainConfig
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from pretrain.run import pretrain
-from probes.measure.cka import cka_probe, drawn_rows
-from probes.measure.cka_against import against_retrieval
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.cka.probe import cka_probe, drawn_rows
+from probes.measures.page import against_retrieval
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -52,9 +52,9 @@ def probe(model, language=None, pairs=None, model2=None, natural=False, **cka):
         ProbeConfig,
         {"language": language, "natural": natural, "data": DATA, "cka": {"random": [], **cka}, "pairs": pairs or {}},
     )
-    subject = Subject(open_pretrained(str(model), language, natural, model2), config)
-    with subject.reading():
-        return subject, cka_probe(subject)
+    given = ProbeInput(open_pretrained(str(model), language, natural, model2), config)
+    with given.reading():
+        return given, cka_probe(given)
 
 
 def test_the_model_itself_is_the_upper_bound(run):
@@ -72,15 +72,15 @@ def test_the_model_itself_is_the_upper_bound(run):
 @pytest.mark.parametrize("pooling", ["mean", "words"])
 def test_another_model_reads_the_same_sentences(run, hub, pooling):
     """A BERT of another width, depth and tokenizer; sentences that it cannot read are counted."""
-    subject, found = probe(run, paraphrase=str(hub["bert"]), pooling=pooling, sentences=160)
+    given, found = probe(run, paraphrase=str(hub["bert"]), pooling=pooling, sentences=160)
     held = found.values["comparisons"]["paraphrase"]
     other = open_pretrained(str(hub["bert"]), "parent")
-    rows, _ = drawn_rows(subject)
-    corpus, links = subject.aligned.text.right, subject.data.links
+    rows, _ = drawn_rows(given)
+    corpus, links = given.aligned.text.right, given.data.links
     short: list[int] = []
     items: tuple[list[Any], list[Any]] = ([], [])
     other.model.eval()
-    with torch.no_grad(), subject.reading():
+    with torch.no_grad(), given.reading():
         for row in rows:
             words = corpus[int(row)].columns["form"]
             if len(plain_ids(other.source, words)[0]) > 40:
@@ -88,7 +88,7 @@ def test_another_model_reads_the_same_sentences(run, hub, pooling):
             short.append(row)
             linked = sorted(set(links.take(np.array([row])).right.tolist()))
             for item, (model, reader) in zip(
-                items, ((subject.pretrained.model, subject.pretrained.source), (other.model, other.source)), strict=True
+                items, ((given.pretrained.model, given.pretrained.source), (other.model, other.source)), strict=True
             ):
                 layers = range(model.shape.layers + 1)
                 if pooling == "mean":
@@ -140,13 +140,13 @@ def test_what_cannot_be_measured(run, tmp_path):
 
 def test_the_model_is_left_alone(run):
     config = parse(ProbeConfig, {"data": DATA, "cka": {"sentences": 20, "paraphrase": str(run)}})
-    subject = Subject(open_pretrained(str(run), None), config)
-    before = copy.deepcopy(subject.pretrained.model.state_dict())
-    subject.pretrained.model.train()
-    with subject.reading():
-        cka_probe(subject)
-    assert subject.pretrained.model.training
-    assert all(torch.equal(tensor, before[name]) for name, tensor in subject.pretrained.model.state_dict().items())
+    given = ProbeInput(open_pretrained(str(run), None), config)
+    before = copy.deepcopy(given.pretrained.model.state_dict())
+    given.pretrained.model.train()
+    with given.reading():
+        cka_probe(given)
+    assert given.pretrained.model.training
+    assert all(torch.equal(tensor, before[name]) for name, tensor in given.pretrained.model.state_dict().items())
 
 
 @settings(max_examples=10, deadline=None)

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measure import command
-from probes.measure.command import MEASURES, probe_command, probe_names, read_probe_config
-from probes.measure.config import PROBES, ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures import command
+from probes.measures.command import MEASURES, probe_command, probe_names, read_probe_config
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import PROBES, ProbeConfig
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -100,9 +100,9 @@ def test_other_keys_of_data_do_not_change_how_many_pairs_are_fitted():
 
 def found_by(run, probes, settings):
     config = read_probe_config(None, {"probes": probes}, settings)
-    subject = Subject(open_pretrained(str(run), None), config, run)
-    with subject.reading():
-        return {name: MEASURES[name](subject, silent).values for name in probes}
+    given = ProbeInput(open_pretrained(str(run), None), config, run)
+    with given.reading():
+        return {name: MEASURES[name](given, silent).values for name in probes}
 
 
 def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):

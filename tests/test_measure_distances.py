@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from probes.distances.dimensions import separations_and_dominance
-from probes.distances.linked import unrelated
-from probes.distances.sums import separations
-from probes.measure.config import ProbeConfig
-from probes.measure.distances import distances_probe
-from probes.measure.distances_text import Readers, linked_in_order, shared_text
-from probes.measure.subject import Subject
+from probes.measures.distances.dimensions import separations_and_dominance
+from probes.measures.distances.pairs import unrelated
+from probes.measures.distances.probe import distances_probe
+from probes.measures.distances.separation import separations
+from probes.measures.distances.text import Readers, linked_in_order, shared_text
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.rng import key_of, permutation
@@ -34,20 +34,20 @@ def settings(folder=None, dev=9, **distances):
 
 
 def probe(pretrained, config):
-    subject = Subject(pretrained, config)
-    with subject.reading():
-        found = distances_probe(subject)
+    given = ProbeInput(pretrained, config)
+    with given.reading():
+        found = distances_probe(given)
     json.dumps(found.values, allow_nan=False)
-    return subject, found
+    return given, found
 
 
-def plain_pairs(subject, pretrained, layers, kept=None):
+def plain_pairs(given, pretrained, layers, kept=None):
     """[layers, links, d] of each side, the sentence and the right word of each link, in the order of the probe."""
-    data, text = subject.data, subject.aligned.text
+    data, text = given.data, given.aligned.text
     rows = data.dev if kept is None else kept
     for body in (pretrained.target_model, pretrained.model):
         body.eval()
-    order = np.arange(len(rows))[permutation(key_of("distances-order", subject.config.seed), len(rows))]
+    order = np.arange(len(rows))[permutation(key_of("distances-order", given.config.seed), len(rows))]
     sides: tuple[list[Any], list[Any]] = ([], [])
     sentences: list[int] = []
     words: list[int] = []
@@ -114,9 +114,9 @@ def test_distances_are_those_of_words_read_alone(kind, tmp_path):
         first = save_model(tmp_path / "first", "bert")
         other = str(save_model(tmp_path / "other", "roberta", seed=1)) if kind == "two" else None
         pretrained, config = open_pretrained(str(first), "other", True, other), settings(tmp_path, dev=5, pairs=4)
-    subject, found = probe(pretrained, config)
+    given, found = probe(pretrained, config)
     layers = tuple(range(pretrained.model.shape.layers + 1))
-    expected = plain_distances(*plain_pairs(subject, pretrained, (layers, layers)))
+    expected = plain_distances(*plain_pairs(given, pretrained, (layers, layers)))
     (held,) = found.values["models"].values()
     check(held, expected)
     assert held["layer"] == layers[-1] and found.values["changes"] == {}
@@ -133,30 +133,30 @@ def test_distances_are_those_of_words_read_alone(kind, tmp_path):
 
 def test_the_stream_is_the_same_however_it_is_cut(tmp_path):
     pretrained = random_run(tmp_path)
-    subject = Subject(pretrained, settings(dev=40))
-    left, right = subject.side("target"), subject.side("source")
-    with subject.reading():
-        streams = [list(linked_in_order(subject, left, right, block=block)) for block in (7, 100_000)]
+    given = ProbeInput(pretrained, settings(dev=40))
+    left, right = given.side("target"), given.side("source")
+    with given.reading():
+        streams = [list(linked_in_order(given, left, right, block=block)) for block in (7, 100_000)]
     assert len(streams[0]) > 10 and len(streams[1]) == 1
     for name, at in (("left", 1), ("right", 1), ("sentence", 0), ("word", 0)):
         cut = torch.cat([getattr(part, name) for part in streams[0]], at)
         torch.testing.assert_close(cut, getattr(streams[1][0], name), rtol=1e-4, atol=1e-5)
-    lengths = np.diff(subject.data.left.bounds)[streams[1][0].sentence.unique_consecutive()]
+    lengths = np.diff(given.data.left.bounds)[streams[1][0].sentence.unique_consecutive()]
     assert (np.diff(lengths) > 0).any() and (np.diff(lengths) < 0).any()  # not in order of length
 
 
 def test_both_parts_are_what_they_are_alone(tmp_path):
     pretrained = random_run(tmp_path)
-    subject = Subject(pretrained, settings())
-    sides = subject.side("target"), subject.side("source")
-    with subject.reading():
-        both = separations_and_dominance(lambda: linked_in_order(subject, *sides), 3, (0, 1, 2), tops=(1, 4))
-        alone = separations(linked_in_order(subject, *sides), 3)
+    given = ProbeInput(pretrained, settings())
+    sides = given.side("target"), given.side("source")
+    with given.reading():
+        both = separations_and_dominance(lambda: linked_in_order(given, *sides), 3, (0, 1, 2), tops=(1, 4))
+        alone = separations(linked_in_order(given, *sides), 3)
         once = []
 
         def read():
             once.append(1)
-            return linked_in_order(subject, *sides)
+            return linked_in_order(given, *sides)
 
         none = separations_and_dominance(read, 3, (0, 1, 2), tops=())
     for found in (both[0], none[0]):
@@ -166,8 +166,8 @@ def test_both_parts_are_what_they_are_alone(tmp_path):
 
 def test_copies_of_embeddings_are_apart_from_all_else(tmp_path):
     pretrained = random_run(tmp_path, language="trans")
-    subject = Subject(pretrained, settings(dev=30))
-    ids = subject.data.left.ids.astype(int), subject.data.right.ids.astype(int)
+    given = ProbeInput(pretrained, settings(dev=30))
+    ids = given.data.left.ids.astype(int), given.data.right.ids.astype(int)
     assert len(ids[0]) == len(ids[1]) and (ids[0] != ids[1]).any()
     with torch.no_grad():
         pretrained.model.embeddings.words[ids[0]] = pretrained.model.embeddings.words[ids[1]]
@@ -203,12 +203,12 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
         save_model(other, "roberta", seed=3, max_position_embeddings=14)
     config = settings(tmp_path, dev=9, before={"old": str(other)}, name="new", pairs=4)
     pretrained = open_pretrained(str(main), "other", True)
-    subject, found = probe(pretrained, config)
+    given, found = probe(pretrained, config)
     values = found.values
     assert list(values["models"]) == ["old", "new"]
     again = open_pretrained(str(other), "other", True)
     limit = again.length
-    sides = (subject.aligned.text.left, again.target), (subject.aligned.text.right, again.source)
+    sides = (given.aligned.text.left, again.target), (given.aligned.text.right, again.source)
 
     def tokens(row):
         return [
@@ -216,11 +216,11 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
             for c, r in sides
         ]
 
-    kept = np.array([row for row in subject.data.dev.tolist() if max(tokens(row)) <= limit])
+    kept = np.array([row for row in given.data.dev.tolist() if max(tokens(row)) <= limit])
     assert (len(kept) < 9) == (before == "other") and values["sentence_pairs"] == len(kept)
     for name, model in (("old", again), ("new", pretrained)):
         layers = tuple(range(4))
-        _, _, sentences, words = pairs = plain_pairs(subject, model, (layers, layers), kept)
+        _, _, sentences, words = pairs = plain_pairs(given, model, (layers, layers), kept)
         check(values["models"][name], plain_distances(pairs[0], pairs[1], sentences, words))
     old, new = ([one["auc"]["mean"] for one in values["models"][name]["layers"]] for name in ("old", "new"))
     changes = values["changes"]["old"]
@@ -238,10 +238,10 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
 
 def test_shared_links_are_those_that_every_tokenizer_leaves_something_of(tmp_path):
     pretrained = random_run(tmp_path)
-    subject = Subject(pretrained, settings())
+    given = ProbeInput(pretrained, settings())
     readers = Readers.of(pretrained)
-    shared = shared_text(subject, {"a": readers, "b": readers})
-    assert shared.counts == {} and len(shared.rows) == len(subject.data.dev)
-    for number, row in enumerate(subject.data.dev.tolist()):
-        assert shared.data["b"].links.of_pair(number) == subject.data.links.of_pair(row)
-        assert shared.text.left[number].words == subject.aligned.text.left[row].words
+    shared = shared_text(given, {"a": readers, "b": readers})
+    assert shared.counts == {} and len(shared.rows) == len(given.data.dev)
+    for number, row in enumerate(given.data.dev.tolist()):
+        assert shared.data["b"].links.of_pair(number) == given.data.links.of_pair(row)
+        assert shared.text.left[number].words == given.aligned.text.left[row].words

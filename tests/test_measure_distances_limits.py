@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
-from probes.measure.distances_config import DistancesConfig
-from probes.measure.distances_pictures import OPEN, choose, chosen_vectors
-from probes.measure.distances_text import Readers, shared_text
-from probes.measure.subject import Subject
+from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
+from probes.measures.distances.settings import DistancesConfig
+from probes.measures.distances.text import Readers, shared_text
+from probes.measures.probe_input import ProbeInput
 from probes.transfer.model import open_pretrained
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
@@ -34,8 +34,8 @@ def bert(tmp_path):
 
 
 def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
-    subject = Subject(run, settings(dev=40))
-    shared = shared_text(subject, {"run": Readers.of(run)})
+    given = ProbeInput(run, settings(dev=40))
+    shared = shared_text(given, {"run": Readers.of(run)})
     chosen = choose(shared, 12, seed=1)
     text = shared.text
     counts: Counter[tuple[str, str]] = Counter()
@@ -57,7 +57,7 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
     assert [counts[pair] for pair in pairs] == sorted((counts[pair] for pair in pairs), reverse=True)
     again, other = choose(shared, 12, seed=1), choose(shared, 12, seed=2)
     assert again.right == chosen.right and np.array_equal(again.links, chosen.links) and other.right != chosen.right
-    read = shared.subject("run", run, subject)
+    read = shared.read_by("run", run, given)
     with read.reading():
         vectors = chosen_vectors(read, chosen, (2, 2))
     run.model.eval()
@@ -73,8 +73,8 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
 
 
 def test_a_word_without_a_letter_is_in_no_picture(bert, tmp_path):
-    subject = Subject(bert, settings(tmp_path))
-    shared = shared_text(subject, {"bert": Readers.of(bert)})
+    given = ProbeInput(bert, settings(tmp_path))
+    shared = shared_text(given, {"bert": Readers.of(bert)})
     chosen = choose(shared, 40, seed=0)
     assert "." not in chosen.right and len(chosen.right) > 2
 
@@ -87,7 +87,7 @@ def test_tsne(run):
 
 
 def test_tsne_without_its_library_is_said_first(run, monkeypatch):
-    monkeypatch.setattr("probes.measure.distances.find_spec", lambda _: None)
+    monkeypatch.setattr("probes.measures.distances.probe.find_spec", lambda _: None)
     with pytest.raises(InputError, match="synthlang\\[probe\\]"):
         probe(run, settings(picture="tsne"))
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from scipy.stats import ortho_group
 
-from probes.measure.maps import maps_probe
-from probes.measure.maps_dictionary import read_dictionary
-from probes.measure.maps_embeddings import _side
-from probes.measure.subject import ROLES
+from probes.measures.maps.dictionary import read_dictionary
+from probes.measures.maps.probe import maps_probe
+from probes.measures.maps.without_context import _side
+from probes.measures.probe_input import ROLES
 from probes.study.measures import probe_measures
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, random_run
@@ -34,14 +34,14 @@ def runs(tmp_path_factory):
 
 def test_a_word_in_small_letters_is_its_most_frequent_form_of_one_subword(runs):
     """Against counting the forms; in small letters some words are several subwords, and as they are written one."""
-    subject = subject_of(runs["shared"], {**SHORT, "lower": True}, layers=[1])
-    dictionary, text = read_dictionary(subject), subject.aligned.text
+    given = subject_of(runs["shared"], {**SHORT, "lower": True}, layers=[1])
+    dictionary, text = read_dictionary(given), given.aligned.text
     rescued = 0
     for side, (reader, corpus) in enumerate(
-        ((subject.pretrained.target, text.left), (subject.pretrained.source, text.right))
+        ((given.pretrained.target, text.left), (given.pretrained.source, text.right))
     ):
-        counts = Counter(word for row in subject.data.train.tolist() for word in corpus[row].words)
-        found = _side(subject, ROLES[side], dictionary, side)
+        counts = Counter(word for row in given.data.train.tolist() for word in corpus[row].words)
+        found = _side(given, ROLES[side], dictionary, side)
         assert found.several > 0 == found.unknown
         for word, number in zip(dictionary.words(side), found.ids.tolist(), strict=True):
             forms = [form for form in counts if form.lower() == word]
@@ -58,9 +58,9 @@ def test_a_word_in_small_letters_is_its_most_frequent_form_of_one_subword(runs):
 
 def test_few_pairs_are_told(runs, tmp_path):
     """Two pairs tell one direction; one pair, or none, tells nothing."""
-    subject = subject_of(runs["shared"], layers=[1])
-    (names, others), _ = plain_rows(subject)
-    pairs = [pair for part in pairs_of(subject) for pair in part if pair[0] in names and pair[1] in others][:4]
+    given = subject_of(runs["shared"], layers=[1])
+    (names, others), _ = plain_rows(given)
+    pairs = [pair for part in pairs_of(given) for pair in part if pair[0] in names and pair[1] in others][:4]
     test = write_pairs(tmp_path / "test.txt", pairs[2:])
     maps = {**SHORT, "lower": False, "test_dictionary": test}
     two = subject_of(runs["shared"], {**maps, "dictionary": write_pairs(tmp_path / "two.txt", pairs[:2])}, layers=[1])
@@ -84,9 +84,9 @@ def test_few_pairs_are_told(runs, tmp_path):
         values_of(subject_of(runs["shared"], one, layers=[1]))
 
 
-def plain_rows(subject) -> tuple[list[list[str]], list[np.ndarray]]:
+def plain_rows(given) -> tuple[list[list[str]], list[np.ndarray]]:
     """Words that are one subword and their rows, of the parent and of the other language."""
-    pre, dictionary = subject.pretrained, read_dictionary(subject)
+    pre, dictionary = given.pretrained, read_dictionary(given)
     words, rows = [], []
     for body, reader, side in ((pre.model, pre.source, 1), (pre.target_model, pre.target, 0)):
         held = {word: plain_ids(reader, [word])[0][1:-1] for word in dictionary.words(side)}
@@ -99,8 +99,8 @@ def plain_rows(subject) -> tuple[list[list[str]], list[np.ndarray]]:
     return words, rows
 
 
-def pairs_of(subject) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    split = read_dictionary(subject).split
+def pairs_of(given) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    split = read_dictionary(given).split
     return split.fit, split.test
 
 
@@ -109,10 +109,10 @@ def pairs_of(subject) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
 )
 def test_every_number_is_that_of_a_plain_reading(runs, kind, moves, normalise):
     settings = {**SHORT, "moves": moves, "normalise": normalise, "held_out": 0.5}
-    subject = subject_of(runs[kind], settings, layers=[1])
-    found = values_of(subject)["embeddings"]
-    (names, others), (x, y) = plain_rows(subject)
-    fit, test = pairs_of(subject)
+    given = subject_of(runs[kind], settings, layers=[1])
+    found = values_of(given)["embeddings"]
+    (names, others), (x, y) = plain_rows(given)
+    fit, test = pairs_of(given)
     known = [(names.index(a), others.index(b)) for a, b in fit if a in names and b in others]
     assert found["fitted"]["translations"]["known"] == found["fit"]["pairs"] == len(known) > 5
     right, left = x[[a for a, _ in known]], y[[b for _, b in known]]
@@ -128,7 +128,7 @@ def test_every_number_is_that_of_a_plain_reading(runs, kind, moves, normalise):
     assert found["measured"]["types"] == {"parent": len(names), "other": len(others)}
     low, high = found["intervals"]["words"]
     assert low <= found["words"]["csls"]["mean"]["p@1"] <= high
-    types = read_dictionary(subject).types
+    types = read_dictionary(given).types
     assert found["counts"]["types of several subwords (parent)"] == len(types[1]) - len(names)
 
 
@@ -136,9 +136,9 @@ def test_a_planted_turn_of_the_matrix_is_undone(runs):
     """Positive control: the other language's rows are the parent's, turned; without the rotation nothing is found."""
     pretrained = copy.deepcopy(runs["shared"])
     body, generator = pretrained.model, np.random.default_rng(3)
-    subject = subject_of(pretrained, {**SHORT, "held_out": 0.3}, layers=[1])
-    (names, others), _ = plain_rows(subject)
-    fit, test = pairs_of(subject)
+    given = subject_of(pretrained, {**SHORT, "held_out": 0.3}, layers=[1])
+    (names, others), _ = plain_rows(given)
+    fit, test = pairs_of(given)
     width = body.shape.hidden
     turn = torch.tensor(ortho_group.rvs(width, random_state=1), dtype=torch.float32)
     with torch.no_grad():
@@ -155,7 +155,7 @@ def test_a_planted_turn_of_the_matrix_is_undone(runs):
                     for number, reader in zip(own, (pretrained.source, pretrained.target), strict=True)
                 ]
                 table[rows[1]] = table[rows[0]] @ turn
-    found = values_of(subject)["embeddings"]
+    found = values_of(given)["embeddings"]
     assert found["fit"]["pairs"] > width, "the turn is told by its pairs"
     assert found["words"]["csls"]["mean"]["p@1"] > 95 > 40 > found["before"]["csls"]["mean"]["p@1"]
 
@@ -163,9 +163,9 @@ def test_a_planted_turn_of_the_matrix_is_undone(runs):
 def test_static_vectors_of_the_same_words_stand_beside(runs, tmp_path):
     _, right, files = planted(runs["shared"], tmp_path, 0.0)
     maps = {**SHORT, "held_out": 0.5, "static": {"kind": "load", **files}}
-    subject = subject_of(runs["shared"], maps, layers=[1])
-    with subject.reading():
-        found = maps_probe(subject)
+    given = subject_of(runs["shared"], maps, layers=[1])
+    with given.reading():
+        found = maps_probe(given)
     held = found.values["embeddings"]
     fitted = held["fitted"]["translations"]["known"]
     assert held["static"]["fit"]["pairs"] == fitted > WIDTH  # of the same words, not of all that have a vector
@@ -184,8 +184,8 @@ def test_static_vectors_of_the_same_words_stand_beside(runs, tmp_path):
     ):
         assert measures[f"maps.{name}.csls.mean.p@1"] == (None, number["csls"]["mean"]["p@1"])
     # a word without a vector is not found, and is counted
-    (names, _), _ = plain_rows(subject)
-    asked = next(a for a, _ in pairs_of(subject)[1] if a in names)
+    (names, _), _ = plain_rows(given)
+    asked = next(a for a, _ in pairs_of(given)[1] if a in names)
     del right[asked]
     files["right"] = write_vec(tmp_path / "fewer.vec", right)
     without = subject_of(runs["shared"], {**maps, "static": {"kind": "load", **files}}, layers=[1])
@@ -201,9 +201,9 @@ def test_static_vectors_of_the_same_words_stand_beside(runs, tmp_path):
 
 
 def test_what_cannot_be_measured_is_said(runs, tmp_path):
-    subject = subject_of(runs["shared"], layers=[1])
-    (names, others), _ = plain_rows(subject)
-    fit, test = pairs_of(subject)
+    given = subject_of(runs["shared"], layers=[1])
+    (names, others), _ = plain_rows(given)
+    fit, test = pairs_of(given)
     long = [pair for pair in [*fit, *test] if pair[0] not in names]
     several = write_pairs(tmp_path / "long.txt", long)
     maps = {**SHORT, "dictionary": several, "lower": False}

@@ -10,13 +10,13 @@ import torch
 from scipy.stats import ortho_group
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
-from probes.maps.saved import load_maps
-from probes.measure.config import ProbeConfig
-from probes.measure.maps import maps_probe
-from probes.measure.maps_config import MapsConfig
-from probes.measure.subject import Subject
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
+from probes.measures.maps.probe import maps_probe
+from probes.measures.maps.settings import MapsConfig
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
+from probes.rotation.saved import load_maps
 from probes.transfer.model import Pretrained, open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -61,9 +61,9 @@ def two_models(run):
 def test_two_models_that_differ_by_a_turn(run, tmp_path, moves):
     save = str(tmp_path / "maps")
     pretrained = two_models(run)
-    subject = subject_of(pretrained, {"normalise": "centre", "moves": moves, "save": save}, pairs=SAME)
-    assert not subject.same_model
-    values = values_of(subject)
+    given = subject_of(pretrained, {"normalise": "centre", "moves": moves, "save": save}, pairs=SAME)
+    assert not given.same_model
+    values = values_of(given)
     assert not values["same_model"]
     for name, maps in values["maps"].items():
         held = load_maps(tmp_path / "maps" / name)
@@ -81,10 +81,10 @@ def test_two_models_that_differ_by_a_turn(run, tmp_path, moves):
             one, other = (turned, states) if moves == "target" else (states, turned)
             if after["fit"]["rank"] == 16:  # LayerNorm leaves the embeddings a direction less
                 torch.testing.assert_close(saved[layer].linear().apply(one), other, atol=1e-3, rtol=0)
-    values_of(subject)  # maps of an earlier probe are replaced
+    values_of(given)  # maps of an earlier probe are replaced
     (tmp_path / "maps" / "parallel" / "maps.json").unlink()
     with pytest.raises(InputError, match="holds no maps"):
-        values_of(subject)
+        values_of(given)
 
 
 def test_candidates_and_rare_words(run):
@@ -120,9 +120,9 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
         "natural": True, "language": "fr", "data": {"dev": 4}, "maps": maps,
         "pairs": {"x": {**pair, "links": {"kind": "file", "path": str(tmp_path / "a")}}},
     }  # fmt: skip
-    subject = Subject(open_pretrained(folder, "fr", True), parse(ProbeConfig, config))
-    with subject.reading():
-        found = maps_probe(subject)
+    given = ProbeInput(open_pretrained(folder, "fr", True), parse(ProbeConfig, config))
+    with given.reading():
+        found = maps_probe(given)
     values = found.values
     assert values["fitted"]["translations"]["known"] == 3 and values["counts"]["lines that are empty"] == 1
     assert sum(count for reason, count in values["counts"].items() if reason.startswith("lines over")) == 1
@@ -151,9 +151,9 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
 
 def test_one_sentence_is_not_retrieved(run):
     subjects = (subject_of(run, {"normalise": "none"}, layers=[1, 2], data={"dev": dev}) for dev in range(2, 30))
-    subject = next(held for held in subjects if len(held.data.dev) == 1)  # those that are too long are left out
-    with subject.reading():
-        found = maps_probe(subject)
+    given = next(held for held in subjects if len(held.data.dev) == 1)  # those that are too long are left out
+    with given.reading():
+        found = maps_probe(given)
     assert all(held["sentences"] is None and held["context"] for held in found.values["before"])
     assert any("one sentence says nothing" in note for note in found.notes)
     assert [drawing.name for drawing in found.figures] == ["maps-words", "maps-context"]
@@ -222,7 +222,7 @@ def test_real_dictionaries_and_sentences(tmp_path):
             "links": {"kind": "file", "path": str(tmp_path / "links")},
         }},
     }  # fmt: skip
-    values = values_of(Subject(open_pretrained(folder, "fr", True), parse(ProbeConfig, config)))
+    values = values_of(ProbeInput(open_pretrained(folder, "fr", True), parse(ProbeConfig, config)))
     assert values["measured"]["translations"]["queries"] > 5
     for held in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
         assert held[0]["files"]["csls"]["mean"] < 5

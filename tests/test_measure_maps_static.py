@@ -7,8 +7,8 @@ import pytest
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
-from probes.measure.maps import maps_probe
-from probes.measure.maps_dictionary import read_dictionary
+from probes.measures.maps.dictionary import read_dictionary
+from probes.measures.maps.probe import maps_probe
 from synthlang.errors import InputError
 from tests.aligned_runs import random_run
 from tests.measure_maps_cases import subject_of, unit, values_of
@@ -21,10 +21,10 @@ def run(tmp_path_factory):
     return random_run(tmp_path_factory.mktemp("store"))
 
 
-def names_of(subject, side: int) -> list[str]:
+def names_of(given, side: int) -> list[str]:
     """All words of the sentences that are used, in the order of their first occurrence."""
-    corpus = (subject.aligned.text.left, subject.aligned.text.right)[side]
-    rows = [*subject.data.train.tolist(), *subject.data.dev.tolist()]
+    corpus = (given.aligned.text.left, given.aligned.text.right)[side]
+    rows = [*given.data.train.tolist(), *given.data.dev.tolist()]
     return list(dict.fromkeys(word for row in rows for word in corpus[row].words))
 
 
@@ -36,15 +36,15 @@ def write_vec(path, vectors) -> str:
 
 def planted(run, folder, noise: float):
     """Vectors of both languages: those of a word and its counterpart differ by a turn, a shift and noise."""
-    subject = subject_of(run)
+    given = subject_of(run)
     generator, turn = np.random.default_rng(0), ortho_group.rvs(WIDTH, random_state=0)
-    right = {word: generator.normal(size=WIDTH).round(6) for word in names_of(subject, 1)}
+    right = {word: generator.normal(size=WIDTH).round(6) for word in names_of(given, 1)}
     partner = {}
-    for row in range(len(subject.data.links)):
-        for a, b in subject.data.links.of_pair(row):
-            partner[subject.aligned.text.left[row].words[a]] = subject.aligned.text.right[row].words[b]
+    for row in range(len(given.data.links)):
+        for a, b in given.data.links.of_pair(row):
+            partner[given.aligned.text.left[row].words[a]] = given.aligned.text.right[row].words[b]
     left = {}
-    for word in names_of(subject, 0):
+    for word in names_of(given, 0):
         vector = (
             right[partner[word]] @ turn + noise * generator.normal(size=WIDTH) if word in partner else np.ones(WIDTH)
         )
@@ -71,14 +71,14 @@ def test_it_is_that_of_a_plain_reading(run, tmp_path):
         for word in list(vectors)[3::9]:
             del vectors[word]
     files = {"left": write_vec(tmp_path / "l.vec", left), "right": write_vec(tmp_path / "r.vec", right)}
-    subject = subject_of(run, {"static": {"kind": "load", **files}, "supervision": ["parallel"]}, layers=[2])
-    values = values_of(subject)["static"]
+    given = subject_of(run, {"static": {"kind": "load", **files}, "supervision": ["parallel"]}, layers=[2])
+    values = values_of(given)["static"]
     sides = []
     for vectors in (left, right):
         rows = unit(np.array(list(vectors.values())))
         rows = unit(rows - rows.mean(0))
         sides.append(dict(zip(vectors, rows, strict=True)))
-    text, data = subject.aligned.text, subject.data
+    text, data = given.aligned.text, given.data
     links = [
         (text.left[row].words[a], text.right[row].words[b])
         for row in data.train.tolist()
@@ -111,7 +111,7 @@ def test_it_is_that_of_a_plain_reading(run, tmp_path):
     # of the words that are measured alone it is counted too, and said
     counts = values["counts"]
     for side, name in ((1, "parent"), (0, "other language")):
-        asked = queries(subject, side)
+        asked = queries(given, side)
         unknown = sum(word not in sides[side] for word in asked)
         lost = sum(word in sides[side] and not any(b in sides[1 - side] for b in asked[word]) for word in asked)
         assert counts[f"measured words without a vector ({name})"] == unknown
@@ -119,9 +119,9 @@ def test_it_is_that_of_a_plain_reading(run, tmp_path):
     assert sum(count for reason, count in counts.items() if reason.startswith("measured words")) > 0
 
 
-def queries(subject, side):
+def queries(given, side):
     """Word → its translations, of the pairs that are measured."""
-    dictionary = read_dictionary(subject)
+    dictionary = read_dictionary(given)
     held = dictionary.forward if side == 1 else dictionary.backward
     words, others = dictionary.corpora[side].form.names, dictionary.corpora[1 - side].form.names
     assert words is not None and others is not None
@@ -136,9 +136,9 @@ def test_the_tables_show_them_with_and_without_their_sentence(run, tmp_path):
     _, right, files = planted(run, tmp_path, 0.0)
     del right[next(iter(right))]
     static = {"kind": "load", "left": files["left"], "right": write_vec(tmp_path / "r.vec", right)}
-    subject = subject_of(run, {"static": static, "supervision": ["parallel"]}, layers=[2])
-    with subject.reading():
-        found = maps_probe(subject)
+    given = subject_of(run, {"static": static, "supervision": ["parallel"]}, layers=[2])
+    with given.reading():
+        found = maps_probe(given)
     rows = {str(table.title)[:12]: list(table.columns[0].cells) for table in found.tables}
     assert rows["Retrieval of"][-2:] != rows["Translation "][-2:] and rows["Translation "][-1] == "static vectors"
     context = next(table for table in found.tables if "words in context" in str(table.title))

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from probes.maps.saved import load_maps
+from probes.rotation.features import Rotation, fit_rotation
+from probes.rotation.saved import load_maps
+from probes.rotation.settings import RotationConfig
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.data import load_data
-from probes.transfer.rotation import Rotation, fit_rotation
-from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.run import Transfer
 from synthlang.config import parse
 from synthlang.errors import InputError

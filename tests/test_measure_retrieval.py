@@ -9,9 +9,9 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.measure.config import ProbeConfig
-from probes.measure.retrieval import retrieval_probe
-from probes.measure.subject import Subject
+from probes.measures.probe_input import ProbeInput
+from probes.measures.retrieval.probe import retrieval_probe
+from probes.measures.settings import ProbeConfig
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from tests.adjust_models import save_model
@@ -64,12 +64,12 @@ def natural(tmp_path_factory):
 class Slow:
     """Everything again from the pairs and the links, with loops."""
 
-    def __init__(self, subject, variant, layer):
-        self.subject, self.settings = subject, subject.config.retrieval
+    def __init__(self, given, variant, layer):
+        self.given, self.settings = given, given.config.retrieval
         left, right = (self.words(i, role) for i, role in enumerate(("target", "source")))
         self.sides = [left, right]
-        rows = sorted(subject.measured.tolist())
-        links = [((row, a), (row, b)) for row in rows for a, b in subject.data.links.of_pair(row)]
+        rows = sorted(given.measured.tolist())
+        links = [((row, a), (row, b)) for row in rows for a, b in given.data.links.of_pair(row)]
         if self.settings.candidates == "aligned":
             self.sides = [[w for w in side if any(link[i] == w for link in links)] for i, side in enumerate(self.sides)]
         if variant == "types":
@@ -83,7 +83,7 @@ class Slow:
         self.csls = 2 * self.cosines - of_left[:, None] - of_right[None]
 
     def corpus(self, i):
-        return (self.subject.aligned.text.left, self.subject.aligned.text.right)[i]
+        return (self.given.aligned.text.left, self.given.aligned.text.right)[i]
 
     @cache  # noqa: B019
     def sentence(self, i, row):
@@ -93,9 +93,9 @@ class Slow:
         return self.sentence(i, word[0]).words[word[1]]
 
     def words(self, i, role):
-        reader = self.subject.pretrained.target if role == "target" else self.subject.pretrained.source
+        reader = self.given.pretrained.target if role == "target" else self.given.pretrained.source
         found = []
-        for row in sorted(self.subject.measured.tolist()):
+        for row in sorted(self.given.measured.tolist()):
             columns = plain_ids(reader, self.sentence(i, row).words)[1]
             found += [(row, place) for place, span in enumerate(columns) if len(span)]
         return found
@@ -116,12 +116,12 @@ class Slow:
     def vectors(self, i, layer):
         """Of the candidates of a side."""
         role = ("target", "source")[i]
-        reader = self.subject.pretrained.target if role == "target" else self.subject.pretrained.source
+        reader = self.given.pretrained.target if role == "target" else self.given.pretrained.source
         states, rows = {}, {word[0] for word in self.sides[i]}
         for row in rows:
             words = self.sentence(i, row).words
-            subword = PLAIN[self.subject.config.subword]
-            states[row] = plain_states(self.subject.body(role), reader, words, layer, subword)
+            subword = PLAIN[self.given.config.subword]
+            states[row] = plain_states(self.given.body(role), reader, words, layer, subword)
         return torch.stack([states[row][place] for row, place in self.sides[i]]).double().numpy()
 
     def known(self, i, word):
@@ -132,8 +132,8 @@ class Slow:
         """The links of a set."""
         fitted = {
             (self.form(0, (row, a)), self.form(1, (row, b)))
-            for row in self.subject.fitted.tolist()
-            for a, b in self.subject.data.links.of_pair(row)
+            for row in self.given.fitted.tolist()
+            for a, b in self.given.data.links.of_pair(row)
         }
         forms = [(self.form(0, a), self.form(1, b)) for a, b in self.links]
         drop_alike = self.settings.exact_matches == "drop" and name != "linked"
@@ -187,24 +187,24 @@ def subject_of(request, kind, case, **settings):
     else:
         pretrained, config = request.getfixturevalue("natural")
         config = {**config, "data": {"dev": 20, "one_to_one": False}}
-    return Subject(pretrained, parse(ProbeConfig, {**config, **CASES[case], **settings}))
+    return ProbeInput(pretrained, parse(ProbeConfig, {**config, **CASES[case], **settings}))
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
 @pytest.mark.parametrize("kind", ["run", "natural"])
 def test_every_number_is_that_of_the_slow_version(request, kind, case):
     layers = [-1, 0]
-    subject = subject_of(request, kind, case, layers=layers)
-    with subject.reading():
-        found = retrieval_probe(subject)
+    given = subject_of(request, kind, case, layers=layers)
+    with given.reading():
+        found = retrieval_probe(given)
         values = found.values
         json.dumps(values, allow_nan=False)
-        count = subject.body("source").shape.layers
+        count = given.body("source").shape.layers
         tables = {}
         for variant in ("context", "types"):
             held = values["variants"][variant]
             for layer in held["layers"]:
-                slow = tables[variant, layer["layer"]] = Slow(subject, variant, layer["layer"])
+                slow = tables[variant, layer["layer"]] = Slow(given, variant, layer["layer"])
                 assert held["candidates"] == {"left": len(slow.sides[0]), "right": len(slow.sides[1])}
                 for name in ("linked", "unlike", "counted"):
                     links = slow.kept(name)
@@ -263,7 +263,7 @@ def check_tags(found, slow):
 def check_ranks(found, slow):
     """The differences of rank are those of counted words; the mean over all bins is that over all links."""
     links = slow.kept(slow.settings.rank_pairs)
-    rows = sorted({*slow.subject.measured.tolist(), *slow.subject.fitted.tolist()})
+    rows = sorted({*slow.given.measured.tolist(), *slow.given.fitted.tolist()})
     ranks = []
     for i in (0, 1):
         forms = [form for row in rows for form in slow.sentence(i, row).words]

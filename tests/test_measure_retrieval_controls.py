@@ -9,13 +9,13 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.measure import retrieval_tags, retrieval_vectors
-from probes.measure.config import ProbeConfig
-from probes.measure.retrieval import retrieval_probe
-from probes.measure.retrieval_items import frequency_ranks
-from probes.measure.retrieval_vectors import WordVectors
-from probes.measure.states import WordStates
-from probes.measure.subject import Subject
+from probes.measures.probe_input import ProbeInput, WordStates
+from probes.measures.retrieval import scores as retrieval_tags
+from probes.measures.retrieval import sources as retrieval_vectors
+from probes.measures.retrieval.items import frequency_ranks
+from probes.measures.retrieval.probe import retrieval_probe
+from probes.measures.retrieval.sources import WordVectors
+from probes.measures.settings import ProbeConfig
 from probes.statistics import wilson_interval
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
@@ -40,7 +40,7 @@ def subject_of(model, folder, left, right, links, retrieval, model2=None, **sett
     pair = {"kind": "text", **names, "links": {"kind": "file", "path": str(folder / "links")}}
     config = {"pairs": {"pair": pair}, "data": {"dev": 40}, "retrieval": retrieval, **settings}
     pretrained = open_pretrained(str(model), "other", True, model2 and str(model2))
-    return Subject(pretrained, parse(ProbeConfig, {**config, "language": "other", "natural": True}))
+    return ProbeInput(pretrained, parse(ProbeConfig, {**config, "language": "other", "natural": True}))
 
 
 def sentences(count=60, size=5):
@@ -49,15 +49,15 @@ def sentences(count=60, size=5):
     return [" ".join(f"{'abcde'[j]}{i}x{draw.integers(9)}" for j in range(size)) for i in range(count)]
 
 
-def probe(subject):
-    with subject.reading():
-        found = retrieval_probe(subject)
+def probe(given):
+    with given.reading():
+        found = retrieval_probe(given)
     json.dumps(found.values, allow_nan=False)
     return found
 
 
-def headline(subject):
-    return probe(subject).values["headline"]
+def headline(given):
+    return probe(given).values["headline"]
 
 
 DIAGONAL = " ".join(f"{i}-{i}" for i in range(5))
@@ -67,16 +67,16 @@ DIAGONAL = " ".join(f"{i}-{i}" for i in range(5))
 def test_the_same_language_finds_every_word(model, tmp_path, candidates):
     """Under the cosine; CSLS may prefer a word in a thinner place to the very same vector."""
     text = sentences()
-    subject = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {**KEEP, "candidates": candidates})
-    found = headline(subject)
+    given = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {**KEEP, "candidates": candidates})
+    found = headline(given)
     assert found["cosine"]["mean"] == 100 == found["cosine"]["high"] and 90 < found["cosine"]["low"] < 100
     assert found["csls"]["mean"] > 90 and found["csls"]["links"] == 200
 
 
 def test_wrong_pairs_find_nothing_more_than_chance(model, tmp_path):
     text = sentences()
-    subject = subject_of(model, tmp_path, text, text[1:] + text[:1], [DIAGONAL] * 60, KEEP)
-    values = probe(subject).values
+    given = subject_of(model, tmp_path, text, text[1:] + text[:1], [DIAGONAL] * 60, KEEP)
+    values = probe(given).values
     assert values["headline"]["csls"]["mean"] < 5
     assert values["variants"]["context"]["chance"] == pytest.approx(100 / 200)
 
@@ -85,8 +85,8 @@ def test_a_language_with_copies_of_the_embeddings_is_found(tmp_path):
     """But for words of sentences that come twice, whose vectors are tied."""
     pretrained = random_run(tmp_path, language="trans")
     settings = {"data": {"dev": 30}, "retrieval": KEEP}
-    before = headline(Subject(pretrained, parse(ProbeConfig, settings)))["csls"]["mean"]
-    after = headline(Subject(copied(pretrained), parse(ProbeConfig, settings)))["csls"]["mean"]
+    before = headline(ProbeInput(pretrained, parse(ProbeConfig, settings)))["csls"]["mean"]
+    after = headline(ProbeInput(copied(pretrained), parse(ProbeConfig, settings)))["csls"]["mean"]
     assert before < 20 and after > 95
 
 
@@ -163,18 +163,18 @@ def test_what_cannot_be_measured_is_one_line(model, tmp_path):
 
 def test_a_model_with_nan_is_refused_by_name(model, tmp_path):
     text = sentences()
-    subject = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
-    subject.pretrained.model.embeddings.words.data[:] = torch.nan
+    given = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
+    given.pretrained.model.embeddings.words.data[:] = torch.nan
     with pytest.raises(InputError, match="language other: the states of its words hold NaN"):
-        probe(subject)
+        probe(given)
 
 
 def test_zero_vectors_are_counted_and_missed(model, tmp_path):
     text = sentences()
-    subject = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
-    subject.pretrained.model.norm.weight.data[:] = 0
-    subject.pretrained.model.norm.bias.data[:] = 0
-    found = probe(replace(subject, config=subject.config.model_copy(update={"layers": (0,)})))
+    given = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
+    given.pretrained.model.norm.weight.data[:] = 0
+    given.pretrained.model.norm.bias.data[:] = 0
+    found = probe(replace(given, config=given.config.model_copy(update={"layers": (0,)})))
     held = found.values
     assert held["counts"]["context: vectors of zeros, layer 0"] == 400
     assert any("in context, layer 0: 400 word vectors are zero" in note for note in found.notes)

@@ -9,8 +9,8 @@ import torch
 from scipy.stats import ortho_group
 
 from pretrain.adjust.vectors import layer_states
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
@@ -28,23 +28,23 @@ def run(tmp_path_factory):
 def turned_subject(folder, monkeypatch, retrieval, **settings):
     """The parent in the place of both languages, but the states of the left one are turned."""
     text, model = sentences(200), save_model(folder / "model", "roberta")
-    subject = subject_of(model, folder, text, text, [DIAGONAL] * 200, {**KEEP, **retrieval}, **settings)
-    other = copy.deepcopy(subject.pretrained.model)
+    given = subject_of(model, folder, text, text, [DIAGONAL] * 200, {**KEEP, **retrieval}, **settings)
+    other = copy.deepcopy(given.pretrained.model)
     turn = torch.from_numpy(ortho_group.rvs(other.shape.hidden, random_state=0)).float()
 
     def states(body, words, layers):
         found = layer_states(body, words, layers)
         return found @ turn.to(found) if body is other else found
 
-    for place in ("pretrain.adjust.vectors", "probes.transfer.sentence_vectors"):
+    for place in ("pretrain.adjust.vectors", "probes.states"):
         monkeypatch.setattr(f"{place}.layer_states", states)
-    return replace(subject, pretrained=replace(subject.pretrained, target_model=other))
+    return replace(given, pretrained=replace(given.pretrained, target_model=other))
 
 
 @pytest.mark.parametrize("supervision", ["parallel", "sentences"])
 def test_a_turned_copy_is_found_after_the_rotation_and_at_chance_before(tmp_path, monkeypatch, supervision):
-    subject = turned_subject(tmp_path, monkeypatch, {})
-    before = probe(subject).values
+    given = turned_subject(tmp_path, monkeypatch, {})
+    before = probe(given).values
     assert before["rotation"] is None and before["headline"]["cosine"]["mean"] < 6
     config = {"rotation": {"supervision": supervision}}
     after = probe(turned_subject(tmp_path, monkeypatch, config))
@@ -60,9 +60,9 @@ def test_a_turned_copy_is_found_after_the_rotation_and_at_chance_before(tmp_path
 class Mapped(Slow):
     """After functions of the vectors of each side."""
 
-    def __init__(self, subject, variant, layer, functions):
+    def __init__(self, given, variant, layer, functions):
         self.functions = functions
-        super().__init__(subject, variant, layer)
+        super().__init__(given, variant, layer)
 
     def vectors(self, i, layer):
         return self.functions[i](super().vectors(i, layer))
@@ -81,9 +81,9 @@ def test_it_is_a_plain_map_applied_by_hand(run, case):
     rotation, rounds = CASES[case]
     data = {"dev": 15, "sentences": 60}
     config = {"data": data, "layers": [1, 2], "retrieval": {"rotation": rotation, "seen": "keep"}}
-    subject = Subject(run, parse(ProbeConfig, {"probes": ["retrieval"], **config}))
-    found = probe(subject)
-    check_by_hand(subject, found, rotation, rounds, case == "sentences")
+    given = ProbeInput(run, parse(ProbeConfig, {"probes": ["retrieval"], **config}))
+    found = probe(given)
+    check_by_hand(given, found, rotation, rounds, case == "sentences")
     assert {key: found.values["rotation"][key] for key in ("supervision", "moves", "normalise")} == {
         "supervision": "parallel", "moves": "target", "normalise": "none",
     } | {key: value for key, value in rotation.items() if key in ("supervision", "moves", "normalise")}  # fmt: skip
@@ -91,18 +91,18 @@ def test_it_is_a_plain_map_applied_by_hand(run, case):
 
 
 @torch.no_grad()
-def check_by_hand(subject, found, rotation, rounds, of_sentences):
+def check_by_hand(given, found, rotation, rounds, of_sentences):
     for place, layer in enumerate((1, 2)):
-        plain = Plain(subject, layer)
+        plain = Plain(given, layer)
         of = plain.sentences if of_sentences else plain.linked
-        left, right = of(subject.data.train)
+        left, right = of(given.data.train)
         if rotation.get("moves") == "source":
             functions = plain_map(right, left, rounds)[::-1]
         else:
             functions = plain_map(left, right, rounds)
         for variant in ("context", "types"):
             held = found.values["variants"][variant]["layers"][place]
-            slow = Mapped(subject, variant, layer, functions)
+            slow = Mapped(given, variant, layer, functions)
             for name in ("linked", "unlike"):
                 check(held["pairs"][name]["csls"], slow.accuracy(slow.kept(name), slow.csls))
                 check(held["pairs"][name]["cosine"], slow.accuracy(slow.kept(name), slow.cosines))
@@ -110,16 +110,16 @@ def check_by_hand(subject, found, rotation, rounds, of_sentences):
 
 
 def test_few_pairs_are_told_and_none_are_refused(run):
-    def subject(dev, rotation=True, **data):
+    def given(dev, rotation=True, **data):
         config = {"data": {"dev": dev, **data}, "retrieval": {"rotation": {}} if rotation else {}}
-        return Subject(run, parse(ProbeConfig, {"probes": ["retrieval"], **config}))
+        return ProbeInput(run, parse(ProbeConfig, {"probes": ["retrieval"], **config}))
 
-    found = probe(subject(15, sentences=1))
+    found = probe(given(15, sentences=1))
     assert any("pairs that say something of" in note for note in found.notes)
-    count = len(subject(15).aligned.text.left)
+    count = len(given(15).aligned.text.left)
     with pytest.raises(InputError, match="no sentence pair is left to train or fit on"):
-        probe(subject(count))
-    assert probe(subject(count, rotation=False)).values["rotation"] is None
+        probe(given(count))
+    assert probe(given(count, rotation=False)).values["rotation"] is None
 
 
 def test_a_rotation_and_static_vectors_together_are_one_line():

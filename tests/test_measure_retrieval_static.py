@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
 
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from probes.static.training import train_vectors
 from probes.study.measures import probe_measures
 from synthlang.config import parse
@@ -26,27 +26,27 @@ def run(tmp_path_factory):
     return random_run(tmp_path_factory.mktemp("store"))
 
 
-def subject(run, static, data=None, **retrieval):
+def given(run, static, data=None, **retrieval):
     settings = {"data": {"dev": 15, "sentences": 60, **(data or {})}, "retrieval": {"static": static, **retrieval}}
-    return Subject(run, parse(ProbeConfig, {"probes": ["retrieval"], **settings}))
+    return ProbeInput(run, parse(ProbeConfig, {"probes": ["retrieval"], **settings}))
 
 
 class SlowStatic(Slow):
     """By the section: normalised, centred, normalised; rotated by the links; beside what its sentence has."""
 
-    def __init__(self, subject, variant, words, pools):
+    def __init__(self, given, variant, words, pools):
         self.words_of, self.pools = [], pools
         for vectors in words:
             rows = unit(np.array(list(vectors.values())))
             self.words_of.append(dict(zip(vectors, unit(rows - rows.mean(0)), strict=True)))
-        self.subject = subject
-        links = [((row, a), (row, b)) for row in subject.fitted.tolist() for a, b in subject.data.links.of_pair(row)]
+        self.given = given
+        links = [((row, a), (row, b)) for row in given.fitted.tolist() for a, b in given.data.links.of_pair(row)]
         forms = [(self.form(0, a), self.form(1, b)) for a, b in links]
         fitted = [(a, b) for a, b in forms if a in self.words_of[0] and b in self.words_of[1]]
         left, right = (np.array([self.words_of[i][pair[i]] for pair in fitted]) for i in (0, 1))
         turn, _ = orthogonal_procrustes(left, right)
         self.words_of[0] = {word: row @ turn for word, row in self.words_of[0].items()}
-        super().__init__(subject, variant, 0)
+        super().__init__(given, variant, 0)
 
     def known(self, i, word):
         return self.form(i, word) in self.words_of[i]
@@ -69,7 +69,7 @@ def test_every_number_is_that_of_a_plain_reading(run, tmp_path, pools):
         for word in list(vectors)[3::9]:
             del vectors[word]
     files = {"left": write_vec(tmp_path / "l.vec", left), "right": write_vec(tmp_path / "r.vec", right)}
-    one = subject(run, {"kind": "load", "pools": pools, **files}, seen="keep")
+    one = given(run, {"kind": "load", "pools": pools, **files}, seen="keep")
     found = probe(one)
     for variant in ("context", "types"):
         slow = SlowStatic(one, variant, (left, right), pools)
@@ -96,20 +96,20 @@ def test_every_number_is_that_of_a_plain_reading(run, tmp_path, pools):
 def test_a_planted_turn_is_undone_and_what_the_model_reads_does_not_matter(run, tmp_path):
     *_, files = planted(run, tmp_path, 0.0)
     static = {"kind": "load", **files}
-    found = probe(subject(run, static, seen="keep", exact_matches="keep")).values
+    found = probe(given(run, static, seen="keep", exact_matches="keep")).values
     assert found["static"]["fit"]["residual"] < 1e-6 and found["headline"]["cosine"]["mean"] > 85
     assert found["variants"]["types"]["layers"][0]["pairs"]["linked"]["cosine"]["mean"] > 85
-    without = probe(subject(run, None, seen="keep", exact_matches="keep")).values
+    without = probe(given(run, None, seen="keep", exact_matches="keep")).values
     assert without["headline"]["cosine"]["mean"] < 30
     for key in ("links", "lost"):  # what is asked is the same
         assert found["variants"]["context"][key] == without["variants"]["context"][key]
-    dictionary = probe(subject(run, {**static, "supervision": "dictionary"}, seen="keep")).values
+    dictionary = probe(given(run, {**static, "supervision": "dictionary"}, seen="keep")).values
     assert 0 < dictionary["static"]["fit"]["pairs"] < found["static"]["fit"]["pairs"]
 
 
 def test_words_of_zeros_have_no_vector(run, tmp_path):
     left, *_ = planted(run, tmp_path, 0.0)
-    gone, one = dict(left), subject(run, None)
+    gone, one = dict(left), given(run, None)
     row = int(one.measured[0])
     word = one.aligned.text.left[row].words[one.data.links.of_pair(row)[0][0]]
     del gone[word]
@@ -118,7 +118,7 @@ def test_words_of_zeros_have_no_vector(run, tmp_path):
     found = []
     for vectors, name in ((left, "zero.vec"), (gone, "gone.vec")):
         files = {"left": write_vec(tmp_path / name, vectors), "right": str(tmp_path / "r.vec")}
-        held = probe(subject(run, {"kind": "load", **files}, seen="keep")).values["variants"]["context"]
+        held = probe(given(run, {"kind": "load", **files}, seen="keep")).values["variants"]["context"]
         found.append(json.dumps({key: held[key] for key in (*names, "layers")}))
     assert found[0] == found[1] and '"lost": {"linked": 0' not in found[0]
 
@@ -151,13 +151,13 @@ def test_vectors_are_trained_on_what_is_not_measured(run, kind, monkeypatch):
         read.append((tuple(row for batch in batches() for row in batch.ids.tolist()), len(also)))
         return train_vectors(config, batches, also, report)
 
-    monkeypatch.setattr("probes.measure.static_pair.train_vectors", training)
+    monkeypatch.setattr("probes.static.rotated.train_vectors", training)
     vectors = {"kind": kind, "size": 8, "min_count": 1, "epochs": 1, "buckets": 100}
     found = {}
     for text in ("fitted", "apart"):
-        one = subject(run, {"kind": "train", "text": text, "vectors": vectors})
+        one = given(run, {"kind": "train", "text": text, "vectors": vectors})
         found[text] = probe(one).values
-        assert found[text] == probe(subject(run, {"kind": "train", "text": text, "vectors": vectors})).values
+        assert found[text] == probe(given(run, {"kind": "train", "text": text, "vectors": vectors})).values
         assert all(also > 0 for _, also in read) == (kind == "fasttext")
         left, right = ({int(row) for row in rows} for rows, _ in read[:2])
         if text == "fitted":
@@ -171,7 +171,7 @@ def test_vectors_are_trained_on_what_is_not_measured(run, kind, monkeypatch):
 
 def test_what_cannot_be_measured_is_one_line(run, tmp_path):
     *_, files = planted(run, tmp_path, 0.0)
-    one = subject(run, None)
+    one = given(run, None)
     measured = {word for row in one.measured.tolist() for word in one.aligned.text.left[row].words}
     others = {word: np.arange(WIDTH) * i + 1 for i, word in enumerate(names_of(one, 0)) if word not in measured}
     cases = [
@@ -184,8 +184,8 @@ def test_what_cannot_be_measured_is_one_line(run, tmp_path):
     ]
     for changed, message in cases:
         with pytest.raises(InputError, match=message) as caught:
-            probe(subject(run, {"kind": "load", **files, **changed}))
+            probe(given(run, {"kind": "load", **files, **changed}))
         assert "\n" not in str(caught.value)
     if importlib.util.find_spec("gensim") is None:
         with pytest.raises(InputError, match="needs gensim"):
-            probe(subject(run, {"kind": "train"}))
+            probe(given(run, {"kind": "train"}))

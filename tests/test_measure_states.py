@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from probes.measure.config import ProbeConfig
-from probes.measure.states import linked_states, word_states
-from probes.measure.subject import Subject
+from probes.measures.probe_input import ProbeInput, linked_states, word_states
+from probes.measures.settings import ProbeConfig
+from probes.states import sentence_states
 from probes.transfer.model import open_pretrained
-from probes.transfer.sentence_vectors import sentence_states
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
@@ -39,23 +38,23 @@ def probed(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     if request.param in ("run", "separate"):
         pretrained = random_run(folder, **(SEPARATE if request.param == "separate" else {}))
-        return Subject(pretrained, settings())
+        return ProbeInput(pretrained, settings())
     kind = "roberta" if request.param == "roberta" else "bert"
     first = save_model(folder / "first", kind)
     other = save_model(folder / "other", "roberta", seed=1) if request.param == "two" else None
     pretrained = open_pretrained(str(first), "other", True, str(other) if other else None)
     config = settings(**text_pair(folder), data={"dev": 5})
-    return Subject(pretrained, config)
+    return ProbeInput(pretrained, config)
 
 
-def reader_of(subject, role):
-    return subject.pretrained.target if role == "target" else subject.pretrained.source
+def reader_of(given, role):
+    return given.pretrained.target if role == "target" else given.pretrained.source
 
 
-def plainly(subject, role, row, layer, subword="end"):
+def plainly(given, role, row, layer, subword="end"):
     """[words of a sentence and its two sentence tokens, d], read alone."""
-    side = subject.side(role)
-    body, reader = subject.body(role), reader_of(subject, role)
+    side = given.side(role)
+    body, reader = given.body(role), reader_of(given, role)
     return torch.stack(plain_states(body, reader, side.corpus[row].words, layer, PLAIN[subword]))
 
 
@@ -102,7 +101,7 @@ def test_sentence_states_are_means_of_tokens_or_the_first_state(probed, role):
 
 
 def _text(reader, words):
-    from pretrain.reading import Text
+    from pretrain.model.text import Text
 
     return Text.of(torch.tensor([plain_ids(reader, words)[0]]), reader.member)
 
@@ -131,10 +130,10 @@ def test_linked_states_are_both_words_of_every_link(probed):
 
 
 def test_a_word_without_a_token_has_no_state_and_others_keep_theirs(tmp_path):
-    subject = Subject(random_run(tmp_path), settings())
-    row = int(subject.measured[0])
-    with subject.reading():
-        side = subject.side("source")
+    given = ProbeInput(random_run(tmp_path), settings())
+    row = int(given.measured[0])
+    with given.reading():
+        side = given.side("source")
         first, count = int(side.corpus.offsets[row]), int(np.diff(side.corpus.offsets)[row])
         assert count > 2
         lost = first + 1  # its tokens go to no word any more: the sentence is as if it were not there
@@ -148,21 +147,21 @@ def test_a_word_without_a_token_has_no_state_and_others_keep_theirs(tmp_path):
         )
         (found,) = word_states(replace(side, sentences=sentences), np.array([row]))
         words = side.corpus[row].words
-        reader = subject.pretrained.source
+        reader = given.pretrained.source
         kept = [w for w in range(first, first + count) if w != lost]
         assert found.word.tolist() == kept
-        plain = plain_states(subject.body("source"), reader, [words[w - first] for w in kept], 2, "last")
+        plain = plain_states(given.body("source"), reader, [words[w - first] for w in kept], 2, "last")
         close(found.vectors[2], torch.stack(plain[:-2]))
 
 
 def test_a_sentence_without_a_token_has_the_mean_zero(tmp_path):
-    subject = Subject(random_run(tmp_path), settings())
-    with subject.reading():
-        side = subject.side("source")
+    given = ProbeInput(random_run(tmp_path), settings())
+    with given.reading():
+        side = given.side("source")
         none = replace(
             side.sentences, ids=side.sentences.ids[:0], word_offsets=np.zeros_like(side.sentences.word_offsets)
         )
-        ((states, rows),) = sentence_states(none, side.reader, subject.measured[:3])
+        ((states, rows),) = sentence_states(none, side.reader, given.measured[:3])
         assert len(rows) == 3 and not states.any()
 
 
@@ -192,8 +191,8 @@ def test_layers_are_counted_from_either_end_and_checked(probed):
 
 def test_natural_languages_of_a_run_have_the_names_that_it_gives_them(tmp_path):
     pretrained = random_run(tmp_path)
-    subject = Subject(pretrained, settings())
-    assert (subject.name("target"), subject.name("source")) == ("trans+inv", "parent")
+    given = ProbeInput(pretrained, settings())
+    assert (given.name("target"), given.name("source")) == ("trans+inv", "parent")
     both = [replace(reader.tokenizer, name=name) for reader, name in zip(
         (pretrained.target, pretrained.source), ("de", "en"), strict=True)]  # fmt: skip
     plain = pretrained.source.language
@@ -202,11 +201,11 @@ def test_natural_languages_of_a_run_have_the_names_that_it_gives_them(tmp_path):
         target=replace(pretrained.target, language=plain, tokenizer=both[0]),
         source=replace(pretrained.source, tokenizer=both[1]),
     )
-    subject = Subject(natural, settings())
-    assert (subject.name("target"), subject.name("source")) == ("de", "en")
+    given = ProbeInput(natural, settings())
+    assert (given.name("target"), given.name("source")) == ("de", "en")
 
 
 def test_nothing_to_measure_on_is_one_line(tmp_path):
-    subject = Subject(random_run(tmp_path), settings(data={"dev": 0}))
+    given = ProbeInput(random_run(tmp_path), settings(data={"dev": 0}))
     with pytest.raises(InputError, match=r"data.dev: no sentence pair"):
-        _ = subject.measured
+        _ = given.measured

@@ -3,9 +3,8 @@
 import pytest
 from scipy import stats
 
-from probes.measure.found import Found
-from probes.measure.page import write_page
-from probes.measure.together import cka_against_retrieval
+from probes.measures.page import cka_against_retrieval, write_page
+from probes.measures.result import ProbeResult
 
 
 def found_of(cka, counted, linked, variants=("context",)):
@@ -21,8 +20,10 @@ def found_of(cka, counted, linked, variants=("context",)):
     retrieval = {"variants": {name: {"layers": layers, "links": links} for name in variants}, "static": None}
     same = {"biased": cka, "debiased": cka}
     return {
-        "cka": Found({"comparisons": {"languages": {"same_layer": same}}, "counts": {"sentence pairs not drawn": 0}}),
-        "retrieval": Found({**retrieval, "counts": {"linked words without a subword": 3}}),
+        "cka": ProbeResult(
+            {"comparisons": {"languages": {"same_layer": same}}, "counts": {"sentence pairs not drawn": 0}}
+        ),
+        "retrieval": ProbeResult({**retrieval, "counts": {"linked words without a subword": 3}}),
     }
 
 

@@ -11,9 +11,9 @@ import torch
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
-from probes.measure.words import words_probe
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
+from probes.measures.words.probe import words_probe
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -29,7 +29,7 @@ def run(tmp_path_factory):
 
 def subject_of(run, **settings):
     config = parse(ProbeConfig, settings)
-    return Subject(open_pretrained(str(run), None), config, run)
+    return ProbeInput(open_pretrained(str(run), None), config, run)
 
 
 def test_bands_and_checkpoints_of_a_run(run):
@@ -69,9 +69,9 @@ def test_a_damaged_checkpoint_is_left_out_aloud(run, tmp_path):
     assert any("keeps one checkpoint only" in note for note in words_probe(subject_of(copied)).notes)
 
 
-def dictionary(subject, path):
+def dictionary(given, path):
     """A MUSE file of all words that are linked in the sentence pairs."""
-    text = subject.aligned.text
+    text = given.aligned.text
     left, right = text.left.form.values(), text.right.form.values()
     links = text.links
     pairs = zip(
@@ -82,8 +82,8 @@ def dictionary(subject, path):
 
 
 def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
-    subject = subject_of(run, words={"dictionary": str(tmp_path / "d.txt")}, data={"dev": 10})
-    other = replace(subject, run=None)
+    given = subject_of(run, words={"dictionary": str(tmp_path / "d.txt")}, data={"dev": 10})
+    other = replace(given, run=None)
     dictionary(other, tmp_path / "d.txt")
     model = copy.deepcopy(other.pretrained.model)
     with torch.no_grad():

@@ -12,10 +12,10 @@ from safetensors.torch import load_file, save_file
 
 from pretrain.config import PretrainConfig
 from pretrain.run import open_run, pretrain
-from probes.measure.command import probe_command, read_probe_config
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
-from probes.measure.words import words_probe
+from probes.measures.command import probe_command, read_probe_config
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
+from probes.measures.words.probe import words_probe
 from probes.transfer.batch import Role
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
@@ -49,7 +49,7 @@ def natural(tmp_path_factory, folder):  # noqa: F811
 
 def found_of(run, language=None, **settings):
     config = parse(ProbeConfig, {"language": language, **WORDS_ONLY, **settings})
-    return words_probe(Subject(open_pretrained(str(run), language, config.natural), config, run))
+    return words_probe(ProbeInput(open_pretrained(str(run), language, config.natural), config, run))
 
 
 def test_the_language_asked_for_is_the_one_that_is_shown(several):
@@ -163,8 +163,8 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
         "language": "fr", "natural": True, "words": {"dictionary": str(tmp_path / "d.txt")}, **WORDS_ONLY,
     })  # fmt: skip
     pretrained = open_pretrained(model, "fr", True)
-    subject = Subject(pretrained, config)
-    found = words_probe(subject)
+    given = ProbeInput(pretrained, config)
+    found = words_probe(given)
     values, reader = found.values, pretrained.source
     assert values["types"] == 3 and values["counts"] == {
         "pairs of words of several tokens": 1,
@@ -181,14 +181,14 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
                for line in ("dog chien", "cat chat", "black noir")]  # fmt: skip
         for a, b in ids:
             words[b] = words[a] + 1e-3
-    assert words_probe(subject).values["scores"]["all"]["cosine"]["mean"] == pytest.approx(100)
+    assert words_probe(given).values["scores"]["all"]["cosine"]["mean"] == pytest.approx(100)
     other = open_pretrained(str(save_model(tmp_path / "other", "bert", text, seed=1)), "fr", True)
     two = replace(pretrained, target_model=other.model, target=replace(other.target, role="target"))
-    values = words_probe(replace(subject, pretrained=two)).values
+    values = words_probe(replace(given, pretrained=two)).values
     assert values["candidates"]["shared"] == 0 and "pairs of words that are one token" not in values["counts"]
     (tmp_path / "d.txt").write_text("♞♜ chat\n")
     with pytest.raises(InputError, match="1 pairs of words that are unknown to the tokenizer"):
-        words_probe(subject)
+        words_probe(given)
 
 
 def single(reader, word):

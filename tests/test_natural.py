@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from pretrain.build import new_model
 from pretrain.config import PretrainConfig
-from pretrain.data import dev_batches, train_batches
-from pretrain.metrics import read_metrics
-from pretrain.model import new_model
-from pretrain.objectives import TensorBatch
+from pretrain.data.build import dev_batches, train_batches
+from pretrain.folder import read_metrics
+from pretrain.model.tensors import TensorBatch
 from pretrain.prepare import prepare
 from pretrain.run import pretrain
 from pretrain.validation import Validation

@@ -8,8 +8,7 @@ import torch
 
 from pretrain import nearest_exact, nearest_lists
 from pretrain.nearest import nearest
-from pretrain.nearest_lists import largest_cosines, largest_in_rows
-from pretrain.nearest_rows import Rows
+from pretrain.nearest_lists import Rows, largest_cosines, largest_in_rows
 from synthlang.errors import InputError
 
 CPU = torch.device("cpu")

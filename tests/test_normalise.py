@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from probes.maps.methods import METHODS
-from probes.maps.normalise import Normaliser, NormaliserFitter, batches_of, plan
+from probes.rotation.normalise import Normaliser, NormaliserFitter, batches_of, plan
+from probes.rotation.settings import METHODS
 from synthlang.errors import InputError
 
 

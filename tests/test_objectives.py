@@ -9,7 +9,8 @@ import torch
 
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.data.batch import IGNORE
-from pretrain.objectives import Alignment, Objective, TensorBatch, build_objective
+from pretrain.model.tensors import TensorBatch
+from pretrain.objectives import Alignment, Objective, build_objective
 from tests.masking_cases import SIZE, V, copies, dictionary_of
 from tests.objective_cases import mixed_batch, model_of, parts_of, plain_losses
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.packed import WORTH, Packed
-from pretrain.reading import Text
+from pretrain.model.text import WORTH, Packed, Text
 from tests.encoder_cases import KINDS, PAD, SHAPE, model_of
 
 LENGTHS = (2, 9, 5, 3)

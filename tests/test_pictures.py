@@ -11,10 +11,9 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.distances.linked import Linked
-from probes.distances.sums import separations
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.cka import cka_map
+from probes.figures.drawing import writable
 from probes.figures.histograms import distance_histograms
 from probes.figures.lines import (
     Series,
@@ -27,7 +26,8 @@ from probes.figures.lines import (
 )
 from probes.figures.projection import picture, principal
 from probes.figures.words import label_pair, word_pairs
-from probes.report.figure import writable
+from probes.measures.distances.pairs import Linked
+from probes.measures.distances.separation import separations
 from probes.statistics import Interval
 from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS

@@ -10,10 +10,9 @@ import pytest
 import torch
 import yaml
 
-from pretrain.checkpoint_steps import steps_in
 from pretrain.config import PretrainConfig
+from pretrain.folder import read_metrics, steps_in
 from pretrain.loop import Trainer
-from pretrain.metrics import read_metrics
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.step import Step

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
-from pretrain.model import trained_model
 from pretrain.run import open_run, pretrain
 from probes.transfer.config import TransferConfig
 from probes.transfer.data import load_data

@@ -6,7 +6,7 @@ import torch
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
-from probes.maps.procrustes import Fitter, LinearMap, procrustes
+from probes.rotation.procrustes import Fitter, LinearMap, procrustes
 from synthlang.errors import InputError
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import pretrain.data.quotas as module
+from pretrain.data.batches import Epochs
+from pretrain.data.build import sampling_weights
 from pretrain.data.quotas import Quotas
-from pretrain.data.sampling import Epochs, sampling_weights
 
 WEIGHTS: dict[str, list[Fraction | int]] = {
     "one": [1],

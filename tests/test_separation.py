@@ -7,11 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.distances.auc import Influence, auc, clustered_interval, placements, standard_error
-from probes.distances.compare import compare, histograms
-from probes.distances.dimensions import Contributions, separations_and_dominance
-from probes.distances.linked import Linked, pair_blocks, unrelated
-from probes.distances.sums import separations
+from probes.measures.distances.auc import Influence, auc, clustered_interval, placements, standard_error
+from probes.measures.distances.dimensions import Contributions, separations_and_dominance
+from probes.measures.distances.pairs import Linked, pair_blocks, unrelated
+from probes.measures.distances.separation import compare, histograms, separations
 from synthlang.errors import InputError
 
 

@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertForMaskedLM
 
+from pretrain.build import new_model
 from pretrain.config import PretrainConfig
-from pretrain.model import new_model
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from synthlang.config import parse
@@ -124,7 +124,7 @@ def test_an_adapted_model_loads_elsewhere_with_the_same_logits(folder, tmp_path)
     config = config_of(folder)
     pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
     opened, artifacts = open_run(tmp_path / "run")
-    from pretrain.model import trained_model
+    from pretrain.build import trained_model
 
     model = trained_model(tmp_path / "run", opened, artifacts).eval()
     ids = torch.tensor([[2, 7, 9, 4, 11, 3]])

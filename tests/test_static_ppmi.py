@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from probes.static.config import StaticConfig
 from probes.static.ppmi import count_vectors
+from probes.static.settings import StaticConfig
 from probes.static.training import train_vectors
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

@@ -1,17 +1,15 @@
 """Word vectors: files in word2vec's text format, the folder, sentence augmentation; training is in its own file."""
 
 import gzip
-import json
 
 import numpy as np
 import pytest
 import torch
 
-from probes.maps.fitted import fit_map
-from probes.maps.normalise import Normaliser
-from probes.static.text import augmented, pool_rows
+from probes.rotation.fitted import fit_map
+from probes.rotation.normalise import Normaliser
 from probes.static.vec_file import read_vec
-from probes.static.vectors import StaticVectors
+from probes.static.vectors import StaticVectors, augmented, pool_rows
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 
@@ -118,29 +116,6 @@ def test_rows_are_found():
     for bad in (lambda: StaticVectors((), torch.zeros(0, 2)), lambda: read.mapped(lambda rows: rows / 0)):
         with pytest.raises(InputError, match=r"no word vectors|NaN or infinity"):
             bad()
-
-
-def test_they_are_the_same_after_their_folder(tmp_path):
-    held = StaticVectors(("ä b", "\u2028", '"'), torch.randn(3, 2), {"source": "here", "n": 1})
-    held.save(tmp_path / "v")
-    read = StaticVectors.load(tmp_path / "v")
-    assert read.words == held.words and torch.equal(read.vectors, held.vectors) and read.facts == held.facts
-    (tmp_path / "v" / "facts.json").write_text("{}")
-    with pytest.raises(InputError, match="checksum"):
-        StaticVectors.load(tmp_path / "v")
-    fit_map(torch.eye(3), torch.eye(3)).save(tmp_path / "m")
-    with pytest.raises(InputError, match="holds no word-vectors"):
-        StaticVectors.load(tmp_path / "m")
-
-
-@pytest.mark.parametrize("words", [["a"], ["a", "a"], ["a", 1], None])
-def test_words_that_do_not_fit_are_refused(tmp_path, words):
-    from probes.maps.folder import save_tensors
-
-    save_tensors(tmp_path / "v", "word-vectors", 1, {"vectors": torch.eye(2)}, {"words": words, "facts": {}})
-    assert json.loads((tmp_path / "v" / "facts.json").read_text())["words"] == words
-    with pytest.raises(InputError, match="words do not fit"):
-        StaticVectors.load(tmp_path / "v")
 
 
 SENTENCES = [["the", "cat", "ran"], [], ["dog"], ["cat", "dog", "the", ","], [","]]

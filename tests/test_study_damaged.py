@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from pretrain.adjust.step import AdjustStep
-from pretrain.exported import export_sizes
-from pretrain.step import Step
 from probes.study.finished import is_intact, is_whole
-from probes.study.gc import collect
 from probes.study.tasks import AdjustTask, PretrainTask
 from probes.study.unused import delete_unused
+
+from pretrain.adjust.step import AdjustStep
+from pretrain.folder import export_sizes
+from pretrain.step import Step
+from probes.study.gc import collect
 from probes.transfer.run import Transfer
 from tests.study_cases import opened, own_copy, run_here, stages_of, tables
 from tests.study_graphs import ADJUST, SOURCE

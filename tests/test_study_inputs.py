@@ -5,15 +5,15 @@ import os
 from pathlib import Path
 
 import pytest
-
-from pretrain.adjust.config import AdjustConfig
-from pretrain.config import PretrainConfig
-from probes.measure.config import ProbeConfig
 from probes.study.finished import finished
 from probes.study.identity import identity
 from probes.study.index import entry_of, finish
 from probes.study.inputs import named_in
 from probes.study.tasks import AdjustTask, AlignmentTask, PretrainTask, ProbeTask, TransferTask
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.config import PretrainConfig
+from probes.measures.settings import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import dump_yaml, parse
 from synthlang.files import write_json

@@ -4,14 +4,14 @@ import io
 import time
 
 import pytest
+from probes.study.costs import Size, disk, operations, size_of_model
+from probes.study.finished import all_finished
+from probes.study.tasks import AdjustTask, PretrainTask, TransferTask, finish, graph
 from rich.console import Console
 
 from probes.study import plan as plans
 from probes.study.cells import expand
-from probes.study.costs import Size, disk, operations, size_of_model
-from probes.study.finished import all_finished
 from probes.study.plan import plan, shown_bytes
-from probes.study.tasks import AdjustTask, PretrainTask, TransferTask, finish, graph
 from synthlang.store import Store
 from tests.study_graphs import ADJUSTED, FULL, TWO, graph_of, study_of
 from tests.tiny import changed
@@ -129,7 +129,7 @@ def test_operations_grow_as_the_settings_do():
 
 def test_the_size_of_a_model_is_that_of_the_model():
     """Against the weights of the encoder itself, for languages that share and those that do not."""
-    from pretrain.encoder import MaskedLM
+    from pretrain.model.encoder import MaskedLM
 
     whole, _ = graph_of(FULL)
     run = next(iter(whole.tasks.values()))

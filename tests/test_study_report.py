@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.report.figure import COLOURS
+from probes.figures.drawing import COLOURS
 from probes.study.labels import axis_titles, is_seed, layout, numbers_of
 from probes.study.report.budget import FIGURES_OF_MANY
 from probes.study.report.data import read_study

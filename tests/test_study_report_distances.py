@@ -13,12 +13,11 @@ import pytest
 import torch
 from matplotlib.axes import Axes
 
-from probes.distances.linked import Linked
-from probes.distances.separation import DISTANCES, Separation
-from probes.distances.sums import separations
 from probes.figures.histograms import Panel, histogram_panels
-from probes.measure.distances import _model_values
-from probes.measure.distances_show import Measured
+from probes.measures.distances.pairs import Linked
+from probes.measures.distances.probe import _model_values
+from probes.measures.distances.separation import DISTANCES, Separation, separations
+from probes.measures.distances.show import Measured
 from probes.study.report import distances
 from probes.study.report.budget import Budget
 from probes.study.report.data import read_study

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.report.blocks import Table, markdown_blocks
+from probes.report.latex import CHARACTERS, csv_table, escaped, latex_table
 from probes.report.numbers import Badge, Entry
+from probes.report.page import Table
 from probes.statistics import Interval
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
-from probes.study.report.latex import CHARACTERS, csv_table, escaped, latex_table
 from synthlang.errors import InputError
 from tests.report_study import Page, change, make_grid, make_study, read_rows, write_measures, write_rows
 
@@ -128,7 +128,7 @@ def test_csv_has_all_rows_and_bounds_in_columns() -> None:
     read = list(csv.reader(io.StringIO(csv_table(table))))
     assert read[0] == ["Name", "Δ all", "Δ all low", "Δ all high", "Δ all n", "x"]
     assert read[1:] == [["a, b", "0.333333", "0.25", "1", "3", "1.5"], ["c d", "2", "", "", "1", ""]]
-    assert "The first 1 of 2 rows." in markdown_blocks([table])
+    assert "The first 1 of 2 rows." in table.shown().caption
 
 
 def test_parts_of_one_study_are_put_together(tmp_path: Path) -> None:

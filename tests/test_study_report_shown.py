@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from probes.report.figure import draw, shorten, writable
+from probes.figures.drawing import draw, shorten, writable
 from probes.report.numbers import number
 from probes.study.judged.papers import CONFIGS, read_paper
 from probes.study.report.folder import write_report

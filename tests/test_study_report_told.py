@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from probes.figures.drawing import draw
 from probes.figures.lines import Series, dose_response
-from probes.report.figure import draw
 from probes.report.numbers import entry_text
 from probes.statistics import Interval
 from probes.study.cells import expand

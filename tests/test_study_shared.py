@@ -5,13 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from pretrain.checkpoint_steps import kept_steps, steps_in
-from pretrain.config import CheckpointConfig, PretrainConfig
-from probes.study import work
-from probes.study.executors import run_task
 from probes.study.index import entries, finish, seen_now
 from probes.study.tasks import PretrainTask, finished, task_from_json
+
+from pretrain.config import CheckpointConfig, PretrainConfig
+from pretrain.folder import kept_steps, steps_in
+from probes.study import work
+from probes.study.executors import run_task
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json

@@ -5,12 +5,6 @@ import os
 import shutil
 
 import pytest
-
-from pretrain.checkpoint_steps import steps_in
-from pretrain.stopping import Stopped
-from probes.study import work
-from probes.study.cell import MODEL, SECOND
-from probes.study.cells import expand
 from probes.study.tasks import (
     AdjustTask,
     AlignmentTask,
@@ -21,6 +15,12 @@ from probes.study.tasks import (
     graph,
     task_from_json,
 )
+
+from pretrain.folder import steps_in
+from pretrain.stopping import Stopped
+from probes.study import work
+from probes.study.cell import MODEL, SECOND
+from probes.study.cells import expand
 from probes.transfer.predictions import read_predictions
 from synthlang.errors import InputError
 from synthlang.files import read_json

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from probes.study.costs import disk, operations
+from probes.study.tasks import AdjustTask, ProbeTask, TransferTask, TuneTask, finished, task_from_json
 
-from probes.measure.command import measure
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.command import measure
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from probes.study import work
 from probes.study.checks import check_cells
-from probes.study.costs import disk, operations
 from probes.study.gc import check_weights, collect
 from probes.study.models import open_model
 from probes.study.resolved import DIFFERS, common_settings
-from probes.study.tasks import AdjustTask, ProbeTask, TransferTask, TuneTask, finished, task_from_json
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.data import load_data
 from probes.transfer.fit import _Fit
@@ -139,7 +139,7 @@ def test_it_is_what_the_commands_do_one_by_one(made, tuning, tmp_path):
     settings = {**DISTANCES, "distances": {"before": {"before": run}, "picture": "none"}, "language": "trans"}
     settings["pairs"] = {"text": {"kind": "derived", "source": SOURCE, "left": "trans"}}
     probe = parse(ProbeConfig, settings)
-    measure(Subject(open_pretrained(str(tmp_path / "seed-3"), "trans"), probe, None, store), tmp_path / "probed")
+    measure(ProbeInput(open_pretrained(str(tmp_path / "seed-3"), "trans"), probe, None, store), tmp_path / "probed")
     theirs, ours = (
         read_json(folder / "probes.json") for folder in (tmp_path / "probed", stage_of(made, cell.name, "probe"))
     )

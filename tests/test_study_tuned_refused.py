@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.study.checks import check_cells
 from probes.transfer.config import TransferConfig
 from probes.transfer.keep import check_keep

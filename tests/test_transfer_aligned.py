@@ -16,7 +16,7 @@ from pretrain.adjust.text import prepare_pair
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
 from pretrain.config import SharingConfig
 from pretrain.hub import load_model, longest_input, open_base
-from pretrain.weights import from_hf
+from pretrain.model.from_hf import from_hf
 from probes.transfer.aligned_text import read_aligned
 from probes.transfer.model import open_pretrained
 from synthlang.alignments import Links

@@ -10,7 +10,7 @@ from torch import nn
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.measure import distances
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.transfer.aligned_text import read_aligned
 from probes.transfer.continual import Continual
 from probes.transfer.continual_config import ContinualConfig

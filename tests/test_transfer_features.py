@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.transfer.batch import Batch
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.features import Features

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pretrain.checkpoint_steps import steps_in
+from pretrain.folder import steps_in
 from probes.transfer import fit as fitting
 from probes.transfer.fit import fine_tune
 from synthlang.errors import InputError

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from synthlang.tasks import derive_task
 from synthlang.tasks.build import Group, Item, batches_of_groups
 from tests.pair_cases import cut, nli, plain_row, qa, reader, shown, tokens_of, vocabulary

@@ -16,14 +16,14 @@ from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import LinkedText
 from pretrain.adjust.text import prepare_pair
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
-from probes.transfer import sentence_vectors
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
+from probes import states as sentence_vectors
+from probes.rotation.features import fit_rotation
+from probes.rotation.settings import RotationConfig
+from probes.states import StateReader, anchors, translations
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.config import FeaturesConfig
-from probes.transfer.rotation import fit_rotation
-from probes.transfer.rotation_config import RotationConfig
-from probes.transfer.word_vectors import SideReader, anchors, translations
 from synthlang.alignments import Links
 from synthlang.config import parse
 from synthlang.corpus import Corpus
@@ -265,7 +265,7 @@ def test_a_dictionary_from_ambiguous_links(runs):
     assert translations(Aligned(text, data), 5).tolist() == types[:5].tolist()
     body = planted(runs["shared"], True)
     for side, (corpus, sentences) in enumerate(((text.left, data.left), (text.right, data.right))):
-        reader = SideReader(body, readers[side].specials, (1, 2), "mean")
+        reader = StateReader(body, readers[side].specials, (1, 2), "mean")
         vectors = anchors(corpus, sentences, data.train, types[:, side], reader)
         for index, pair in enumerate(found):  # a word has the same state wherever it stands
             ids = cutters[side].encode(pair[side], add_special_tokens=False).ids

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from probes.maps.translation_set import translation_set
+from probes.rotation.dictionary import translation_set
 from synthlang.errors import InputError
 from synthlang.muse import read_muse
 from synthlang.rng import integers, key_of, permutation

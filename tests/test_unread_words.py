@@ -9,9 +9,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
-from probes.measure.command import measure
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.command import measure
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
 from probes.study.models import open_model
 from probes.transfer.command import transfer_command
 from probes.transfer.config import TransferConfig
@@ -100,6 +100,6 @@ def test_an_adjustment_says_it(mute, tmp_path):
 @pytest.mark.parametrize("probe", ["retrieval", "maps", "cka", "distances"])
 def test_probes_say_it(probe, mute, tmp_path):
     settings = {"probes": [probe], "language": "trans", "pairs": {"x": PAIR}, "data": {"dev": 20}}
-    subject = Subject(open_model(mute, "trans", False), parse(ProbeConfig, settings), None, Store(tmp_path / "store"))
+    given = ProbeInput(open_model(mute, "trans", False), parse(ProbeConfig, settings), None, Store(tmp_path / "store"))
     with pytest.raises(InputError, match=f"^pairs.x: left: {NOTHING}"):
-        measure(subject, tmp_path / "out")
+        measure(given, tmp_path / "out")

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.encoder import MaskedLM
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from probes.transfer.batch import NO_LABEL, Batch, Examples, Role
 from probes.transfer.config import FeaturesConfig, FineTuneConfig
 from probes.transfer.features import Features, TaskModel

@@ -27,8 +27,8 @@ def compilations() -> int:
 def main(folder: Path, overrides: dict[str, Any], stop: int | None) -> None:
     """Run to the end, or die before step ``stop``."""
     from pretrain.config import PretrainConfig
-    from pretrain.data import Batch
-    from pretrain.metrics import read_metrics
+    from pretrain.data.batch import Batch
+    from pretrain.folder import read_metrics
     from pretrain.run import pretrain
     from pretrain.step import Step
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 
 from pretrain.adjust.config import AdjustConfig
-from pretrain.checkpoint import disk_errors
+from pretrain.checkpoints import disk_errors
 from pretrain.hub import Base
 from synthlang.files import atomic_folder
 from synthlang.vocabularies.checkpoint import read_checkpoint

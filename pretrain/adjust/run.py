@@ -11,9 +11,8 @@ from pretrain.adjust.pairs import DerivedPair, TextPair, read_pair
 from pretrain.adjust.text import PairData, prepare_pair
 from pretrain.adjust.trainer import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
-from pretrain.exported import EXPORT, export_sizes
+from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
-from pretrain.metrics import read_metrics
 from pretrain.processes import process_state
 from pretrain.stopping import Flag
 from synthlang.config import dump_yaml, load

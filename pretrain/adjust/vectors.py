@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.adjust.batch import Words
-from pretrain.encoder import MaskedLM
+from pretrain.config.model import numbered
 from pretrain.hub import longest_input
-from pretrain.layer_numbers import numbered
-from pretrain.reading import Text
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 
 Subword = Literal["start", "end", "mean"]
 

@@ -160,12 +160,11 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     import torch
     import transformers
 
-    from pretrain.bench import flops
-    from pretrain.bench.shapes import SHAPES
+    from pretrain.bench.shapes import SHAPES, peak_of
 
     shape = SHAPES[options.shape]
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    ours = flops.per_token(shape)
+    ours = shape.flops_per_token()
     return {
         "shape": options.shape,
         "model": {"ids": shape.ids, **shape.model.model_dump(exclude_none=True)},
@@ -175,10 +174,10 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
         "flops_per_token": {
             "ours": ours,
-            "all_positions": flops.per_token(shape, all_positions=True),
+            "all_positions": shape.flops_per_token(all_positions=True),
             "counted": "2mkn of each matrix product of forward, three times (backward has two for one); nothing else",
         },
-        "peak_flops": flops.peak_of(gpu) if gpu else None,
+        "peak_flops": peak_of(gpu) if gpu else None,
     }
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
+from pretrain.artifacts import Artifacts, Member, Parallel
 from pretrain.bench.shapes import Shape
-from pretrain.prepare import Artifacts, Member, Parallel
 from synthlang.dictionary import IdDictionary
 from synthlang.language import PARENT
 from synthlang.rng import uniform

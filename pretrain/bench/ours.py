@@ -10,15 +10,15 @@ from accelerate import Accelerator
 from pretrain.bench.data import artifacts_of
 from pretrain.bench.shapes import OBJECTIVES, SHAPES
 from pretrain.bench.timing import Blocks
+from pretrain.build import new_model
 from pretrain.compiling import should_compile
-from pretrain.data import train_batches
-from pretrain.encoder import MaskedLM
-from pretrain.model import new_model
+from pretrain.data.build import train_batches
+from pretrain.loop import Prefetch
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.to_hf import to_hf
 from pretrain.objectives import build_objective
-from pretrain.prefetch import Prefetch
 from pretrain.processes import process_state
 from pretrain.step import Step
-from pretrain.weights import to_hf
 
 LONG = 1_000_000  # steps of a run that auto decides for
 

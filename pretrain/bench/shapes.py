@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pretrain.config import ModelConfig, PretrainConfig
+from pretrain.flops import per_token
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,10 @@ class Shape:
     rows: int
     length: int
     mask_rate: float = 0.15
+
+    def flops_per_token(self, all_positions: bool = False) -> float:
+        """Operations of forward and backward for each token of the batch."""
+        return per_token(self.model, self.ids, self.length, self.mask_rate, all_positions)
 
     def config(self, objective: dict[str, Any], precision: str, compiled: str, steps: int) -> PretrainConfig:
         """A run of this shape on two languages, the second a copy of the first at an offset."""
@@ -54,3 +59,11 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "xlm": {"kind": "xlm"},
     "dict_mlm": {"kind": "dict_mlm"},
 }
+# to which shares of a peak are taken, with the operations of our side: work that we leave out earns nothing;
+# dense bfloat16 without sparsity, of the manufacturer's data sheets, in operations per second
+PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
+
+
+def peak_of(device_name: str) -> float | None:
+    """The peak in bfloat16 of a GPU, if it is known."""
+    return next((peak for name, peak in PEAKS.items() if name in device_name), None)

@@ -6,12 +6,3 @@ quotas.py    how many rows of each source a step has; sampling.py: by which weig
 batches.py   the masked rows of a step, or of one part of it; batch.py: what they look like
 build.py     from a config
 """
-
-from __future__ import annotations
-
-from pretrain.data.batch import IGNORE, TERMS, Batch, Group
-from pretrain.data.batches import Batches
-from pretrain.data.build import dev_batches, train_batches
-from pretrain.data.rows import Rows, RowSource, Span
-
-__all__ = ["IGNORE", "TERMS", "Batch", "Batches", "Group", "RowSource", "Rows", "Span", "dev_batches", "train_batches"]

@@ -48,6 +48,12 @@ class Batch:
     samples: NDArray[np.int64]
 
     @property
+    def counts(self) -> dict[str, int]:
+        """How many slots with a label each term has."""
+        labelled = self.labels != IGNORE
+        return {name: int((labelled & (self.terms == number)).sum()) for number, name in enumerate(TERMS)}
+
+    @property
     def targets(self) -> int:
         """How many slots have a label."""
         return int((self.labels != IGNORE).sum())

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pretrain.data.batch import Batch, Group
+from pretrain.data.masking import MaskedRows
 from pretrain.data.quotas import Quotas
 from pretrain.data.rows import Rows, RowSource
-from pretrain.data.sampling import Epochs
 from synthlang.errors import InputError
-
-if TYPE_CHECKING:
-    from pretrain.masking import MaskedRows
+from synthlang.rng import key_of, permutation
 
 FIELDS = ("input_ids", "languages", "slots", "labels", "terms", "positions", "valid", "samples")
 
@@ -33,6 +32,24 @@ class RowMasker(Protocol):
     def mask(self, rows: Rows, source: RowSource, samples: NDArray[np.int64]) -> MaskedRows:
         """The masked rows; each depends on its text and its number in ``samples`` only."""
         ...
+
+
+class Epochs:
+    """The rows of a source in the order of training: every epoch has each row once, in an order of its own."""
+
+    def __init__(self, seed: int, source: int, rows: int) -> None:
+        self.rows = rows
+        # an order is as long as the source; a step may end one epoch and begin the next
+        self._order = lru_cache(maxsize=2)(lambda epoch: permutation(key_of("epoch", seed, source, epoch), rows))
+
+    def rows_of(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows that samples of this source show; they are counted from 0, epoch after epoch."""
+        epoch, place = np.divmod(samples, self.rows)
+        result = np.empty_like(samples)
+        for e in np.unique(epoch).tolist():
+            mine = epoch == e
+            result[mine] = self._order(e)[place[mine]]
+        return result
 
 
 class Batches:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from fractions import Fraction
 
+from pretrain.artifacts import Artifacts
+from pretrain.config import PretrainConfig
 from pretrain.data.batches import Batches
+from pretrain.data.monolingual import SentenceRows, StreamRows
 from pretrain.data.rows import RowSource
-from pretrain.data.sampling import sampling_weights
-from pretrain.data.sentences import SentenceRows
-from pretrain.data.stream import StreamRows
 from pretrain.data.tlm import ParallelRows
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 from synthlang.shards import Shards
-
-if TYPE_CHECKING:
-    from pretrain.config import PretrainConfig
-    from pretrain.prepare import Artifacts
 
 VALIDATION_SEED = key_of("validation")  # of rows and masks: the same in every run, other than in training
 
@@ -28,7 +25,7 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
     Rows of one language for the terms mlm and dict, rows of sentence pairs for tlm. InputError if a split does not
     fill a row or if there is no usable pair.
     """
-    from pretrain.masking import build_masker  # itself imports Batch from here
+    from pretrain.data.masking import build_masker  # itself imports Batch from here
 
     terms = config.objective.terms.keys()
     monolingual, sentences = [], []
@@ -47,7 +44,7 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, member: int) -> Ba
 
     They have ``positions`` and ``valid`` where the batches of training have them.
     """
-    from pretrain.masking import build_dev_masker
+    from pretrain.data.masking import build_dev_masker
 
     dev = artifacts.members[member].dev
     assert dev is not None, f"{artifacts.members[member].name} has no dev split"
@@ -84,3 +81,18 @@ def _parallel(config: PretrainConfig, artifacts: Artifacts, report: Report) -> l
         )
         for pairs in artifacts.parallel
     ]
+
+
+def sampling_weights(
+    monolingual: Sequence[RowSource], sentences: Sequence[int], exponent: float, parallel: Sequence[RowSource] = ()
+) -> tuple[Fraction, ...]:
+    """The share of each source, monolingual ones first; they sum to 1.
+
+    Among monolingual rows a language has q ∝ sentences ** exponent (Lample & Conneau 2019, section 3.1);
+    rows of pairs are mixed in uniformly: each source of them has its share of all rows.
+    """
+    powers = [Fraction(float(size) ** exponent) for size in sentences]
+    own = sum(source.rows for source in monolingual)
+    rows = own + sum(source.rows for source in parallel)
+    shares = [Fraction(own, rows) * power / sum(powers) for power in powers]
+    return (*shares, *(Fraction(source.rows, rows) for source in parallel))

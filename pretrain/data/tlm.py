@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pretrain.artifacts import Parallel
 from pretrain.data.packing import pack, ranges, write_sentences
 from pretrain.data.rows import Rows, Span
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies import Specials
-
-if TYPE_CHECKING:
-    from pretrain.prepare import Parallel
 
 
 class ParallelRows:

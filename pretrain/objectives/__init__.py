@@ -3,22 +3,16 @@
 slot_terms.py   mlm, tlm, dict: the cross entropies of the masked slots
 alignment.py    align: the cosines of the dictionary's pairs
 objective.py    their weighted sum
-tensors.py      a batch on a device
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
+from pretrain.artifacts import Artifacts
+from pretrain.config import PretrainConfig
 from pretrain.objectives.alignment import Alignment
 from pretrain.objectives.objective import Losses, Objective
-from pretrain.objectives.tensors import TensorBatch
-
-if TYPE_CHECKING:
-    from pretrain.config import PretrainConfig
-    from pretrain.prepare import Artifacts
 
 
 def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
@@ -31,4 +25,4 @@ def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.
     return Objective(weights, align)
 
 
-__all__ = ["Alignment", "Losses", "Objective", "TensorBatch", "build_objective"]
+__all__ = ["Alignment", "Losses", "Objective", "build_objective"]

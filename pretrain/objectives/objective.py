@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from torch import Tensor
 
 from pretrain.data.batch import TERMS, Batch
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.alignment import Alignment
-from pretrain.objectives.slot_terms import slot_counts, slot_sums
-from pretrain.objectives.tensors import TensorBatch
-
-if TYPE_CHECKING:
-    from pretrain.encoder import MaskedLM
+from pretrain.objectives.slot_terms import slot_sums
 
 ALIGN = "align"
 Losses = dict[str, tuple[Tensor, int]]
@@ -45,7 +43,7 @@ class Objective:
 
     def counts(self, batch: Batch) -> dict[str, int]:
         """How many terms each loss of the batch sums: slots with a label, or pairs."""
-        counts = slot_counts(batch)
+        counts = batch.counts
         return {name: self._count(name, counts) for name in self.names}
 
     def losses(self, model: MaskedLM, batch: TensorBatch) -> Losses:

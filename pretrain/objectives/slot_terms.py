@@ -2,7 +2,7 @@
 
 mlm    words of rows of one language (Devlin et al. 2019, section 3.1)
 tlm    words of rows that hold a sentence and its translation (Lample & Conneau 2019, section 3.3)
-dict   dictionary slots (Chaudhary et al. 2020, "DICT-MLM", section 2; pretrain/masking.py says what they are)
+dict   dictionary slots (Chaudhary et al. 2020, "DICT-MLM", section 2; pretrain/data/masking.py says what they are)
 
 All three divide by one number, the labelled slots of the step, so that a slot weighs the same whatever its term.
 """
@@ -14,13 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pretrain.data.batch import IGNORE, TERMS, Batch
-
-
-def slot_counts(batch: Batch) -> dict[str, int]:
-    """How many slots with a label each term has."""
-    labelled = batch.labels != IGNORE
-    return {name: int((labelled & (batch.terms == number)).sum()) for number, name in enumerate(TERMS)}
+from pretrain.data.batch import TERMS
 
 
 def slot_sums(losses: Tensor, terms: Tensor, names: Sequence[str]) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pretrain.bench.timing import peak_memory_mb
-from probes.cka.fitter import CKA, MEMORY
+from probes.measures.cka.similarity import CKA, MEMORY
 
 BATCH = 128  # sentences that a model gives at once
 BLOCK = 1024  # rows of the bare products at once

@@ -21,8 +21,7 @@ import torch
 from pretrain.alignment import alignment
 from pretrain.bench.timing import peak_memory_mb
 from pretrain.nearest import nearest
-from pretrain.nearest_lists import TILE
-from pretrain.nearest_rows import Matrix
+from pretrain.nearest_lists import TILE, Matrix
 from probes.bench import cka
 from probes.bench.job import use_threads
 from synthlang.progress import Display

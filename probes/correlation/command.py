@@ -13,7 +13,7 @@ from rich.console import Console
 from probes.correlation.figure import Panel, scatter
 from probes.correlation.results import CELL, FILE, ResultTable, Row, dropped, read_tables
 from probes.correlation.table import Found, correlation_table
-from probes.report.figure import standalone_svg
+from probes.figures.drawing import standalone_svg
 from probes.statistics import KINDS, Correlation, CorrelationKind, correlation
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, write_json

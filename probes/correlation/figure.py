@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from probes.report.figure import INK, Figure, colours, draw, markers, shorten
+from probes.figures.drawing import INK, Figure, colours, draw, markers, shorten
 from probes.statistics import Correlation
 
 ACROSS = 3

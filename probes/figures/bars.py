@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from probes.figures.drawing import Drawing, legend_above
-from probes.report.figure import INK, colours, shorten
+from probes.figures.drawing import INK, Drawing, colours, legend_above, shorten
 from probes.statistics import Interval
 from synthlang.errors import InputError
 

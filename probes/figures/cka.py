@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import ArrayLike
 
-from probes.figures.drawing import Drawing
-from probes.report.figure import shorten
+from probes.figures.drawing import Drawing, shorten
 from synthlang.errors import InputError
 
 CELLS = 13

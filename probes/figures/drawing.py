@@ -1,28 +1,196 @@
-"""A figure that stands for itself: title, picture, and a note on how to read it, as SVG and as PNG."""
+"""Drawings: SVG inside a page, and SVG and PNG files; restrained, colour-blind safe, byte-identical for equal input.
+
+Drawn with matplotlib's object interface (no pyplot state, no display). One ink colour stands for all text and axes:
+inline it becomes ``currentColor``, so the figure follows the page into dark mode; a figure of its own gets a white
+ground. Text is drawn as shapes, the same on every machine; only a label that the font cannot write stays text, for the
+fonts of the reader.
+"""
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 import textwrap
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import findfont, get_font
 
-from probes.report.figure import STYLE, Figure, draw, standalone_svg
 from synthlang.files import atomic_file, safe_name
 
+INK = "#1f2328"
+FONT = "DejaVu Sans"  # comes with matplotlib, so it is the same everywhere
+# Okabe & Ito (2008), without yellow, which is too light on white; order by mutual contrast.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+STYLE: Any = {
+    "svg.hashsalt": "synthlang",
+    "svg.fonttype": "path",
+    "font.family": FONT,
+    "font.size": 9.5,
+    "text.parse_math": False,  # a name may hold a dollar sign
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.unicode_minus": True,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.solid_capstyle": "round",
+}
 WIDTH = 4.8  # inches: text of 9.5 points is still read where the picture is as wide as a phone
 DPI = 250  # so a PNG is 1,200 pixels wide
 NOTE_POINTS = 7.5
 TITLE_WRAP = 11.5  # a bold line of 10 points is as wide as a plain one of this
 CHARACTERS = 18  # of a note in an inch of width
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn figure: ``name`` is its file name, ``alt`` says in words what it shows."""
+
+    name: str
+    svg: str
+    alt: str
+    caption: str
+
+
+class _Renderer(RendererSVG):
+    """Text that the font cannot write is left to the reader's fonts, and measured as wide as it will about be."""
+
+    def draw_text(self, gc: Any, x: float, y: float, s: str, *args: Any, **options: Any) -> None:
+        with mpl.rc_context({} if writable(s) else {"svg.fonttype": "none"}):
+            super().draw_text(gc, x, y, s, *args, **options)  # type: ignore[no-untyped-call]
+
+    def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
+        if not writable(s):
+            s = "".join(c if _has_glyph(c, FONT) else "—" if _is_wide(c) else "n" for c in s)
+        measure: Callable[..., tuple[float, float, float]] = super().get_text_width_height_descent
+        return measure(s, prop, ismath)
+
+
+_RENDERER: Callable[..., Any] = _Renderer  # whose base class has no types
+
+
+class _Canvas(FigureCanvasSVG):
+    def print_svg(self, filename: Any, **_options: Any) -> None:
+        self.figure.dpi = 72
+        width, height = self.figure.get_size_inches() * 72
+        renderer: Any = _RENDERER(width, height, codecs.getwriter("utf-8")(filename), metadata={"Date": None})
+        self.figure.draw(renderer)
+        renderer.finalize()
+
+
+@lru_cache(maxsize=10_000)
+def writable(text: str, fonts: tuple[str, ...] = (FONT,)) -> bool:
+    """Whether one of the fonts has each letter, and no letter needs shaping or runs from right to left.
+
+    Shaping depends on how matplotlib was built; without it Arabic or Devanagari come out wrong, not missing.
+    """
+    for letter in text:
+        if unicodedata.bidirectional(letter) in ("R", "AL") or unicodedata.category(letter) in ("Mc", "Me", "Cc", "Cs"):
+            return False
+        if not any(_has_glyph(letter, font) for font in fonts):
+            return False
+    return True
+
+
+@lru_cache(maxsize=100_000)
+def _has_glyph(letter: str, font: str) -> bool:
+    return get_font(findfont(font)).get_char_index(ord(letter)) != 0
+
+
+def _is_wide(letter: str) -> bool:
+    """Whether it is about twice as wide as others, as Chinese, Japanese and Korean ones are."""
+    return unicodedata.east_asian_width(letter) in ("W", "F")
+
+
+def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
+    """SVG text of a canvas of ``width`` × ``height`` inches that ``paint`` fills.
+
+    Settings of the user's matplotlibrc are left out: they would change the bytes.
+    """
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        canvas = Canvas(figsize=(width, height), layout="constrained")
+        canvas.patch.set_visible(False)
+        writer = _Canvas(canvas)
+        paint(canvas)
+        for axes in canvas.axes:
+            axes.patch.set_visible(False)
+        buffer = io.BytesIO()
+        writer.print_svg(buffer)  # ``savefig`` would draw it twice
+    text = buffer.getvalue().decode("utf-8")
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
+    return re.sub(r"\s*\n\s*", "\n", text)
+
+
+def inline_svg(figure: Figure) -> str:
+    """For use inside a page: ids of its own, the page's ink, no namespace, a text alternative."""
+    svg = figure.svg.replace("xlink:href=", "href=").replace(INK, "currentColor")
+    svg = re.sub(r'\s(xmlns(:\w+)?)="[^"]*"', "", svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{figure.name}-", svg)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(figure.alt, quote=True)}"', 1).rstrip()
+
+
+def standalone_svg(figure: Figure) -> str:
+    """For use as a file: white ground and a title."""
+    head, _, rest = figure.svg.partition(">")
+    ground = f'<title>{escape(figure.alt)}</title><rect width="100%" height="100%" fill="#ffffff"/>'
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{ground}{rest.rstrip()}\n'
+
+
+def slug(text: str, number: int) -> str:
+    """A file name that is safe and unique within its kind.
+
+    >>> slug("POS/<b>", 2)
+    '2-pos-b'
+    """
+    return "-".join([str(number), *re.findall(r"[a-z0-9]+", text.lower())])[:60]
+
+
+def shorten(text: str, length: int = 34) -> str:
+    """Text that fits beside an axis; a wide letter counts twice.
+
+    >>> shorten("a label", 5), shorten("日本語です", 8)
+    ('a la…', '日本語…')
+    """
+    text = " ".join(text.split())
+    ends = list(accumulate(1 + _is_wide(letter) for letter in text))
+    return text if not ends or ends[-1] <= length else text[: bisect_right(ends, length - 1)] + "…"
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each name in order of appearance, the same in every figure of a report."""
+    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
+
+
+def markers(names: Sequence[str]) -> dict[str, str]:
+    """A marker for each name in order of appearance."""
+    return {name: MARKERS[i % len(MARKERS)] for i, name in enumerate(dict.fromkeys(names))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +261,9 @@ def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
         buffer = io.BytesIO()
         canvas.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
     return buffer.getvalue()
+
+
+def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:
+    """Faint lines behind what is drawn."""
+    axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.7)
+    axes.set_axisbelow(True)

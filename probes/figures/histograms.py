@@ -9,11 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from probes.distances.compare import BINS, histograms
-from probes.distances.separation import Distance, Separation
-from probes.figures.drawing import Drawing
-from probes.figures.lines import grid
-from probes.report.figure import COLOURS, shorten
+from probes.figures.drawing import COLOURS, Drawing, grid, shorten
+from probes.measures.distances.separation import BINS, Distance, Separation, histograms
 from probes.statistics import Interval
 from synthlang.errors import InputError
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,8 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike
 
-from probes.figures.drawing import Drawing, legend_above
-from probes.report.figure import COLOURS, INK, MARKERS, shorten
+from probes.figures.drawing import COLOURS, INK, MARKERS, Drawing, grid, legend_above, shorten
 from probes.statistics import Interval, wilson_interval
 from synthlang.errors import InputError
 
@@ -204,9 +202,3 @@ def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
     if line.low:
         low, high = (np.array([np.nan if b is None else b for b in side]) for side in (line.low, line.high))
         axes.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)
-
-
-def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:
-    """Faint lines behind what is drawn."""
-    axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.7)
-    axes.set_axisbelow(True)

@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from probes.figures.drawing import Drawing, legend_above
+from probes.figures.drawing import COLOURS, FONT, INK, Drawing, legend_above, shorten, writable
 from probes.figures.projection import Picture
-from probes.report.figure import COLOURS, FONT, INK, shorten, writable
 from probes.statistics.base import Floats
 
 LEFT, RIGHT = COLOURS[0], COLOURS[5]

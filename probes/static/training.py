@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from probes.static.config import StaticConfig
 from probes.static.ppmi import count_vectors
+from probes.static.settings import StaticConfig
 from probes.static.vectors import StaticVectors
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

@@ -1,11 +1,10 @@
-"""One vector for each word type, whatever its context: read from a file, or trained on a corpus; kept in a folder."""
+"""One vector for each word type, whatever its context; and words beside the vectors of their sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.maps.folder import load_tensors, save_tensors
-from probes.maps.normalise import batches_of
-from synthlang.corpus import Column
+from probes.rotation.normalise import batches_of
+from probes.static.settings import POOLS, Pool
+from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
-
-FORMAT = 1
-KIND = "word-vectors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +56,73 @@ class StaticVectors:
         rows = torch.cat([function(batch) for batch in batches_of(self.vectors)])
         return StaticVectors(self.words, rows.float(), self.facts)
 
-    def save(self, folder: Path, replace: bool = False) -> None:
-        """Write safetensors and JSON; InputError if the folder is there and is not to be replaced."""
-        facts = {"words": list(self.words), "facts": dict(self.facts)}
-        save_tensors(folder, KIND, FORMAT, {"vectors": self.vectors.float()}, facts, replace)
 
-    @staticmethod
-    def load(folder: Path) -> StaticVectors:
-        """Read what ``save`` wrote; InputError for anything that is damaged or something else."""
-        tensors, facts = load_tensors(folder, KIND, FORMAT)
-        words = facts.get("words") if isinstance(facts, dict) else None
-        vectors = tensors.get("vectors")
-        sound = isinstance(words, list) and all(isinstance(word, str) for word in words) and len({*words}) == len(words)
-        if not sound or vectors is None or vectors.ndim != 2 or len(vectors) != len(words or ()):
-            raise InputError("the words do not fit the vectors beside them; make the folder again", folder)
-        return StaticVectors(tuple(words or ()), vectors, facts.get("facts", {}))
+SENTENCES = 500
+
+
+@dataclass(frozen=True, eq=False)
+class AugmentedWords:
+    """The words of some sentences.
+
+    vectors    [words, d · (1 + pools)] float32: the word's own vector, then those of its sentence; zeros for a word
+               without a vector of its own, so that it is a miss in retrieval whatever its sentence
+    known      [words] bool, which words have one; ``(~known).sum()`` is what was missed
+    offsets    [sentences + 1] where each sentence starts
+    ids        [sentences] their ids in the corpus
+    """
+
+    vectors: Tensor
+    known: NDArray[np.bool_]
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int64]
+
+
+def augmented(
+    vectors: StaticVectors, batches: Iterable[Corpus], pools: Sequence[Pool] = POOLS, sentences: int = SENTENCES
+) -> Iterator[AugmentedWords]:
+    """Every word of a corpus with its sentence's vectors, at most so many sentences at a time.
+
+    As the paper has it, ``vectors`` are normalised (``unit-centre-unit``) and rotated before, by ``mapped``: a rotation
+    does not keep largest and smallest values. A sentence's vectors are, element by element, the
+    mean, the largest and the smallest of its words' (Rücklé et al. 2018), so 300 dimensions become 1,200. No pools give
+    the words alone. Words without a vector take no part in their sentence's.
+    """
+    if sentences < 1:
+        raise InputError(f"at least 1 sentence at a time, not {sentences}")
+    for batch in batches:
+        for start in range(0, len(batch), sentences):
+            part = batch.between(start, start + sentences)
+            rows = vectors.rows_of_column(part.form)
+            known = rows >= 0
+            own = vectors.vectors[torch.from_numpy(np.maximum(rows, 0))]
+            mask = torch.from_numpy(known)
+            inside = np.concatenate([[0], np.cumsum(known)])[part.offsets]
+            pooled = pool_rows(own[mask], inside, pools)
+            whole = torch.cat([own, pooled[torch.from_numpy(part.sentence_of_word)]], dim=1)
+            yield AugmentedWords(whole.masked_fill(~mask[:, None], 0.0), known, part.offsets, part.ids)
+
+
+def pool_rows(rows: Tensor, offsets: NDArray[np.int64], pools: Sequence[Pool] = ("mean",)) -> Tensor:
+    """[segments, d · pools] float32: the pools of the rows offsets[i] … offsets[i + 1] − 1, one beside the other.
+
+    ``rows`` [n, d] are the vectors of words or tokens, a segment is a sentence: its mean vector is what sentence
+    retrieval and rotations from parallel sentences are made of. Sums are in float64; a segment without rows is zeros.
+    """
+    assert offsets[0] == 0 and offsets[-1] == len(rows), (offsets[-1], len(rows))
+    unknown = [name for name in pools if name not in POOLS]
+    if unknown:
+        raise InputError(f"no pool {unknown[0]!r}; there are {', '.join(POOLS)}")
+    values = rows.detach().float().cpu().numpy()
+    lengths = np.diff(offsets)
+    filled = lengths > 0
+    starts = offsets[:-1][filled]  # the next filled segment starts where this one ends
+    result = np.zeros((len(lengths), len(pools), values.shape[1]), np.float32)
+    if len(starts):
+        for at, name in enumerate(pools):
+            if name == "mean":
+                sums = np.add.reduceat(values, starts, axis=0, dtype=np.float64)
+                result[filled, at] = sums / lengths[filled][:, None]
+            else:
+                largest = np.maximum if name == "max" else np.minimum
+                result[filled, at] = largest.reduceat(values, starts, axis=0)
+    return torch.from_numpy(result.reshape(len(lengths), -1))

@@ -11,10 +11,10 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.pairs import DerivedPair
 from pretrain.config import PretrainConfig
-from pretrain.layer_numbers import numbered
+from pretrain.config.model import numbered
+from pretrain.model.from_hf import check_start
 from pretrain.parts import micro_batches, parts_of
 from pretrain.trackers import check_trackers
-from pretrain.weights import check_start
 from probes.report.numbers import plural
 from probes.study.blame import in_study
 from probes.study.cell import MODEL, Cell, Reach, reach_of

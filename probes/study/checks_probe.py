@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from pretrain.config import PretrainConfig
-from probes.measure.config import ProbeConfig
-from probes.measure.static_config import TrainedVectors
-from probes.measure.words_config import no_rows
+from probes.measures.settings import ProbeConfig
+from probes.measures.words.settings import no_rows
+from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.cell import MODEL, Cell
 from probes.study.opened import Opened, check_constructed, check_files, check_models

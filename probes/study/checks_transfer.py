@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pretrain.config import PretrainConfig
+from probes.rotation.settings import RotationConfig
 from probes.study.cell import MODEL, Cell
 from probes.study.opened import Opened, check_constructed, check_files, check_models
 from probes.transfer.config import TransferConfig
@@ -10,7 +11,6 @@ from probes.transfer.continual_config import ContinualConfig, has_text
 from probes.transfer.model_names import asked_for, model_path
 from probes.transfer.pair_rows import separators
 from probes.transfer.places import check_columns, open_places, open_training
-from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.search import check_tried, combinations
 from probes.transfer.windows import longest_question
 from synthlang.config import load

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pretrain.exported import is_as_exported
+from pretrain.folder import is_as_exported
 from probes.study.stage import DONE, KINDS, Stage
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json

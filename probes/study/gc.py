@@ -24,7 +24,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from pretrain.checkpoint_steps import BEST, steps_in
+from pretrain.folder import BEST, steps_in
 from probes.study.cell import Cell
 from probes.study.done import DROPPED, is_whole, kept_of, noted
 from probes.study.record import held_for_deletion, read_record, studies_of

@@ -11,9 +11,9 @@ import numpy as np
 
 from pretrain.config import PretrainConfig, SharingConfig
 from pretrain.hub import CONFIG, open_base
+from pretrain.model.from_hf import from_hf
+from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.run import open_run
-from pretrain.weights import from_hf
-from pretrain.weights.names import ARCHITECTURES
 from probes.study.cell import Reach, reach_of
 from probes.transfer.keep import Languages
 from probes.transfer.model import Pretrained, of_run, open_pretrained, tokenizer_of

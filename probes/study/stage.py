@@ -23,12 +23,12 @@ from pydantic import Field
 from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
 from pretrain.adjust.config import OF_WEIGHTS as OF_ADJUSTMENT
 from pretrain.adjust.config import AdjustConfig
-from pretrain.checkpoint_steps import kept_steps
 from pretrain.config import PretrainConfig
 from pretrain.config.run import FORMAT as PRETRAIN_FORMAT
 from pretrain.config.run import OF_WEIGHTS
-from probes.measure.config import FORMAT as PROBE_FORMAT
-from probes.measure.config import ProbeConfig
+from pretrain.folder import kept_steps
+from probes.measures.settings import FORMAT as PROBE_FORMAT
+from probes.measures.settings import ProbeConfig
 from probes.study.cell import Cell
 from probes.study.digests import Digests, Stats
 from probes.transfer.config import FORMAT as TRANSFER_FORMAT
@@ -208,9 +208,9 @@ Model = Annotated[PretrainStage | AdjustStage | TuneStage, Field(discriminator="
 
 
 class AlignmentStage(Stage):
-    """The alignment of the word embeddings of a run (probes/words.py), which every pretrained cell has."""
+    """The alignment of the word embeddings of a run (probes/measures/words/alignment.py), which every pretrained cell has."""
 
-    format = 4  # of probes/words.py
+    format = 4  # of probes/measures/words/alignment.py
     content = (RESULT,)
     kind: Literal["alignment"] = "alignment"
     pretrained: PretrainStage

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.adjust.run import adjust
-from pretrain.checkpoint import is_sound
-from pretrain.checkpoint_steps import kept_steps, steps_in
+from pretrain.build import trained_model
+from pretrain.checkpoints import is_sound
 from pretrain.config import PretrainConfig
-from pretrain.model import trained_model
+from pretrain.folder import kept_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
-from probes.measure.command import measure
-from probes.measure.config import ProbeConfig
-from probes.measure.subject import Subject
+from probes.measures.command import measure
+from probes.measures.probe_input import ProbeInput
+from probes.measures.settings import ProbeConfig
+from probes.measures.words.alignment import probe_alignment
 from probes.study.cell import MODEL, SECOND
 from probes.study.digests import Digests
 from probes.study.done import is_done, is_intact
@@ -45,7 +46,6 @@ from probes.transfer.model_names import is_run, model_path
 from probes.transfer.predictions import write_predictions
 from probes.transfer.result import drops, facts, seed_record
 from probes.transfer.run import Transfer
-from probes.words import probe_alignment
 from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
@@ -135,7 +135,7 @@ def _probe(stage: ProbeStage, store: Store, report: Report) -> None:
         if isinstance(stage.model, PretrainStage) and "words" in stage.config.probes and stage.config.words.checkpoints:
             _with_checkpoints(stage.model, store, report)
         run = own if is_run(own) else None
-        measure(Subject(opened, _filled(stage.config, models), run, store, report), path, told=stage.config)
+        measure(ProbeInput(opened, _filled(stage.config, models), run, store, report), path, told=stage.config)
 
     _obtain(stage, store, build)
 

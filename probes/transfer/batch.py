@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import Language

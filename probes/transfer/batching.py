@@ -16,7 +16,7 @@ def training_batches(count: int, rows: int, key: int) -> list[Rows]:
     """Batches of ``rows`` of ``count`` rows, each once, in a random order that is a function of the key.
 
     The last batch may have fewer. Length plays no part: it often goes with a class, and batches of one class train
-    badly. What is padding costs little, since the model leaves it out (pretrain.packed).
+    badly. What is padding costs little, since the model leaves it out (pretrain.model.text).
     """
     order = permutation(key, count)
     return [order[start : start + rows] for start in range(0, count, rows)]

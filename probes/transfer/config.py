@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from probes.rotation.settings import RotationConfig
 from probes.transfer.continual_config import ContinualConfig
-from probes.transfer.rotation_config import RotationConfig
 from synthlang.config import StrictModel
 from synthlang.references import ItemsSpec, LanguageSpec, ModelName, ParserSpec
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pretrain.adjust.batches import PairBatches
 from pretrain.adjust.loss import AlignmentLoss
-from pretrain.encoder import MaskedLM
+from pretrain.model.encoder import MaskedLM
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.continual_config import ContinualConfig
 from probes.transfer.model import Pretrained

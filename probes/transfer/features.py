@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.adjust.vectors import layer_numbers
-from pretrain.attention import Layer, at_slots
 from pretrain.config import ModelConfig
-from pretrain.dropout import Noise
-from pretrain.encoder import MaskedLM
+from pretrain.model.attention import Layer, at_slots
+from pretrain.model.dropout import Noise
+from pretrain.model.encoder import MaskedLM
 from probes.transfer.batch import Batch, Role
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.heads.head import Head

@@ -8,10 +8,10 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from pretrain.checkpoint import disk_errors
-from pretrain.encoder import MaskedLM
-from pretrain.exported import EXPORT, export_sizes
-from pretrain.weights import to_hf
+from pretrain.checkpoints import disk_errors
+from pretrain.folder import EXPORT, export_sizes
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.to_hf import to_hf
 from probes.transfer.batch import Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import Pretrained

@@ -9,13 +9,13 @@ from types import MappingProxyType
 
 import numpy as np
 
+from pretrain.artifacts import Artifacts
+from pretrain.build import trained_model
 from pretrain.config import PretrainConfig, SharingConfig
-from pretrain.encoder import MaskedLM
 from pretrain.hub import open_base
-from pretrain.model import trained_model
-from pretrain.prepare import Artifacts
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.from_hf import from_hf
 from pretrain.run import open_run
-from pretrain.weights import from_hf
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model_names import asked_for, derived_members, is_run, model_path, no_language
 from synthlang.errors import InputError

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
-from pretrain.reading import Text
+from pretrain.model.text import Text
 from probes.transfer.batch import Reader, Role
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.tasks.batch import TaskBatch

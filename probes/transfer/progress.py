@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pretrain.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
+from pretrain.checkpoints import latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import CheckpointConfig
 from probes.transfer.batch import Examples
 from probes.transfer.config import FineTuneConfig

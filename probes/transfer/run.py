@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrain.encoder import MaskedLM
-from probes.maps.saved import check_linear, maps_fingerprint
+from pretrain.model.encoder import MaskedLM
+from probes.rotation.features import Rotation, fit_rotation
+from probes.rotation.saved import check_linear, maps_fingerprint
+from probes.rotation.settings import RotationConfig
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, TransferConfig
@@ -33,8 +35,6 @@ from probes.transfer.metrics.items import ItemMetric
 from probes.transfer.metrics.metric import Floats, Metric
 from probes.transfer.model import Pretrained
 from probes.transfer.predictions import Predictions
-from probes.transfer.rotation import Rotation, fit_rotation
-from probes.transfer.rotation_config import RotationConfig
 from probes.transfer.search import check_tried, combinations, rank
 from probes.transfer.tasks import main_metric
 from synthlang.errors import InputError

@@ -7,7 +7,7 @@ from functools import reduce
 from itertools import product
 from typing import Any
 
-from pretrain.layer_numbers import numbered
+from pretrain.config.model import numbered
 from probes.report.numbers import plural
 from probes.transfer.config import TransferConfig
 from synthlang.config import merged, parse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from probes.report.blocks import Block, Paragraph, Table
 from probes.report.numbers import Entry, bounds, number
+from probes.report.page import Block, Paragraph, Table
 from probes.study.judged.correlated import RESAMPLED
 from probes.study.report.correlation import correlate
 from probes.study.report.scores import Condition

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from probes.report.blocks import Block, Folded, Paragraph, Section, Table
-from probes.report.figure import slug
+from probes.figures.drawing import slug
 from probes.report.numbers import Badge, Entry, plural
+from probes.report.page import Block, Folded, Paragraph, Section, Table
 from probes.statistics import Interval
 from probes.study.judged.estimates import counted
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from probes.report.blocks import Table
 from probes.report.numbers import Entry, number
+from probes.report.page import Table
 from probes.statistics import Interval
 
 

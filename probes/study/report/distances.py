@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from probes.distances.separation import DISTANCES, Distance
+from probes.figures.drawing import Figure, slug
 from probes.figures.histograms import LABEL, NAMES, Panel, histogram_panels
-from probes.report.blocks import Block, Figures, Paragraph, Section
-from probes.report.figure import Figure, slug
+from probes.measures.distances.separation import DISTANCES, Distance
 from probes.report.numbers import first_few, plural
+from probes.report.page import Block, Figures, Paragraph, Section
 from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget

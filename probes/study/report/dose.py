@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from probes.figures.drawing import COLOURS, Figure, slug
 from probes.figures.lines import Series, dose_response, interval_series
-from probes.report.blocks import Block, Figures, Folded, Paragraph, Section, Table
-from probes.report.figure import COLOURS, Figure, slug
 from probes.report.numbers import plural
+from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.study.labels import numbers_of
 from probes.study.report.budget import Budget
 from probes.study.report.constant import without_constant

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from probes.report.blocks import Paragraph, Section, Table
 from probes.report.numbers import Entry
+from probes.report.page import Paragraph, Section, Table
 from probes.study.report.data import Study
 
 ROWS = 150

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from probes.report.figure import COLOURS, INK, Figure, draw, shorten, slug
+from probes.figures.drawing import COLOURS, INK, Figure, draw, shorten, slug
 
 Records = Sequence[dict[str, float]]
 Floats = NDArray[np.float64]

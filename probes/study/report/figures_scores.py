@@ -10,9 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from probes.figures.drawing import WIDTH
-from probes.figures.lines import grid
-from probes.report.figure import INK, MARKERS, Figure, draw, markers, shorten, slug
+from probes.figures.drawing import INK, MARKERS, WIDTH, Figure, draw, grid, markers, shorten, slug
 from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.scores import CellScore, Condition, Scores, grouped

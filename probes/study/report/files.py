@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probes.report.blocks import Figures, Section, Table, flat
-from probes.report.figure import standalone_svg
-from probes.report.page import html_page, markdown_page
-from probes.study.report.latex import csv_table, latex_table
+from probes.figures.drawing import standalone_svg
+from probes.report.latex import csv_table, latex_table
+from probes.report.page import Figures, Section, Table, flat, html_page, markdown_page
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_json, write_json
 

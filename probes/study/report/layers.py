@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from probes.figures.drawing import Drawing
+from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
-from probes.report.blocks import Block, Figures, Folded, Paragraph, Section, Table
-from probes.report.figure import COLOURS, Figure, slug
 from probes.report.numbers import Entry, plural
+from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget

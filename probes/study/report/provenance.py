@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from probes.report.blocks import Block, Code, Folded, Paragraph, Section, Table
 from probes.report.numbers import Entry, plural
+from probes.report.page import Block, Code, Folded, Paragraph, Section, Table
 from probes.study.report.data import Study
 from probes.study.resolved import DIFFERS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.report.blocks import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table
-from probes.report.figure import colours, slug
+from probes.figures.drawing import colours, slug
 from probes.report.numbers import Entry, plural
+from probes.report.page import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table
 from probes.study.report.alignment import NAMES, correlations
 from probes.study.report.beside import Comparisons, beside_papers, judged_claims
 from probes.study.report.budget import Budget

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import interval_series, over_steps
-from probes.report.blocks import Block, Figures, Folded, Paragraph, Section
-from probes.report.figure import COLOURS, Figure
 from probes.report.numbers import first_few, plural
+from probes.report.page import Block, Figures, Folded, Paragraph, Section
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
 from probes.study.report.data import Cell, Study

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from probes.figures.bars import Bar, retrieval_bars
-from probes.report.blocks import Block, Figures, Paragraph, Section, Table
-from probes.report.figure import Figure, slug
+from probes.figures.drawing import Figure, slug
 from probes.report.numbers import Entry, plural
+from probes.report.page import Block, Figures, Paragraph, Section, Table
 from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget

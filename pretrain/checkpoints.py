@@ -1,0 +1,179 @@
+"""Checkpoints: safetensors and JSON, written atomically, verified by checksum when read.
+
+    checkpoints/step-N/   model.safetensors  optimizer.safetensors  state.json  manifest.json
+
+Batches, masks and dropout are functions of (seed, step, rank), so weights, optimizer, step
+and the losses since the last line of the log are the whole state.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from pretrain.config import CheckpointConfig
+from pretrain.folder import BEST, kept_steps, steps_in
+from synthlang.errors import InputError
+from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
+from synthlang.fingerprint import sha256_file
+from synthlang.progress import Say, unheard
+
+FORMAT = 2
+FILES = {"model.safetensors", "optimizer.safetensors", "state.json"}
+
+
+def save_checkpoint(
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], policy: CheckpointConfig
+) -> None:
+    """Write the checkpoint of ``state["step"]`` into ``folder`` and drop those that the policy does not keep then.
+
+    ``state["best"]``, if it is there, is the step of the best checkpoint, which stays.
+    """
+    path = folder / f"step-{state['step']}"
+    with atomic_folder(path, replace=True) as temporary:
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.named_parameters()}
+        with disk_errors():
+            save_file(weights, temporary / "model.safetensors")
+            save_file(_flatten(optimizer), temporary / "optimizer.safetensors")
+        write_json(temporary / "state.json", state)
+        sums = {p.name: sha256_file(p) for p in sorted(temporary.iterdir())}
+        write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
+    kept = {*kept_steps(policy, state["step"]), state.get(BEST)}
+    for step in steps_in(folder):
+        if step not in kept:  # a later one is damaged: training went on from one before it
+            shutil.rmtree(folder / f"step-{step}")
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Turn what safetensors says of a full disk into the OSError it is."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+
+
+def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
+    """The newest checkpoint whose checksums hold; None if there is none.
+
+    ``say`` is told of each damaged one that is passed over. Raises InputError if there are
+    checkpoints and all are damaged.
+    """
+    if folder.exists():
+        remove_leftovers(folder)
+    steps = steps_in(folder)
+    for step in reversed(steps):
+        path = folder / f"step-{step}"
+        if is_sound(path):
+            return path
+        say(f"checkpoint {path} is damaged (a file is missing or differs from its checksum); taking the one before")
+    if steps:
+        raise InputError("every checkpoint is damaged; delete the folder to start again", folder)
+    return None
+
+
+def selected_checkpoint(folder: Path, last: int) -> Path:
+    """The checkpoint that stands for a finished run of ``last`` steps: the best one where the run chose by perplexity,
+    else the last.
+
+    Raises InputError if it is not sound: an older one is another model, which must not stand for this run.
+    """
+    path = folder / f"step-{last}"
+    if not is_sound(path):
+        raise InputError(
+            "the last checkpoint of the finished run is damaged, gone or of another version, and an older one is "
+            "another model; copy it anew, or delete done.json and run the same command again, which goes on from the "
+            "one before",
+            path,
+        )
+    best = read_json(path / "state.json").get(BEST)
+    if best is None:
+        return path
+    chosen = folder / f"step-{best}"
+    if not is_sound(chosen):
+        raise InputError(
+            "the best checkpoint of the finished run is damaged or gone; copy it anew, or train the run again", chosen
+        )
+    return chosen
+
+
+def check_finite(model: nn.Module, step: int, folder: Path) -> None:
+    """InputError if a weight is NaN or infinite after ``step`` steps: the loss shows it one step later only."""
+    finite = torch.stack([parameter.detach().isfinite().all() for parameter in model.parameters()]).all()
+    if not bool(finite):
+        last = latest_checkpoint(folder)
+        raise InputError(
+            f"the weights are not finite after step {step}; lower optimizer.learning_rate; last good checkpoint: "
+            f"{last.name if last else 'none'}",
+            folder.parent,
+        )
+
+
+def is_sound(path: Path) -> bool:
+    """Whether every file of a checkpoint is there and has its checksum; of another format it is not."""
+    try:
+        manifest = read_json(path / "manifest.json")
+    except (InputError, OSError):
+        return False  # truncated by a full disk or a copy: the caller tries an older one
+    sums = manifest.get("sha256") if isinstance(manifest, dict) else None
+    if not isinstance(sums, dict) or sums.keys() != FILES or manifest.get("format") != FORMAT:
+        return False
+    return all((path / name).is_file() and sha256_file(path / name) == value for name, value in sums.items())
+
+
+def load_checkpoint(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None, run: str | None = None
+) -> dict[str, Any]:
+    """Put a checkpoint's weights (and optimizer state) in place; returns its state.
+
+    Raises InputError if it is of another run than the one of fingerprint ``run``.
+    """
+    state: dict[str, Any] = read_json(path / "state.json")
+    if run is not None and state.get("run") != run:
+        raise InputError(f"is a checkpoint of another config (run {state.get('run')}, this one is {run})", path)
+    load_weights(path / "model.safetensors", model)
+    if optimizer is not None:
+        _unflatten(load_file(path / "optimizer.safetensors"), optimizer)
+    return state
+
+
+def load_weights(path: Path, model: nn.Module) -> None:
+    """Copy weights into a model; names and shapes must be the same on both sides."""
+    weights = load_file(path)
+    parameters = dict(model.named_parameters())
+    if weights.keys() != parameters.keys():
+        names = sorted(weights.keys() ^ parameters.keys())
+        raise InputError(f"does not fit the model: {', '.join(names[:3])}", path)
+    for name, parameter in parameters.items():
+        if weights[name].shape != parameter.shape:
+            raise InputError(f"does not fit the model: {name} is {list(weights[name].shape)}", path)
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+
+
+def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    states = optimizer.state_dict()["state"]
+    return {f"{i}.{k}": v.detach().cpu().contiguous() for i, state in states.items() for k, v in state.items()}
+
+
+def _unflatten(tensors: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> None:
+    whole = optimizer.state_dict()
+    whole["state"] = {}
+    for name, tensor in tensors.items():
+        index, key = name.split(".", 1)
+        whole["state"].setdefault(int(index), {})[key] = tensor
+    optimizer.load_state_dict(whole)

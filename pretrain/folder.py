@@ -1,0 +1,110 @@
+"""What a run folder holds, as far as it can be read without any weights: metrics.jsonl, which steps have a checkpoint,
+and of the export the size of each file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pretrain.config import CheckpointConfig
+from synthlang.files import TEMPORARY, append_line, atomic_file, read_json
+
+BEST = "best"
+"""The key of a checkpoint's state that names the step of the best one."""
+
+
+def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
+    """The steps whose checkpoints a policy keeps at step ``last``, ascending, the best one left out.
+
+    Only those count that are due: that a run was stopped in between and saved changes nothing.
+
+    >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400), 950)
+    [400, 800, 900, 950]
+    """
+    due = range(policy.every, last, policy.every)  # not a list: it may be long, and this is asked at every saving
+    kept = {last, *due[max(0, len(due) - policy.keep + 1) :]}
+    if policy.archive is not None:
+        kept |= {step for step in range(policy.archive, last, policy.archive) if step % policy.every == 0}
+    return sorted(kept)
+
+
+def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
+    """The steps of the checkpoints that a finished run of ``last`` steps has by a policy, the best one with them.
+
+    ``folder`` may hold others: of another policy, and none of some that were deleted.
+    """
+    best = read_json(folder / f"step-{last}" / "state.json").get(BEST)
+    return sorted({*kept_steps(policy, last)} | ({best} if best is not None else set()))
+
+
+def steps_in(folder: Path) -> list[int]:
+    """The steps of the checkpoints in ``folder``, ascending."""
+    names = (p.name.removeprefix("step-") for p in folder.glob("step-*"))
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+EXPORT = "export"  # the folder in a run, and the key in done.json
+CARD = "README.md"  # is for people, who may change it
+
+
+def export_sizes(run: Path) -> dict[str, int]:
+    """File below ``run/export`` → bytes, of all that a model is read from."""
+    folder = run / EXPORT
+    names = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        name.as_posix(): path.stat().st_size
+        for name, path in names.items()
+        if name.name != CARD and not any(part.startswith(TEMPORARY) for part in name.parts)
+    }
+
+
+def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
+    """Whether every file of the export is there with the size that ``done``, the run's done.json, has; also if that is
+    of a version that noted none."""
+    sizes = done.get(EXPORT, {})
+    return all(_size(run / EXPORT / name) == size for name, size in sizes.items())
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines up to the first that is none: a kill may cut the last one short, a crash of the machine more."""
+    if not path.exists():
+        return []
+    rows = []
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            break
+        if not (isinstance(row, dict) and isinstance(row.get("step"), int)):
+            break
+        rows.append(row)
+    return rows
+
+
+class MetricsLog:
+    """Appends lines; only the main process writes."""
+
+    def __init__(self, path: Path, is_main: bool) -> None:
+        self.path = path
+        self.is_main = is_main
+
+    def cut(self, step: int) -> None:
+        """Drop the lines after ``step``: the run goes on from there and writes them again."""
+        if self.is_main:
+            rows = [row for row in read_metrics(self.path) if row["step"] <= step]
+            with atomic_file(self.path, "w") as handle:
+                handle.writelines(json.dumps(row) + "\n" for row in rows)
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Append one line."""
+        if self.is_main:
+            append_line(self.path, json.dumps(row, allow_nan=False))

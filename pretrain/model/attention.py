@@ -1,0 +1,94 @@
+"""One post-norm transformer layer, as in BERT and RoBERTa (Vaswani et al. 2017, section 3.1)."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pretrain.config import ModelConfig
+from pretrain.model.dropout import Noise, add_dropout, dropout
+from pretrain.model.text import Packed
+
+Kept = tuple[Tensor | None, Tensor | None, Tensor | None]  # of attention, its output, the feed-forward's output
+ALL_KEPT: Kept = (None, None, None)
+
+
+def at_slots(x: Tensor, slots: Tensor) -> Tensor:
+    """The rows of ``x`` [r, w, d] at ``slots`` [r, k]: [r, k, d]."""
+    return x.gather(1, slots.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
+
+
+class Layer(nn.Module):
+    """Self-attention and feed-forward, each with dropout, a residual and a LayerNorm after it.
+
+    The projections to queries, keys and values are one matrix ``qkv`` [3d, d].
+    """
+
+    def __init__(self, shape: ModelConfig, epsilon: float) -> None:
+        super().__init__()
+        d = shape.hidden
+        self.heads, self.rate = shape.heads, shape.dropout
+        self.qkv = nn.Linear(d, 3 * d)
+        self.out = nn.Linear(d, d)
+        self.attention_norm = nn.LayerNorm(d, eps=epsilon)
+        self.up = nn.Linear(d, shape.feed_forward)
+        self.down = nn.Linear(shape.feed_forward, d)
+        self.norm = nn.LayerNorm(d, eps=epsilon)
+
+    def forward(self, x: Tensor, valid: Tensor | None, slots: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
+        """[r, w, d] → [r, w, d], or [r, k, d] at ``slots`` [r, k], which is exact: only keys and values need the rest.
+
+        ``valid`` [r, w] is False at padding, which nobody attends to.
+        """
+        q, k, v = self.project(x, slots)
+        context = self.attend(q, k, v, valid, keep[0])
+        return self.finish(context, x if slots is None else at_slots(x, slots), keep)
+
+    def of_tokens(self, x: Tensor, packed: Packed, keep: Kept = ALL_KEPT) -> Tensor:
+        """As ``forward`` for the tokens [t, d] of padded rows: only attention sees the padding."""
+        q, k, v = packed.pad(self.qkv(x)).chunk(3, dim=-1)
+        return self.finish(packed.pick(self.attend(q, k, v, packed.valid, keep[0])), x, keep)
+
+    def project(self, x: Tensor, slots: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (at the slots), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
+        d = x.shape[-1]
+        if slots is None:
+            q, k, v = self.qkv(x).chunk(3, dim=-1)
+            return q, k, v
+        weight, bias = self.qkv.weight, self.qkv.bias
+        k, v = F.linear(x, weight[d:], bias[d:]).chunk(2, dim=-1)
+        return F.linear(at_slots(x, slots), weight[:d], bias[:d]), k, v
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, keep: Tensor | None) -> Tensor:
+        """softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]."""
+        size = q.shape[-1] // self.heads
+        q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))
+        mask = None if valid is None else valid[:, None, None, :]
+        rate = self.rate if self.training else 0.0
+        if keep is None or rate == 0.0:
+            context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate)
+        else:  # the fused kernels of a CPU have no dropout
+            scores = (q * size**-0.5) @ k.transpose(-1, -2)
+            if mask is not None:
+                scores = scores.masked_fill(~mask, float("-inf"))
+            context = dropout(scores.softmax(-1), rate, keep, self.training).to(v.dtype) @ v
+        return context.transpose(1, 2).flatten(2)
+
+    def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
+        """What comes after attention: its output projection and the feed-forward network, [r, ·, d]."""
+        x = self.attention_norm(add_dropout(x, self.out(context), self.rate, keep[1], self.training))
+        hidden = self.down(F.gelu(self.up(x)))
+        normed: Tensor = self.norm(add_dropout(x, hidden, self.rate, keep[2], self.training))
+        return normed
+
+    def draw(self, noise: Noise, rows: int, queries: int, width: int, tokens: int | None = None) -> Kept:
+        """The dropout decisions of a forward pass with ``queries`` positions that attend to ``width``.
+
+        tokens  how many there are for ``of_tokens``
+        """
+        if not self.training or self.rate == 0.0:
+            return ALL_KEPT
+        d = self.out.out_features
+        after = (rows, queries, d) if tokens is None else (tokens, d)
+        a, b, c = (noise.keep(self.rate, *shape) for shape in ((rows, self.heads, queries, width), after, after))
+        return a, b, c

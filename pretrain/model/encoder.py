@@ -1,0 +1,236 @@
+"""RoBERTa's encoder with the parts that languages have of their own, and losses at the masked slots only.
+
+Numerically the same as transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss
+needs is left out: the last layer has queries and a feed-forward network at the slots only, and
+so has the projection to the vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pretrain.config import ModelConfig, SharingConfig
+from pretrain.data.batch import IGNORE, Group
+from pretrain.model.attention import Kept, Layer, at_slots
+from pretrain.model.dropout import Noise, dropout
+from pretrain.model.embeddings import Embeddings
+from pretrain.model.routing import SeparateLayers
+from pretrain.model.slot_loss import Exponentials, exponentials, slot_loss
+from pretrain.model.tensors import TensorBatch
+from pretrain.model.text import Packed, Text
+from synthlang.rng import key_of
+
+EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # of LayerNorm, by architecture
+
+
+class Head(nn.Module):
+    """What comes before the tied output: dense, GELU, LayerNorm."""
+
+    def __init__(self, hidden: int, epsilon: float) -> None:
+        super().__init__()
+        self.dense = nn.Linear(hidden, hidden)
+        self.norm = nn.LayerNorm(hidden, eps=epsilon)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[…, d] → […, d]."""
+        y: Tensor = self.norm(F.gelu(self.dense(x)))
+        return y
+
+
+class MaskedLM(nn.Module):
+    """A masked language model of one or more languages, with random weights: a function of the arguments.
+
+    ids        for each language its ids, sorted, with the special tokens
+    size       rows of the embedding when it is shared (over all ids)
+    positions  the longest row
+    pad        id of the padding token, for exports
+    """
+
+    def __init__(
+        self,
+        shape: ModelConfig,
+        sharing: SharingConfig,
+        ids: Sequence[NDArray[np.int64]],
+        size: int,
+        positions: int,
+        pad: int,
+        language_ids: bool,
+        seed: int,
+        architecture: str = "roberta",
+        epsilon: float | None = None,
+    ) -> None:
+        super().__init__()
+        epsilon = EPSILON[architecture] if epsilon is None else epsilon
+        self.shape, self.sharing, self.pad, self.architecture, self.epsilon = shape, sharing, pad, architecture, epsilon
+        self.origin: dict[str, Any] | None = None  # the config of the checkpoint it started from
+        self.members = len(ids)
+        separate = sharing.embeddings == "separate"
+        self._restricts = separate or sharing.softmax == "language"
+        self.embeddings = Embeddings(ids, size, positions, shape.hidden, separate, language_ids)
+        self.norm = nn.LayerNorm(shape.hidden, eps=epsilon)
+        self.layers = nn.ModuleList(
+            SeparateLayers(Layer(shape, epsilon) for _ in range(self.members))
+            if number in sharing.layers
+            else Layer(shape, epsilon)
+            for number in range(1, shape.layers + 1)
+        )
+        self.head = Head(shape.hidden, epsilon)
+        self.noise = Noise()
+        self._step_layer: Callable[..., Tensor] = Layer.__call__
+        self._exponentials: Exponentials = exponentials
+        self._initialise(seed)
+
+    def _initialise(self, seed: int) -> None:
+        """Random weights, a function of the shape and the seed."""
+        generator = torch.Generator().manual_seed(key_of("init", seed) >> 1)  # torch takes signed 64-bit seeds
+        with torch.no_grad():
+            for parameter in self.parameters():
+                if parameter.ndim >= 2:
+                    parameter.normal_(0.0, self.shape.init_std, generator=generator)
+            for name, parameter in self.named_parameters():
+                if parameter.ndim < 2:
+                    parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
+
+    def forward(self, batch: TensorBatch) -> Tensor:
+        """−log p(label) at every slot, [rows, k] float32 in nats; 0 where the label is IGNORE."""
+        x = self.embed(batch.input_ids, batch.languages, batch.positions)
+        for number, layer in enumerate(self.layers, 1):
+            slots = batch.slots if number == self.shape.layers else None
+            x = self._through(layer, x, batch.valid, slots, batch.groups)
+        return self._losses(self.head(x), batch)
+
+    def hidden(self, input_ids: Tensor, member: int, valid: Tensor | None = None) -> Tensor:
+        """The last layer's output [r, w, d] for text [r, w] of one language; ``valid`` [r, w] is False at padding."""
+        return self.read(Text.of(input_ids, member, valid))[0]
+
+    def read(self, text: Text, slots: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
+        """[r, w, d] the output of each of ``layers``: 1 … N, 0 for the embeddings (default: the last one).
+
+        slots   [r, k] columns: only the outputs there are returned, [r, k, d], and of the last layer computed
+        """
+        width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
+        most = self.embeddings.length
+        # rows of two blocks, each padded, may be wider than the model as long as their positions are not
+        assert text.positions is not None or width <= most, f"{width} tokens in a row, the model has {most}"
+        if text.packed is not None:
+            packed = self._read_packed(text, text.packed, slots, set(wanted))
+            return [packed[number] for number in wanted]
+        groups = (Group(0, len(text.input_ids), text.spans),)
+        x = self.embed(text.input_ids, text.languages, text.positions, text.segments)
+        outputs = {0: x if slots is None else at_slots(x, slots)}
+        for number, layer in enumerate(self.layers[: max(wanted)], 1):
+            x = self._through(layer, x, text.valid, slots if number == max(wanted) else None, groups)
+            if number in wanted:
+                outputs[number] = x if slots is None or number == max(wanted) else at_slots(x, slots)
+        return [outputs[number] for number in wanted]
+
+    def _read_packed(
+        self, text: Text, packed: Packed, slots: Tensor | None, wanted: Collection[int]
+    ) -> dict[int, Tensor]:
+        """As ``read`` without the padding: each wanted layer's output [r, w, d], 0 at padding; at slots [r, k, d].
+
+        Equal to reading the padded rows up to rounding, wherever there is a token.
+        """
+        rows, width = text.input_ids.shape
+        ids, languages, positions, segments = _tokens(text, packed)
+        x = self.embed(ids, languages, positions, segments).squeeze(0)
+        last = max(wanted)
+        outputs = {0: _rows(x, packed, slots)} if 0 in wanted else {}
+        for number, held in enumerate(self.layers[:last], 1):
+            layer = held.copy(text.spans[0][2]) if isinstance(held, SeparateLayers) else held
+            assert isinstance(layer, Layer)
+            if number == last and slots is not None and slots.numel() < len(packed.places):
+                keep = layer.draw(self.noise, rows, slots.shape[1], width)
+                outputs[number] = layer(packed.pad(x), packed.valid, slots, keep)
+                break
+            x = layer.of_tokens(x, packed, layer.draw(self.noise, rows, width, width, len(packed.places)))
+            if number in wanted:
+                outputs[number] = _rows(x, packed, slots)
+        return outputs
+
+    def word_rows(self, ids: Tensor, member: int) -> Tensor:
+        """The rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
+        return F.embedding(self.embeddings.rows(ids, member), self.embeddings.words)
+
+    def language_specific(self) -> list[str]:
+        """The names of the parameters that ``sharing`` separates: each row or copy belongs to one language."""
+        own = tuple(f"layers.{number - 1}." for number in self.sharing.layers)
+        if self.embeddings.separate:
+            own += ("embeddings.words", "embeddings.bias", "embeddings.positions")
+        return [name for name, _ in self.named_parameters() if name.startswith(own)]
+
+    def seed_dropout(self, key: int) -> None:
+        """Make the dropout of the next forward pass a function of ``key``."""
+        self.noise.seed(key, self.embeddings.words.device)
+
+    def compile_steps(self, backend: str = "inductor") -> None:
+        """Compile what training steps do (torch.compile): one layer at a time, so that equal layers compile once."""
+        self._step_layer = torch.compile(Layer.forward, dynamic=False, backend=backend)
+        self._exponentials = torch.compile(exponentials, dynamic=False, backend=backend)
+
+    def embed(
+        self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
+    ) -> Tensor:
+        """What the first layer reads, [r, w, d], from ids [r, w]; the other arguments are those of Embeddings."""
+        x = self.norm(self.embeddings(input_ids, languages, positions, segments))
+        rate = self.shape.dropout
+        keep = self.noise.keep(rate, *x.shape) if self.training and rate else None
+        return dropout(x, rate, keep, self.training)
+
+    def _through(
+        self, layer: nn.Module, x: Tensor, valid: Tensor | None, slots: Tensor | None, groups: tuple[Group, ...]
+    ) -> Tensor:
+        """``x`` through a layer, shared or separate."""
+        if isinstance(layer, SeparateLayers):
+            return layer.route(x, valid, slots, groups, self.noise, self._run)
+        assert isinstance(layer, Layer)
+        return self._run(layer, x, valid, slots)
+
+    def _run(self, layer: Layer, x: Tensor, valid: Tensor | None, slots: Tensor | None) -> Tensor:
+        rows, width, _ = x.shape
+        keep: Kept = layer.draw(self.noise, rows, width if slots is None else slots.shape[1], width)
+        step = self._step_layer if self.training else Layer.__call__
+        return step(layer, x, valid, slots, keep)
+
+    def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
+        """The cross entropy at the slots, of which ``x`` [r, k, d] is the last hidden state."""
+        step = self._exponentials if self.training else exponentials
+        if not self._restricts:
+            weight, bias = self.embeddings.words, self.embeddings.bias
+            return slot_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
+        members = sorted({member for group in batch.groups for _, _, member in group.spans})
+        outputs = self.embeddings.outputs(members, restrict=True)
+        own = at_slots(batch.languages.unsqueeze(-1), batch.slots).squeeze(-1)  # the language of each slot
+        wanted = batch.labels != IGNORE
+        places = self.embeddings.places[own, torch.where(wanted, batch.labels, 0)]
+        losses = []
+        for group in batch.groups:
+            rows = slice(group.start, group.stop)
+            states, total = x[rows].flatten(0, 1), torch.zeros((), device=x.device)
+            for member in sorted({member for _, _, member in group.spans}):
+                # a row with several languages goes through each softmax; the slots of the others are ignored
+                labels = torch.where(wanted[rows] & (own[rows] == member), places[rows], IGNORE)
+                total = total + slot_loss(states, *outputs[member], labels.flatten(), step)
+            losses.append(total.view_as(batch.labels[rows]))
+        return torch.cat(losses)
+
+
+def _tokens(text: Text, packed: Packed) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Ids, languages, positions and segments of the tokens, each [1, t]."""
+    ids, positions = text.input_ids, text.positions
+    if positions is None:
+        positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+    segments = None if text.segments is None else packed.pick(text.segments)[None]
+    return packed.pick(ids)[None], packed.pick(text.languages)[None], packed.pick(positions)[None], segments
+
+
+def _rows(x: Tensor, packed: Packed, slots: Tensor | None) -> Tensor:
+    padded = packed.pad(x)
+    return padded if slots is None else at_slots(padded, slots)

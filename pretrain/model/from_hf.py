@@ -1,0 +1,187 @@
+"""A checkpoint of Hugging Face as our model: every weight has a place, and every place gets one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from pretrain.config import ModelConfig, SharingConfig
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV
+from pretrain.model.routing import SeparateLayers
+from synthlang.errors import InputError
+from synthlang.vocabularies import Extension
+
+NEEDED: dict[str, Any] = {
+    "hidden_act": "gelu",
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "tie_word_embeddings": True,
+}
+
+
+def from_hf(
+    name: str,
+    sharing: SharingConfig,
+    *,
+    ids: Sequence[NDArray[np.int64]],
+    size: int,
+    language_ids: bool,
+    seed: int,
+    extension: Extension | None = None,
+    initialise: str = "pieces",
+    length: int | None = None,
+    dropout: float | None = None,
+) -> MaskedLM:
+    """The checkpoint ``name`` (a folder, or a name on the hub) as a model that computes the same for every language.
+
+    ids, size   as in MaskedLM; ``size`` are the checkpoint's rows and those of the ``extension``
+    initialise  what the rows of the extension start from (see ExtendSpec)
+    length      the longest row there will be: InputError if the checkpoint has fewer positions
+    dropout     default: the checkpoint's, of its hidden states
+
+    Language embeddings start at 0, separate parts as equal copies. InputError for another architecture than ours.
+    """
+    from pretrain.hub import load_model, open_base  # here, since it loads transformers' models
+
+    base = open_base(name)
+    config = _config(base.folder, name)
+    loaded = load_model(base)
+    names = ARCHITECTURES[config.model_type]
+    source = {key: tensor.detach() for key, tensor in loaded.state_dict().items()}
+    shape = _shape_of(config, dropout)
+    before = config.pad_token_id + 1 if names.counts_from_pad else 0
+    positions = _positions(config)
+    _check_length(length, positions, name)
+    settings = (shape, sharing, ids, size, positions, config.pad_token_id, language_ids)
+    model = MaskedLM(*settings, seed, config.model_type, config.layer_norm_eps)
+    model.origin = config.to_dict()
+    words, bias = source.pop(f"{names.body}.embeddings.word_embeddings.weight"), source.pop(names.bias)
+    if extension is not None:
+        words, bias = _extended(words, bias, extension, initialise, model)
+    if len(words) != size:
+        raise InputError(f"{name} has {len(words)} word embeddings, its tokenizer needs {size}")
+    with torch.no_grad():
+        _fill_embeddings(model, source, f"{names.body}.embeddings", words, bias, before)
+        _take(source, names.dense, model.head.dense)
+        _take(source, names.norm, model.head.norm)
+        for number, layer in enumerate(model.layers):
+            _fill_layer(source, f"{names.body}.encoder.layer.{number}", layer)
+    left = set(source) - set(names.tied)
+    if left:
+        raise InputError(f"{name} has weights that its architecture does not: {', '.join(sorted(left)[:3])}")
+    return model
+
+
+def check_start(name: str, length: int, layers: Sequence[int]) -> None:
+    """InputError if a run with rows of ``length`` tokens and these separate layers cannot start from ``name``.
+
+    Reads the settings of the checkpoint only, so that this is known before any work.
+    """
+    from pretrain.hub import open_base
+
+    base = open_base(name)
+    if base.is_run:
+        raise InputError(f"start.model: {name} is a run; name the export of one language, as {base.folder}")
+    config = _config(base.folder, name)
+    if layers and max(layers) > config.num_hidden_layers:
+        raise InputError(f"sharing.layers: there is no layer {max(layers)}, {name} has {config.num_hidden_layers}")
+    _check_length(length, _positions(config), name)
+
+
+def _positions(config: Any) -> int:
+    """How many tokens a row can have."""
+    before = config.pad_token_id + 1 if ARCHITECTURES[config.model_type].counts_from_pad else 0
+    return int(config.max_position_embeddings) - before
+
+
+def _check_length(length: int | None, positions: int, name: str) -> None:
+    if length is not None and length > positions:
+        raise InputError(f"batch.length ({length}) is over the {positions} positions of {name}")
+
+
+def _config(folder: Path, name: str) -> Any:
+    """Its config; InputError for a model that ours is not numerically equal to."""
+    from transformers import AutoConfig
+
+    try:
+        config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(f"its config.json cannot be read: {reason}", folder) from error
+    if config.model_type not in ARCHITECTURES:
+        raise InputError(f"{name} is a {config.model_type}; what can be read is one of {', '.join(ARCHITECTURES)}")
+    for key, needed in NEEDED.items():
+        found = getattr(config, key, needed)
+        if found != needed:
+            raise InputError(f"{name} has {key} {found!r}; a run can start from models with {needed!r}")
+    return config
+
+
+def _shape_of(config: Any, dropout: float | None) -> ModelConfig:
+    return ModelConfig(
+        layers=config.num_hidden_layers,
+        heads=config.num_attention_heads,
+        hidden=config.hidden_size,
+        feed_forward=config.intermediate_size,
+        dropout=config.hidden_dropout_prob if dropout is None else dropout,
+        init_std=config.initializer_range,
+    )
+
+
+def _take(source: dict[str, Tensor], name: str, module: nn.Module) -> None:
+    for part in PARTS:
+        module.get_parameter(part).copy_(source.pop(f"{name}.{part}"))
+
+
+def _fill_layer(source: dict[str, Tensor], place: str, layer: nn.Module) -> None:
+    held = {
+        f"{name}.{part}": source.pop(f"{place}.{name}.{part}") for name in (*LAYER.values(), *QKV) for part in PARTS
+    }
+    for copy in layer if isinstance(layer, SeparateLayers) else (layer,):
+        own = dict(held)
+        for ours, theirs in LAYER.items():
+            _take(own, theirs, copy.get_submodule(ours))
+        for part in PARTS:
+            fused = torch.cat([own[f"{name}.{part}"] for name in QKV])
+            copy.get_submodule("qkv").get_parameter(part).copy_(fused)
+
+
+def _fill_embeddings(
+    model: MaskedLM, source: dict[str, Tensor], place: str, words: Tensor, bias: Tensor, before: int
+) -> None:
+    tables = model.embeddings
+    types = source.pop(f"{place}.token_type_embeddings.weight")
+    positions = source.pop(f"{place}.position_embeddings.weight")[before:] + types[0]
+    tables.segments = types[1:] - types[0]
+    tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))
+    if tables.languages is not None:
+        tables.languages.zero_()
+    own = torch.cat([tables.ids(m) for m in range(model.members)]) if tables.separate else slice(None)
+    tables.words.copy_(words[own])
+    tables.bias.copy_(bias[own])
+    _take(source, f"{place}.LayerNorm", model.norm)
+
+
+def _extended(
+    words: Tensor, bias: Tensor, extension: Extension, initialise: str, model: MaskedLM
+) -> tuple[Tensor, Tensor]:
+    """The tables with rows for new ids after the old ones: the mean of their pieces, of all, or random."""
+    new = torch.zeros(len(extension.ids), words.shape[1])
+    new_bias = torch.full((len(new),), float(bias.mean()))
+    if initialise == "random":
+        new = model.word_rows(torch.from_numpy(extension.ids), 0).detach().clone()
+    else:
+        new[:] = words.mean(0)
+    if initialise == "pieces":
+        for i, (start, stop) in enumerate(zip(extension.offsets[:-1], extension.offsets[1:], strict=True)):
+            if stop > start:  # a token that the old tokenizer could not cut starts from the mean of all
+                pieces = torch.from_numpy(extension.pieces[start:stop])
+                new[i], new_bias[i] = words[pieces].mean(0), bias[pieces].mean()
+    return torch.cat([words, new]), torch.cat([bias, new_bias])

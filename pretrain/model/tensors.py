@@ -1,0 +1,54 @@
+"""A batch on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pretrain.data.batch import Batch, Group
+
+
+@dataclass(frozen=True)
+class TensorBatch:
+    """The fields of a Batch as tensors.
+
+    ``slot_counts``: how many labelled slots each term has, known without waiting for the device.
+    """
+
+    input_ids: Tensor
+    languages: Tensor
+    slots: Tensor
+    labels: Tensor
+    terms: Tensor
+    positions: Tensor | None
+    valid: Tensor | None
+    groups: tuple[Group, ...]
+    samples: Tensor
+    slot_counts: Mapping[str, int]
+
+    @staticmethod
+    def of(batch: Batch, device: torch.device) -> TensorBatch:
+        """Copy a batch to a device; on an accelerator the copy runs beside the computation."""
+        pinned = device.type == "cuda"
+
+        def moved(array: NDArray[Any]) -> Tensor:
+            tensor = torch.from_numpy(array)
+            return (tensor.pin_memory() if pinned else tensor).to(device, non_blocking=pinned)
+
+        return TensorBatch(
+            moved(batch.input_ids),
+            moved(batch.languages),
+            moved(batch.slots),
+            moved(batch.labels),
+            moved(batch.terms),
+            None if batch.positions is None else moved(batch.positions),
+            None if batch.valid is None else moved(batch.valid),
+            batch.groups,
+            moved(batch.samples),
+            batch.counts,
+        )

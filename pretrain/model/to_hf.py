@@ -1,0 +1,101 @@
+"""The weights of one language as a plain model of Hugging Face."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from pretrain.model.embeddings import Embeddings
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV, Names
+from pretrain.model.routing import SeparateLayers
+from synthlang.vocabularies import OURS
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+
+def to_hf(model: MaskedLM, member: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+    """Config and weights with which Hugging Face's class computes what the model does for a language.
+
+    Separate embeddings: ids that the language does not have get the rows of the first language that has them.
+    """
+    names, shape, tables = ARCHITECTURES[model.architecture], model.shape, model.embeddings
+    words, bias = _full_tables(tables, member)
+    first = member * tables.length if tables.separate else 0
+    positions = tables.positions[first : first + tables.length]
+    before = model.pad + 1 if names.counts_from_pad else 0
+    types = torch.zeros(1, shape.hidden) if tables.languages is None else tables.languages[member : member + 1]
+    body = f"{names.body}.embeddings"
+    state = {
+        f"{body}.word_embeddings.weight": words,
+        f"{body}.position_embeddings.weight": torch.cat([positions.new_zeros(before, shape.hidden), positions]),
+        f"{body}.token_type_embeddings.weight": torch.cat([types.to(words), types.to(words) + tables.segments]),
+        names.bias: bias,
+        **_pair(f"{body}.LayerNorm", model.norm),
+        **_pair(names.dense, model.head.dense),
+        **_pair(names.norm, model.head.norm),
+    }
+    for number, layer in enumerate(model.layers):
+        held = layer.copy(member) if isinstance(layer, SeparateLayers) else layer
+        state |= _layer_to_hf(held, f"{names.body}.encoder.layer.{number}")
+    state = {name: tensor.detach().to("cpu", torch.float32, copy=True).contiguous() for name, tensor in state.items()}
+    return _hf_config(model, names, before), state
+
+
+def _full_tables(tables: Embeddings, member: int) -> tuple[Tensor, Tensor]:
+    """The rows [size, d] and biases [size] of all ids as a language sees them."""
+    if not tables.separate:
+        return tables.words, tables.bias
+    words = tables.words.new_zeros(tables.size, tables.words.shape[1])
+    bias = tables.bias.new_zeros(tables.size)
+    outputs = tables.outputs(range(len(tables.sizes)), restrict=True)
+    order = [member, *(m for m in outputs if m != member)]
+    for other in reversed(order):  # the first of the order is written last
+        words[tables.ids(other)], bias[tables.ids(other)] = outputs[other]
+    return words, bias
+
+
+def _pair(name: str, module: nn.Module) -> dict[str, Tensor]:
+    return {f"{name}.{part}": module.get_parameter(part) for part in PARTS}
+
+
+def _layer_to_hf(layer: nn.Module, place: str) -> dict[str, Tensor]:
+    state: dict[str, Tensor] = {}
+    for ours, theirs in LAYER.items():
+        state |= _pair(f"{place}.{theirs}", layer.get_submodule(ours))
+    for part in PARTS:
+        chunks = layer.get_submodule("qkv").get_parameter(part).chunk(3)
+        state |= {f"{place}.{name}.{part}": chunk for name, chunk in zip(QKV, chunks, strict=True)}
+    return state
+
+
+def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
+    """Its config; what a checkpoint that the run started from says besides (``origin``) stays."""
+    import transformers
+
+    shape, tables = model.shape, model.embeddings
+    settings: dict[str, Any] = {"bos_token_id": OURS.bos, "eos_token_id": OURS.eos} if model.origin is None else {}
+    settings |= model.origin or {}
+    settings |= {
+        "architectures": [names.model],
+        "dtype": "float32",
+        "vocab_size": tables.size,
+        "hidden_size": shape.hidden,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "intermediate_size": shape.feed_forward,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": shape.dropout,
+        "attention_probs_dropout_prob": shape.dropout,
+        "initializer_range": shape.init_std,
+        "layer_norm_eps": model.epsilon,
+        "max_position_embeddings": tables.length + before,
+        "type_vocab_size": 1 + len(tables.segments),
+        "pad_token_id": model.pad,
+        "tie_word_embeddings": True,
+    }
+    config: PretrainedConfig = getattr(transformers, names.config)(**settings)
+    return config

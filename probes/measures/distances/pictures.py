@@ -1,0 +1,133 @@
+"""Word pairs in a plane: which ones, their vectors in each model, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from probes.figures.drawing import Drawing
+from probes.figures.projection import Method, picture
+from probes.figures.words import word_pairs
+from probes.measures.distances.text import Reread, SharedText
+from probes.measures.probe_input import linked_states
+from probes.states import translations
+from probes.transfer.aligned_text import Aligned
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.rng import key_of, permutation, uniform
+
+OPEN = ("ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB")  # Universal Dependencies, "Open class words"
+POOL = 10  # times as many pairs as are drawn
+POINTS = 2  # a picture of fewer pairs shows nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """n word pairs, those linked most often first, and for each a link of the text.
+
+    links   [n] numbers of the links         types   [n] codes of the right words, each once
+    """
+
+    links: NDArray[np.int64]
+    types: NDArray[np.int64]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+
+def choose(shared: SharedText, pairs: int, seed: int) -> Chosen:
+    """Draw word types among those linked most often, and one of the links of each.
+
+    A type goes with the one it is linked to most; each type is in one pair. Words without a letter are left out, and
+    those that are mostly of a closed class where the right side has parts of speech.
+    """
+    text, data = shared.text, next(iter(shared.data.values()))
+    best = translations(Aligned(text, replace(data, train=shared.rows)), len(text.right.form.names or ()))
+    names = text.left.form.names or (), text.right.form.names or ()
+    good = _open_class(text.right)
+    pool: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    for left, right in best.tolist():
+        if len(pool) == POOL * pairs:
+            break
+        if left not in seen and good[right] and any(letter.isalpha() for letter in names[1][right]):
+            pool.append((left, right))
+            seen.add(left)
+    drawn = np.sort(permutation(key_of("picture-pairs", seed), len(pool))[:pairs])
+    types = np.asarray([pool[i] for i in drawn], np.int64).reshape(-1, 2)
+    links = _one_link(shared, types, seed)
+    written = [tuple(names[side][code] for code in types[:, side].tolist()) for side in (0, 1)]
+    return Chosen(links, types[:, 1], written[0], written[1])
+
+
+def _open_class(corpus: Corpus) -> NDArray[np.bool_]:
+    """[types] whether a word is mostly of an open class; all are where no part of speech is known."""
+    size = len(corpus.form.names or ())
+    column = corpus.columns.get("upos")
+    if column is None or column.names is None or not set(column.names) & set(OPEN):
+        return np.ones(size, bool)
+    is_open = np.isin(np.asarray(column.names), OPEN)[column.codes]
+    return np.asarray(np.bincount(corpus.form.codes, np.where(is_open, 1.0, -1.0), size) > 0, dtype=bool)
+
+
+def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """[n] for each pair of types [n, 2] one of its links in the measured sentence pairs, drawn by the seed."""
+    text = shared.text
+    sentence = text.links.sentence
+    measured = np.flatnonzero(np.isin(sentence, shared.rows))
+    at = sentence[measured]
+    left = text.left.form.codes[text.left.offsets[at] + text.links.left[measured]].astype(np.int64)
+    right = text.right.form.codes[text.right.offsets[at] + text.links.right[measured]].astype(np.int64)
+    size = len(text.left.form.names or ())
+    key = right * size + left
+    order = np.argsort(key, kind="stable")
+    wanted = types[:, 1] * size + types[:, 0]
+    first, stop = (np.searchsorted(key[order], wanted, side=side) for side in ("left", "right"))
+    draw = uniform(key_of("picture-words", seed), types[:, 1])
+    found: NDArray[np.int64] = measured[order[first + (draw * (stop - first)).astype(np.int64)]]
+    return found
+
+
+def chosen_vectors(given: Reread, chosen: Chosen, layer: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """[n, d] vectors of the left and right words at a layer of the model of each side; other sentences are not read."""
+    data = given.data
+    mask = np.zeros(len(data.links.left), bool)
+    mask[chosen.links] = True
+    rows = np.unique(data.links.sentence[chosen.links])
+    few = replace(data, links=data.links.select(mask))
+    left, right = given.side("target", layers=layer[:1]), given.side("source", layers=layer[1:])
+    parts = list(linked_states(given.with_data(few), left, right, rows))
+    words = torch.cat([part.word for part in parts if part.word is not None]).numpy()
+    order = np.argsort(words)
+    place = torch.from_numpy(order[np.searchsorted(words[order], chosen.types)])
+    sides = [torch.cat([getattr(part, side)[0].float().cpu() for part in parts])[place] for side in ("left", "right")]
+    return sides[0], sides[1]
+
+
+def pictures(
+    vectors: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
+    layers: Mapping[str, int],
+    languages: tuple[str, str],
+    chosen: Chosen,
+    method: Method,
+    seed: int,
+) -> tuple[dict[str, Any], list[Drawing], list[str]]:
+    """JSON by model, figures, and notes on what cannot be drawn. ``languages``: left and right."""
+    values: dict[str, Any] = {}
+    drawings: list[Drawing] = []
+    notes: list[str] = []
+    for number, (name, held) in enumerate(vectors.items(), 1):
+        try:
+            drawn = picture(*held, chosen.left, chosen.right, method, seed)
+        except InputError as error:
+            values[name] = None
+            notes.append(f"{name}: there is no picture of word pairs: {error}")
+            continue
+        values[name] = drawn.to_json()
+        title = f"Word pairs in layer {layers[name]} of {name}"
+        drawings.append(word_pairs(f"distances-words-{number}", title, drawn, *languages))
+    return values, drawings, notes

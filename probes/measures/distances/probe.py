@@ -1,0 +1,170 @@
+"""Probe ``distances``: how far apart related and unrelated words are, in a model and in what it was before or became.
+
+Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4, figures 1 and 2; pictures of word pairs after
+Cao et al. 2020, figure 1. What is computed and how is in probes/distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+from probes.measures.distances.dimensions import separations_and_dominance
+from probes.measures.distances.pairs import Linked
+from probes.measures.distances.pictures import POINTS, Chosen, choose, chosen_vectors, pictures
+from probes.measures.distances.separation import DISTANCES, Change, compare, histograms
+from probes.measures.distances.show import Measured, figures, notes, tables
+from probes.measures.distances.text import Readers, Reread, SharedText, linked_in_order, open_other, shared_text
+from probes.measures.probe_input import ROLES, ProbeInput
+from probes.measures.result import ProbeResult
+from synthlang.errors import InputError
+from synthlang.progress import Report, silent
+
+Vectors = tuple[torch.Tensor, torch.Tensor]
+
+
+def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
+    """L2 and cosine distances of linked words and of words of other sentences, at every layer that is read.
+
+    ``config.distances.before`` are read one after another on the same pairs and compared with the model. Memory is that
+    of two models, some thousand word vectors at all layers, and a number for each pair, distance and layer.
+
+    InputError where vectors cannot be compared (two models of other widths or numbers of layers), for NaN, and for what
+    the models of ``before`` cannot read.
+    """
+    config = given.config.distances
+    name = config.name or given.pretrained.name
+    _check(given, name)
+    # the tokenizers of all models first, since they decide what is measured; weights are there one model at a time
+    readers = {label: Readers.of(open_other(model, given, label)) for label, model in config.before.items()}
+    shared = shared_text(given, {**readers, name: Readers.of(given.pretrained)})
+    chosen = None if config.picture == "none" else choose(shared, config.pairs, given.config.seed)
+    if chosen is not None and len(chosen.links) < POINTS:
+        chosen = None
+    measured: list[Measured] = []
+    vectors: dict[str, Vectors] = {}
+    for label in (*config.before, name):
+        try:
+            found, drawn = _read(label, given, shared, chosen, report)
+        except InputError as error:
+            raise InputError(f"{label}: {error}") from error
+        measured.append(found)
+        if drawn is not None:
+            vectors[label] = drawn
+    return _found(given, shared, measured, vectors, chosen)
+
+
+def _check(given: ProbeInput, name: str) -> None:
+    """What can be known before anything is read."""
+    config = given.config.distances
+    if name in config.before:
+        raise InputError(f"distances.before: {name} is what the probed model is called; set distances.name")
+    if config.picture == "tsne" and find_spec("sklearn") is None:
+        raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
+    _layers(given)
+
+
+def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """The layers of the target's and of the source's model, from the lowest on, and which of them is drawn."""
+    target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
+    widths = [given.body(role).shape.hidden for role in ROLES]
+    if widths[0] != widths[1]:
+        raise InputError(f"distances: vectors of {widths[0]} and of {widths[1]} numbers have no distance (two models)")
+    if len(target) != len(source):
+        raise InputError(
+            f"distances: the models have {len(target)} and {len(source)} layers to read; name as many of each: layers"
+        )
+    shown = given.config.distances.drawn(source, given.body("source").shape.layers)
+    return target, source, source.index(shown)
+
+
+def _read(
+    label: str, given: ProbeInput, shared: SharedText, chosen: Chosen | None, report: Report
+) -> tuple[Measured, Vectors | None]:
+    """The distances in a model, and the vectors of the words of its picture."""
+    before = given.config.distances.before
+    if label not in before:
+        return _measure(label, shared.read_by(label, given.pretrained, given), chosen, report)
+    other = shared.read_by(label, open_other(before[label], given, label), given)
+    with other.reading():
+        return _measure(label, other, chosen, report)
+
+
+def _measure(label: str, given: Reread, chosen: Chosen | None, report: Report) -> tuple[Measured, Vectors | None]:
+    config = given.config.distances
+    of_target, of_source, at = _layers(given)
+    left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
+
+    def read() -> Iterator[Linked]:
+        return linked_in_order(given, left, right, report, f"distances, {label}")
+
+    separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=config.dimensions)
+    drawn = None if chosen is None else chosen_vectors(given, chosen, (of_target[at], of_source[at]))
+    return Measured(label, separations, dominance, of_source[at]), drawn
+
+
+def _changes(measured: Sequence[Measured]) -> dict[str, list[Change]]:
+    """From each other model to the probed one, which is the last, layer by layer.
+
+    Models of other layers are compared at the layer that is drawn.
+    """
+    main = measured[-1]
+    found = {}
+    for model in measured[:-1]:
+        pairs = list(zip(model.separations, main.separations, strict=False))
+        if [one.layer for one in model.separations] != [one.layer for one in main.separations]:
+            pairs = [(model.at(distance), main.at(distance)) for distance in DISTANCES]
+        found[model.name] = [compare(one, other) for one, other in pairs]
+    return found
+
+
+def _found(
+    given: ProbeInput,
+    shared: SharedText,
+    measured: Sequence[Measured],
+    vectors: Mapping[str, Vectors],
+    chosen: Chosen | None,
+) -> ProbeResult:
+    config, main = given.config.distances, measured[-1]
+    changes = _changes(measured)
+    pairs = main.separations[0].pairs
+    languages = given.name("target"), given.name("source")
+    drawings, said = figures(measured, config.bins), notes(given, measured)
+    drawn: dict[str, Any] | None = None
+    if chosen is not None and config.picture != "none":
+        layers = {model.name: model.shown for model in measured}
+        drawn, more, problems = pictures(vectors, layers, languages, chosen, config.picture, given.config.seed)
+        drawings, said = drawings + more, said + problems
+    elif config.picture != "none":
+        said.append("There is no picture of word pairs: fewer than two linked types of words are left to choose from.")
+    same_word = {"unrelated pairs of one word": pairs.same_word} if pairs.same_word else {}
+    values = {
+        "model": main.name,
+        "related": len(pairs.sentence),
+        "unrelated": len(pairs.query),
+        "sentence_pairs": len(shared.rows),
+        "counts": {**given.data.counts, **shared.counts, **same_word},
+        "models": {
+            model.name: held for model, held in zip(measured, _model_values(measured, config.bins), strict=True)
+        },
+        "changes": {name: [change.to_json() for change in held] for name, held in changes.items()},
+        "pictures": drawn,
+    }
+    return ProbeResult(values, tables(measured, changes), drawings, said)
+
+
+def _model_values(measured: Sequence[Measured], bins: int) -> list[dict[str, Any]]:
+    """Of each model; histograms of one distance have the same bins in all."""
+    counted = {distance: histograms([model.at(distance) for model in measured], bins) for distance in DISTANCES}
+    return [
+        {
+            "layer": model.shown,
+            "layers": [one.to_json() for one in model.separations],
+            "dimensions": [one.to_json() for one in model.dominance] if model.dominance[0].tops else None,
+            "histograms": {distance: counted[distance][i].to_json() for distance in DISTANCES},
+        }
+        for i, model in enumerate(measured)
+    ]

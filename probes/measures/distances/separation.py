@@ -1,0 +1,267 @@
+"""Distances of related and of unrelated words, and how far they are apart, before and after a model is changed.
+
+Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2, with numbers to the pictures:
+the AUC is the probability that a related pair is closer than an unrelated one (1 apart, ½ mixed up). Distances are
+gathered from a stream, pair by pair, at every layer; histograms of several models have common bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from probes.measures.distances.auc import Codes, Influence, auc, clustered_interval, placements
+from probes.measures.distances.pairs import BLOCK, Linked, PairBlock, pair_blocks
+from probes.statistics import Interval
+from probes.statistics.base import Floats
+from synthlang.errors import InputError
+from synthlang.progress import Report, silent
+
+Distance = Literal["l2", "cosine"]
+DISTANCES: tuple[Distance, ...] = ("l2", "cosine")
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+TOPS = (1, 3, 10, 100)
+"""How many of the largest dimensions are taken together; the paper names 10 and 100."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordPairs:
+    """Which pairs were measured: ``sentence`` [n] of the related ones, of the unrelated ones the links and sentences.
+
+    query, other   [m] numbers of the links whose left and right word an unrelated pair has
+    same_word      unrelated pairs that were drawn but left out, being of one type of word
+    """
+
+    sentence: Codes
+    query: Codes
+    other: Codes
+    same_word: int
+
+    def matches(self, pairs: WordPairs) -> bool:
+        """Whether they are the same pairs."""
+        names = ("sentence", "query", "other")
+        return all(np.array_equal(getattr(self, name), getattr(pairs, name)) for name in names)
+
+
+@dataclass(frozen=True, eq=False)
+class Separation:
+    """Distances at one layer. Cosine distance is 1 − cos, from 0 to 2; one of a zero vector is 1.
+
+    related     [n] of linked words        unrelated   [m] of a left word and a right word of another sentence
+    zero        words among the 2 n linked ones whose vector is zero
+    """
+
+    layer: int
+    distance: Distance
+    related: Floats
+    unrelated: Floats
+    pairs: WordPairs
+    zero: int
+    level: float = 0.95
+
+    @cached_property
+    def auc(self) -> Interval:
+        """The AUC with its interval over sentences (auc.py)."""
+        return clustered_interval(self.influence("auc"), self.level, share=True)
+
+    def influence(self, what: Literal["auc", "related", "unrelated"]) -> Influence:
+        """What each pair adds to the error of the AUC, or of the mean distance of one kind."""
+        sentence, query, other = self.pairs.sentence, self.pairs.query, self.pairs.other
+        ends = (sentence, sentence), (sentence[query], sentence[other])
+        if what != "auc":
+            values, (first, second) = (self.related, ends[0]) if what == "related" else (self.unrelated, ends[1])
+            mean = float(values.mean())
+            return Influence(mean, (values - mean) / len(values), first, second)
+        v, w = placements(self.related, self.unrelated)
+        value = auc(self.related, self.unrelated)
+        psi = np.concatenate([(v - value) / len(v), (w - value) / len(w)])
+        first, second = (np.concatenate(both) for both in zip(*ends, strict=True))
+        return Influence(value, psi, first, second)
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, without the distances."""
+        kinds: dict[str, Any] = {}
+        for kind, values in (("related", self.related), ("unrelated", self.unrelated)):
+            quantiles = {f"{q:g}": _short(x) for q, x in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)}
+            kinds[kind] = {"n": len(values), "mean": _short(float(values.mean())), "quantiles": quantiles}
+        left_out = {"zero_vectors": self.zero, "same_word": self.pairs.same_word}
+        return {"layer": self.layer, "distance": self.distance, "auc": asdict(self.auc), **kinds, **left_out}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+ROWS = 256  # pairs whose float64 copies are held at once
+
+
+class DistanceSums:
+    """Gathers the distances of a stream of blocks; ``kept`` [layers, d] says which dimensions count, None is all."""
+
+    def __init__(self, distances: Sequence[Distance] = DISTANCES, kept: Tensor | None = None) -> None:
+        self.distances, self.kept = tuple(distances), kept
+        self._found: dict[tuple[int, Distance, bool], list[Tensor]] = {}
+        self._zero: list[int] = []
+        self._pairs: list[tuple[Tensor, Tensor, Tensor]] = []
+        self.links = self._same_word = 0
+
+    def add(self, block: PairBlock) -> None:
+        """Measure the pairs of a block at every layer."""
+        linked = block.linked
+        self._zero = self._zero or [0] * len(linked.left)
+        every = torch.arange(len(linked))
+        for layer, (left, right) in enumerate(zip(linked.left, linked.right, strict=True)):
+            if self.kept is not None:
+                left, right = left[:, self.kept[layer]], right[:, self.kept[layer]]  # noqa: PLW2901
+            self._zero[layer] += sum(int((side == 0).all(1).sum()) for side in (left, right))
+            lengths = row_lengths(left), row_lengths(right)
+            for related, one, other in ((True, every, every), (False, block.query, block.other)):
+                for rows in zip(torch.split(one, ROWS), torch.split(other, ROWS), strict=True):
+                    apart = row_lengths(left[rows[0]] - right[rows[1]])
+                    for name in self.distances:
+                        found = apart if name == "l2" else _cosine(apart, lengths[0][rows[0]], lengths[1][rows[1]])
+                        # in float32 equal distances are equal whatever the order of their sums was
+                        self._found.setdefault((layer, name, related), []).append(found.float())
+        self._pairs.append((linked.sentence, block.query + self.links, block.other + self.links))
+        self.links += len(linked)
+        self._same_word += block.same_word
+
+    def result(self, layers: Sequence[int] | None = None, level: float = 0.95) -> list[Separation]:
+        """By layer, then by distance; ``layers`` are the numbers of the layers, 0 … without."""
+        numbers = range(len(self._zero)) if layers is None else layers
+        assert len(numbers) == len(self._zero), (layers, len(self._zero))
+        sentence, query, other = (torch.cat(part).numpy().astype(np.int64) for part in zip(*self._pairs, strict=True))
+        if not len(query):
+            raise InputError("every unrelated pair that was drawn is of one word: the text has too few different words")
+        codes = np.unique(sentence, return_inverse=True)[1].astype(np.int64)
+        pairs = WordPairs(codes, query, other, self._same_word)
+
+        def values(layer: int, name: Distance, related: bool) -> Floats:
+            return torch.cat(self._found[layer, name, related]).numpy().astype(np.float64)
+
+        return [
+            Separation(number, name, values(i, name, True), values(i, name, False), pairs, self._zero[i], level)
+            for i, number in enumerate(numbers)
+            for name in self.distances
+        ]
+
+
+def row_lengths(rows: Tensor) -> Tensor:
+    """[n] float64: the length of each of the rows [n, d]; a few rows at a time, so that they stay in the cache."""
+    parts = [torch.linalg.vector_norm(part.double(), dim=-1) for part in torch.split(rows, ROWS)]
+    return torch.cat(parts)
+
+
+def _cosine(apart: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """[n] 1 − cos of x and y by |x − y|, |x| and |y|: (|x − y|² − (|x| − |y|)²) / (2 |x| |y|), from 0 to 2.
+
+    0 where x = y, but for no rounding; 1 for a zero vector.
+    """
+    twice = 2 * left * right
+    found = (apart.square() - (left - right).square()) / twice.where(twice > 0, 1)
+    return found.clamp(0, 2).where(twice > 0, 1.0)
+
+
+def separations(
+    batches: Iterable[Linked],
+    seed: int,
+    layers: Sequence[int] | None = None,
+    *,
+    distances: Sequence[Distance] = DISTANCES,
+    block: int = BLOCK,
+    level: float = 0.95,
+    links: int = 0,
+    report: Report = silent,
+) -> list[Separation]:
+    """Both distances at every layer of a stream of linked words; errors and the draw as in ``pair_blocks``.
+
+    Vectors are read once and dropped; one number for each pair, distance and layer stays, which an exact AUC needs.
+    ``links`` is how many are to come, for the report alone.
+    """
+    sums = DistanceSums(distances)
+    for found in pair_blocks(batches, seed, block):
+        sums.add(found)
+        report("distances", sums.links, max(links, sums.links), "")
+    return sums.result(layers, level)
+
+
+BINS = 40
+
+
+@dataclass(frozen=True)
+class Change:
+    """After − before, paired: each pair is its own control, and the intervals are over sentences (auc.py).
+
+    auc                  difference of the AUC, −1 to 1; positive: related and unrelated words are farther apart
+    related, unrelated   differences of the mean distance, in its unit
+    """
+
+    layer: int
+    distance: Distance
+    auc: Interval
+    related: Interval
+    unrelated: Interval
+
+    def to_json(self) -> dict[str, Any]:
+        """Nested JSON values."""
+        return asdict(self)
+
+
+def compare(before: Separation, after: Separation, level: float = 0.95) -> Change:
+    """What changed from one model to the other, or from one layer to the other.
+
+    InputError if they are not of the same distance and the same pairs: the same linked words of the same sentences in
+    the same order, drawn with the same seed and block. A difference of 0 on every pair has the interval [0, 0].
+    """
+    if before.distance != after.distance:
+        raise InputError(f"distances {before.distance} and {after.distance} cannot be compared")
+    if not before.pairs.matches(after.pairs):
+        raise InputError(
+            "the two models were measured on different pairs of words; use one text, links, seed and block for both"
+        )
+    found = [
+        clustered_interval(after.influence(what).minus(before.influence(what)), level)
+        for what in ("auc", "related", "unrelated")
+    ]
+    return Change(after.layer, after.distance, *found)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts [bins] of related and unrelated pairs between ``edges`` [bins + 1]; the last bin has its upper edge."""
+
+    edges: Floats
+    related: NDArray[np.int64]
+    unrelated: NDArray[np.int64]
+
+    def to_json(self) -> dict[str, Any]:
+        """Lists of numbers."""
+        edges = [float(f"{edge:.6g}") for edge in self.edges]
+        return {"edges": edges, "related": self.related.tolist(), "unrelated": self.unrelated.tolist()}
+
+
+def histograms(found: Sequence[Separation], bins: int = BINS, edges: Floats | None = None) -> list[Histogram]:
+    """A histogram of each of ``found``, all with the same bins, so that they can be laid side by side.
+
+    Bins of equal width from 0 to the largest distance of all of them, or ``edges`` [bins + 1], rising; then distances
+    outside count in the first and in the last bin, so that the counts always sum to the number of pairs.
+    """
+    if edges is None:
+        assert bins >= 1 and found, bins
+        if len({one.distance for one in found}) > 1:
+            raise InputError("histograms of different distances have no common bins")
+        top = max(float(values.max()) for one in found for values in (one.related, one.unrelated))
+        edges = np.linspace(0.0, top if top > 0 else 1.0, bins + 1)
+    assert len(edges) >= 2 and (np.diff(edges) > 0).all(), "edges must rise"
+
+    def counts(values: Floats) -> NDArray[np.int64]:
+        return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.int64)
+
+    return [Histogram(edges, counts(one.related), counts(one.unrelated)) for one in found]

@@ -1,0 +1,224 @@
+"""What the probe ``retrieval`` found, for readers: tables, figures and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.table import Table
+
+from probes.figures.bars import Bar, retrieval_by_tag
+from probes.figures.drawing import Drawing
+from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
+from probes.measures.maps.show import few_directions
+from probes.measures.retrieval.items import SETS
+from probes.measures.retrieval.scores import LEVEL, SIMILARITIES, intervals
+from probes.measures.retrieval.settings import RetrievalConfig
+from probes.statistics import Interval
+
+FEW = 50
+"""Fewer links say little: the interval of an accuracy of 50 % is then wider than 27 points."""
+
+VARIANTS = {"context": "words in context", "types": "types (their first occurrence)"}
+SHORT = {"context": "in context", "types": "types"}
+NAMES = {"csls": "CSLS", "cosine": "cosine"}
+Names = tuple[str, str]
+Kinds = Mapping[str, str]
+
+
+def kinds_of(settings: RetrievalConfig) -> Kinds:
+    """What the sets of pairs are called."""
+    alike = " not written alike" if settings.exact_matches == "drop" else ""
+    unseen = "unseen pairs" if settings.seen == "drop" else "pairs"
+    named = {"linked": "pairs", "unlike": f"pairs{alike}", "counted": f"{unseen}{alike}"}
+    return {kind: "all linked pairs" if name == "pairs" else name for kind, name in named.items()}
+
+
+def tables(values: Mapping[str, Any], names: Names, kinds: Kinds) -> list[Table]:
+    """By layer for each variant, then by part of speech."""
+    made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
+    if values["tags"] is None:
+        return made
+    return [*made, _by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"]))]
+
+
+def read_of(values: Mapping[str, Any], layer: int) -> str:
+    """What the vectors of a layer are."""
+    if values["static"] is not None:
+        return "static vectors"
+    return f"layer {layer}" if values["rotation"] is None else f"layer {layer}, rotated"
+
+
+def _by_layer(values: Mapping[str, Any], variant: str, names: Names, kinds: Kinds) -> Table:
+    found = values["variants"][variant]
+    sizes = f"{found['candidates']['right']:,} and {found['candidates']['left']:,} words"
+    title = f"Word retrieval, {names[0]} ↔ {names[1]}, {VARIANTS[variant]}: % that find their translation, of {sizes}"
+    table = Table(title=title)
+    table.add_column("vectors", justify="right")
+    columns = [f"CSLS, {kinds['counted']} (95 % interval)", f"{names[0]} asks", f"{names[1]} asks", "cosine, the same"]
+    columns += [f"CSLS, {kinds[kind]}" for kind in ("unlike", "linked")]
+    for name in columns:
+        table.add_column(name, justify="right")
+    links = [f"{found['links'][kind]:,}" for kind in SETS[::-1]]
+    table.add_row("links", links[0], "", "", "", *links[1:])
+    for layer in found["layers"]:
+        counted = layer["pairs"]["counted"]
+        cells = [_bounds(counted["csls"])]
+        cells += [_one(counted["csls"], key) for key in ("forward", "backward")]
+        cells += [_one(counted["cosine"]), *(_one(layer["pairs"][kind]["csls"]) for kind in ("unlike", "linked"))]
+        table.add_row(read_of(values, layer["layer"]), *cells)
+    return table
+
+
+def _by_tag(found: Mapping[str, Any], names: Names, kinds: Kinds, read: str) -> Table:
+    table = Table(
+        title=f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
+    )
+    table.add_column("part of speech")
+    for variant in found["variants"]:
+        table.add_column("links", justify="right")
+        table.add_column(f"{SHORT[variant]} (95 % interval)", justify="right")
+    every = list(found["variants"].values())
+    for group in every[0]["groups"]:
+        cells = []
+        for one in every:
+            average, pooled = (one["groups"][group][key] for key in ("average", "pooled"))
+            cells += [_links(pooled), "–" if average is None else f"{average:.1f}"]
+        table.add_row(f"mean of {group}", *cells)
+        for tag in every[0]["groups"][group]["tags"]:
+            of_tag = [one["groups"][group]["tags"][tag] for one in every]
+            if any(value is not None for value in of_tag):
+                table.add_row(f"  {tag}", *(cell for value in of_tag for cell in (_links(value), _bounds(value))))
+    return table
+
+
+def _links(score: Mapping[str, Any] | None) -> str:
+    return "0" if score is None else f"{score['links']:,}"
+
+
+def _one(score: Mapping[str, Any] | None, key: str = "mean") -> str:
+    return "–" if score is None else f"{score[key]:.1f}"
+
+
+def _bounds(score: Mapping[str, Any] | None) -> str:
+    return "–" if score is None else f"{score['mean']:.1f} ({score['low']:.1f} – {score['high']:.1f})"
+
+
+def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
+    """By layer, by part of speech, by difference of rank, where there is something to draw."""
+    both = f"{names[0]} and {names[1]}"
+    made = []
+    kind = drawn_kind(values)
+    lines = [
+        interval_series(f"{SHORT[variant]}, {NAMES[similarity]}", [x for x, _ in points], [y for _, y in points])
+        for variant, found in values["variants"].items()
+        for similarity in SIMILARITIES
+        if (points := _points(found, kind, similarity))
+    ]
+    if lines and values["static"] is None:
+        rotated = "" if values["rotation"] is None else ", rotated"
+        title = f"Word retrieval by layer{rotated}, {both}: {kinds[kind]}"
+        made.append(retrieval_by_layer("retrieval-by-layer", title, lines))
+    bars = _bars(values["tags"])
+    if bars:
+        title = f"Word retrieval by part of speech, {both}: {kinds[values['tags']['pairs']]}"
+        made.append(retrieval_by_tag("retrieval-by-tag", title, bars))
+    if ranks is not None and len(ranks.x) > 1:
+        title = f"Word retrieval by difference of frequency rank, {both}: {kinds[values['ranks']['pairs']]}"
+        read = read_of(values, values["ranks"]["layer"])
+        note = _rank_note(values["ranks"], read[0].upper() + read[1:])
+        made.append(replace(accuracy_by_rank("retrieval-by-rank", title, [ranks]), note=note))
+    return made
+
+
+def _rank_note(ranks: Mapping[str, Any], read: str) -> str:
+    return (
+        f"{read}, {VARIANTS[ranks['variant']]}, CSLS, both directions averaged. Each point: about "
+        f"{ranks['links'] / len(ranks['bins']):,.0f} linked pairs, at the median of their differences of frequency "
+        "rank in the sentences read; pairs of one difference are in one point; bands: 95 % intervals. Where the line "
+        "falls, words that both languages use equally often are found more often (Cao et al. 2020, figure 3)."
+    )
+
+
+def drawn_kind(values: Mapping[str, Any]) -> str:
+    """The pairs that count; if there are few, the next larger set that has some."""
+    for kind in ("counted", "unlike"):
+        if all(found["links"][kind] >= FEW for found in values["variants"].values()):
+            return kind
+    return "linked"
+
+
+def _points(found: Mapping[str, Any], kind: str, similarity: str) -> list[tuple[float, Interval]]:
+    points = []
+    for layer in found["layers"]:
+        score = layer["pairs"][kind][similarity]
+        if score is not None:
+            asking = min(score["asking"].values())
+            points.append((layer["layer"], Interval(score["mean"], score["low"], score["high"], asking, LEVEL)))
+    return sorted(points, key=lambda point: point[0])
+
+
+def _bars(found: Mapping[str, Any] | None) -> list[Bar]:
+    if found is None:
+        return []
+    bars = [
+        Bar(group, tag, SHORT[variant], accuracy, links)
+        for variant, one in found["variants"].items()
+        for group, tag, accuracy, links in intervals(one["groups"])
+    ]
+    places = list(dict.fromkeys((bar.group, bar.tag) for bar in bars))
+    groups = list(dict.fromkeys(group for group, _ in places))
+    return sorted(bars, key=lambda bar: (groups.index(bar.group), places.index((bar.group, bar.tag))))
+
+
+def notes_of(
+    values: Mapping[str, Any], settings: RetrievalConfig, unit: str, same_model: bool, width: int
+) -> Sequence[str]:
+    """What a reader has to know; ``width`` is the size of the vectors."""
+    notes = []
+    dropped = [
+        text
+        for text, how in (
+            ("written alike (exact_matches)", settings.exact_matches),
+            ("linked in the fitted sentences too (seen)", settings.seen),
+        )
+        if how == "drop"
+    ]
+    for variant, found in values["variants"].items():
+        links = found["links"]
+        if links["counted"] < FEW and links["linked"] > links["counted"]:
+            notes.append(
+                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} links count once those "
+                f"{' and those '.join(dropped)} are dropped; read the numbers of 'unlike' and 'linked' beside them, or "
+                "set retrieval.seen: keep"
+            )
+    notes += [
+        f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero: they are near nothing, "
+        "and their words count as not found"
+        for variant, found in values["variants"].items()
+        for layer in found["layers"]
+        if (count := sum(layer["zero_vectors"].values()))
+    ]
+    if values["tags"] is None:
+        reason = "links are between subwords" if unit == "subword" else "the text has none; name retrieval.parser"
+        notes.append(f"retrieval: nothing is broken down by part of speech: {reason}")
+    if values["ranks"] is None:
+        notes.append("retrieval: nothing is broken down by frequency rank: no link is left in retrieval.rank_pairs")
+    elif len(values["ranks"]["bins"]) < 2:
+        notes.append("retrieval: linked words hardly differ in frequency rank, so there is no figure of it")
+    if not same_model and not settings.fits:
+        notes.append("retrieval: vectors of two models are compared as they are, without a map between their spaces")
+    if values["rotation"] is not None:
+        notes += few_directions(min(fit["rank"] for fit in values["rotation"]["fit"]), width)
+    return notes + _without_vector(values)
+
+
+def _without_vector(values: Mapping[str, Any]) -> list[str]:
+    """Misses of static vectors that say nothing of their quality."""
+    return [
+        f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} links that count have a word "
+        "without a static vector: they count as not found, whatever the others are"
+        for variant, found in values["variants"].items()
+        if (lost := found["lost"]["counted"])
+    ]

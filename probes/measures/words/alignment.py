@@ -1,0 +1,146 @@
+"""Probe ``alignment``: the word-embedding alignment of a run (see alignment.py), also by bands of frequency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pretrain.alignment import WordCredits
+from pretrain.artifacts import Artifacts
+from pretrain.config import PretrainConfig
+from pretrain.model.encoder import MaskedLM
+from pretrain.word_pairs import WordPairs, credits_of, word_pairs
+from synthlang.dictionary import IdDictionary, build_id_dictionary, word_files
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.progress import Report, silent
+from synthlang.store import Store
+
+FORMAT = 4
+NOTHING: Mapping[str, Any] = {"types": 0, "candidates": None, "scores": None, "bands": [], "counts": {}}
+BANDS = (100, 1000, 5000)
+"""The last rank of each band of frequency; one more band has all the rest."""
+
+
+def probe_fingerprint(run: str, config: PretrainConfig, bands: Sequence[int] = BANDS) -> str:
+    """Of the scores; ``run`` is the fingerprint of the run, which need not cover the dictionary (``dictionary_of``)."""
+    spec = {"dictionary": dictionary_of(config), "bands": list(bands)}
+    return fingerprint("probe", format=FORMAT, probe="alignment", parents={"pretrain": run}, **spec)
+
+
+def dictionary_of(config: PretrainConfig) -> dict[str, Any]:
+    """How the dictionary of a config is drawn, and by the number of a language what pairs its file has.
+
+    Runs whose objective reads no dictionary are the same whatever it is; their scores are not.
+    """
+    names = [member.name for member in config.members]
+    words = word_files(config.dictionary.path, names) if len(names) > 1 else {}
+    return {**config.dictionary.drawing, "path": {str(n): held.digest for n, held in words.items()} or None}
+
+
+def probe_alignment(
+    model: MaskedLM,
+    config: PretrainConfig,
+    artifacts: Artifacts,
+    store: Store,
+    bands: Sequence[int] = BANDS,
+    report: Report = silent,
+    headline: str | None = None,
+) -> dict[str, Any]:
+    """Alignment over all types, those in the dictionary and those held out, in percent, for each language.
+
+    Types are the ids that occur in the training text of both languages, specials left out.
+    ``in dictionary`` means the config's dictionary, also for a run that did not use it, so
+    that objectives are compared on the same types. Without pairs of rows (a language in the parent's own
+    vocabulary, no dictionary) ``scores`` and ``candidates`` are null and ``bands`` is empty. What stands beside
+    ``languages`` is of the member ``headline`` (default: the first after the parent).
+
+    ``candidates`` says among how many rows of the ``parent`` and of the ``other`` language a counterpart is sought, and
+    how many rows both have (``shared``), each of which competes for all words but its own (pretrain/word_pairs.py).
+    ``counts``: what was left out, and rows of zeros, which are near nothing.
+
+    ``bands`` are the same scores by the frequency of the parent's type in the parent's training text, most frequent
+    first: ``{"from": 101, "to": 1000, "types": …, "scores": …}``, ranks that include the last, null for the rest.
+    Ranks count every type that occurs, the smaller id first if two occur as often, so a band may have fewer ``types``
+    than ranks: not all have a counterpart. The types of other bands still compete as neighbours.
+    """
+    check_bands(bands)
+    dictionary = _dictionary(config, artifacts, store)
+    languages: dict[str, Any] = {}
+    for number, member in enumerate(artifacts.members[1:], 1):
+        pairs = word_pairs(artifacts, number, dictionary)
+        languages[member.name] = _language(model, artifacts, pairs, number, bands, report)
+    chosen = next(iter(languages), None) if headline is None else headline
+    first: Mapping[str, Any] = NOTHING if chosen is None else languages[chosen]
+    result: dict[str, Any] = {"probe": "alignment", **first, "languages": languages}
+    if first["scores"] is None:
+        result["reason"] = "no pairs of words: the languages share one vocabulary, and there is no dictionary"
+    return result
+
+
+def check_bands(bands: Sequence[int]) -> None:
+    """InputError unless each band ends at a rank of at least 1 and after the one before."""
+    if any(last <= before for before, last in pairwise((0, *bands))):
+        raise InputError(f"the last ranks of bands of frequency must be at least 1 and grow, not {list(bands)}")
+
+
+def _language(
+    model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, member: int, bands: Sequence[int], report: Report
+) -> dict[str, Any]:
+    known = next((held.left_out for held in artifacts.candidates if held.member == member), {})
+    if pairs is None:
+        return {**NOTHING, "counts": dict(known)}
+    credits = credits_of(model, pairs, member, report)
+    inside = torch.from_numpy(pairs.in_dictionary)
+    ranks = frequency_ranks(artifacts.members[0].train.counts, pairs.candidates[0])[pairs.pairs[:, 0]]
+    counts = {**known, "pairs of words that are one row": pairs.same, **zero_rows(credits, pairs.names)}
+    return {
+        "types": len(pairs.pairs),
+        "candidates": candidate_numbers(pairs.candidates, len(pairs.shared)),
+        "scores": credits.scores(inside).to_json(),
+        "bands": band_scores(credits, inside, ranks, bands),
+        "counts": {reason: n for reason, n in counts.items() if n},
+    }
+
+
+def candidate_numbers(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], shared: int) -> dict[str, int]:
+    """How many rows compete in each language, and how many of them are of both."""
+    return {"parent": len(candidates[0]), "other": len(candidates[1]), "shared": shared}
+
+
+def zero_rows(credits: WordCredits, names: tuple[str, str]) -> dict[str, int]:
+    """How many candidates of each language are rows of zeros; those without any are not named."""
+    return {f"rows of zeros, {name}": n for name, n in zip(names, credits.zeros, strict=True) if n}
+
+
+def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[ids] the rank of each of the ``types`` (ids, sorted) by its count, from 1; 0 for other ids."""
+    ranks = np.zeros(len(counts), np.int64)
+    ranks[types[np.argsort(-counts[types], kind="stable")]] = np.arange(1, len(types) + 1)
+    return ranks
+
+
+def band_scores(
+    credits: WordCredits, in_dictionary: torch.Tensor, ranks: NDArray[np.int64], bands: Sequence[int]
+) -> list[dict[str, Any]]:
+    """The scores of the words whose rank [n] lies in each band (see ``probe_alignment``)."""
+    result = []
+    for before, last in pairwise((0, *bands, None)):
+        assert before is not None, "only the last band is open"
+        members = (ranks > before) & (ranks <= (last or ranks.max(initial=0)))
+        scores = credits.scores(in_dictionary, torch.from_numpy(members)).to_json()
+        result.append({"from": before + 1, "to": last, "types": int(members.sum()), "scores": scores})
+    return result
+
+
+def _dictionary(config: PretrainConfig, artifacts: Artifacts, store: Store) -> IdDictionary | None:
+    """The config's dictionary, also where no term of the objective reads it; None where no pairs are known."""
+    if artifacts.dictionary is not None or not any(len(c.pairs) for c in artifacts.candidates):
+        return artifacts.dictionary
+    train = [member.train for member in artifacts.members]
+    return build_id_dictionary(config.dictionary, artifacts.id_space, train, store, artifacts.own_rows)

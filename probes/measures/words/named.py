@@ -1,0 +1,176 @@
+"""The alignment of words that a dictionary names, in models whose counterparts are not known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pretrain.alignment import WordCredits, pair_credits
+from pretrain.model.encoder import MaskedLM
+from pretrain.run import open_run
+from pretrain.word_pairs import one_to_one, places_in
+from probes.measures.probe_input import ProbeInput
+from probes.measures.result import ProbeResult
+from probes.measures.words.alignment import candidate_numbers, zero_rows
+from probes.measures.words.show import notes_of, subset_table
+from probes.transfer.batch import Reader, Role
+from probes.transfer.model_names import is_run, model_path
+from synthlang.corpus import Corpus
+from synthlang.dictionary import trained_types
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.muse import read_muse
+from synthlang.progress import Report
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One language: what reads it, its ids that compete (sorted), and whether they are known to occur in training."""
+
+    name: str
+    model: MaskedLM
+    reader: Reader
+    ids: Ids
+    seen: bool
+
+    def rows(self, ids: Ids) -> Ids:
+        """Which rows of the model's table these are."""
+        with torch.no_grad():
+            found = self.model.embeddings.rows(_tensor(ids, self.model), self.reader.member)
+        rows: Ids = found.cpu().numpy()
+        return rows
+
+    def vectors(self) -> Tensor:
+        """Of all that competes [n, d]."""
+        return self.model.word_rows(_tensor(self.ids, self.model), self.reader.member).float()
+
+
+def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeResult:
+    """Alignment of the words of a MUSE file that are one token on both sides, among all tokens of the other language.
+
+    All tokens are the ids that occur in the training text, where a model is a run of ours, else all that its tokenizer
+    has; special ones are none. InputError: no pair is left, embeddings of two sizes, NaN.
+    """
+    sides = _side(given, "source"), _side(given, "target")
+    pairs, counts = _pairs(user_path(name), sides, given.same_model)
+    if sides[0].model.shape.hidden != sides[1].model.shape.hidden:
+        raise InputError("words: the embeddings of both models must have the same size")
+    shared = _shared(sides) if given.same_model else np.zeros((0, 2), np.int64)
+    names = given.name("source"), given.name("target")
+    try:
+        credits = _credits(sides, pairs, shared, names, report)
+    except InputError as error:
+        raise InputError(f"words: {given.pretrained.name}: {error}") from error
+    scores = credits.scores(torch.zeros(len(pairs), dtype=torch.bool)).to_json()
+    counts |= zero_rows(credits, names)
+    values = {
+        "probe": "alignment",
+        "language": names[1],
+        "types": len(pairs),
+        "candidates": candidate_numbers((sides[0].ids, sides[1].ids), len(shared)),
+        "scores": {"all": scores["all"]},
+        "counts": {reason: n for reason, n in counts.items() if n},
+    }
+    unknown = [side.name for side in sides if not side.seen]
+    notes = notes_of(values)
+    if unknown:
+        notes.append(
+            f"words: which tokens occur in training is not known of {' and '.join(dict.fromkeys(unknown))}: all tokens "
+            "of the tokenizer that are not special compete, never-trained ones and those of other languages too"
+        )
+    return ProbeResult(values, [subset_table(values, names)], (), notes)
+
+
+def _credits(
+    sides: tuple[_Side, _Side], pairs: Ids, shared: Ids, names: tuple[str, str], report: Report
+) -> WordCredits:
+    ids = sides[0].ids, sides[1].ids
+    with torch.no_grad():
+        parent, other = sides[0].vectors(), sides[1].vectors()
+    places = places_in(ids, pairs)
+    return pair_credits(parent, other, places, places_in(ids, shared), report=report, names=names)
+
+
+def _side(given: ProbeInput, role: Role) -> _Side:
+    held = given.pretrained.source if role == "source" else given.pretrained.target
+    seen = _seen(given, role, held)
+    return _Side(
+        given.name(role), given.body(role), held, _candidates(held) if seen is None else seen, seen is not None
+    )
+
+
+def _seen(given: ProbeInput, role: Role, reader: Reader) -> Ids | None:
+    """The ids that occur in training; None: the model is no run of ours, so that is not known."""
+    second = role == "target" and given.config.model2 is not None
+    folder: Path | None = model_path(given.config.model2 or "") if second else given.run
+    if folder is None or not is_run(folder):
+        return None
+    _, artifacts = open_run(folder)
+    return trained_types(artifacts.members[reader.member].train.counts, reader.specials.all)
+
+
+def _candidates(reader: Reader) -> Ids:
+    return np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
+
+
+def _pairs(path: Path, sides: tuple[_Side, _Side], same_model: bool) -> tuple[Ids, dict[str, int]]:
+    """The pairs [n, 2] of ids that are compared, and how many others there are, by reason; each counts once."""
+    words = read_muse(path)
+    ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
+    left, counts = np.ones(len(ids), bool), dict[str, int]()
+
+    def drop(reason: str, wrong: NDArray[np.bool_]) -> None:
+        counts[reason] = int((left & wrong).sum())
+        left[:] &= ~wrong
+
+    drop("pairs of words of several tokens", (ids[:, 0] < 0) | (ids[:, 1] < 0))
+    special = [np.isin(ids[:, i], special_tokens(side.reader)) for i, side in enumerate(sides)]
+    drop("pairs of words that are unknown to the tokenizer", special[0] | special[1])
+    missing = [~np.isin(ids[:, i], side.ids) for i, side in enumerate(sides)]
+    drop("pairs of words that do not occur in training", missing[0] | missing[1])
+    kept = ids[left]
+    if same_model:
+        one = sides[0].rows(kept[:, 0]) == sides[1].rows(kept[:, 1])
+        counts["pairs of words that are one token"] = int(one.sum())
+        kept = kept[~one]
+    found = one_to_one(kept)
+    counts["pairs of a word that had one"] = len(kept) - len(found)
+    if not len(found):
+        reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
+        raise InputError(f"no pair of the {len(words)} in the dictionary can be compared: {reasons}", path)
+    return found, counts
+
+
+def _shared(sides: tuple[_Side, _Side]) -> Ids:
+    """[s, 2] the ids of each language that are one row of the model that both have."""
+    rows = [side.rows(side.ids) for side in sides]
+    _, first, second = np.intersect1d(rows[0], rows[1], return_indices=True)
+    return np.stack([sides[0].ids[first], sides[1].ids[second]], axis=1)
+
+
+def _tensor(ids: Ids, model: MaskedLM) -> Tensor:
+    return torch.from_numpy(ids.copy()).to(model.norm.weight.device)
+
+
+def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
+    """[words] the id of each word that is one token, −1 for others."""
+    encoded = reader.encode(Corpus.of([{"form": list(words)}]))
+    first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
+    padded = np.append(encoded.ids, -1).astype(np.int64)
+    single: Ids = np.where(pieces == 1, padded[np.minimum(first, len(encoded.ids))], -1)
+    return single
+
+
+def special_tokens(reader: Reader) -> Ids:
+    """The ids of no word: the five, and others that the tokenizer calls special."""
+    added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
+    named = [number for number, token in added.items() if token.special]
+    return np.unique(np.asarray([*reader.specials.all, *named], np.int64))

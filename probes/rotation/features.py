@@ -1,0 +1,194 @@
+"""Rotations of features: an orthogonal map of each layer between the languages of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pretrain.adjust.vectors import Subword, layer_numbers
+from pretrain.model.encoder import MaskedLM
+from probes.rotation.dictionary import lowered_text, named_translations
+from probes.rotation.procrustes import Fit, Fitter, LinearMap
+from probes.rotation.saved import check_linear, load_maps
+from probes.rotation.settings import RotationConfig
+from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading, translations
+from probes.transfer.aligned_text import Aligned, read_aligned
+from probes.transfer.batch import Role
+from probes.transfer.config import FeaturesConfig
+from probes.transfer.model import Pretrained
+from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.fingerprint import fingerprint, sha256_file
+from synthlang.progress import Report, silent
+from synthlang.store import Store
+
+FORMAT = 1  # raise when the same settings and texts give other maps
+SUBWORDS: dict[Literal["first", "last", "mean"], Subword] = {"first": "start", "last": "end", "mean": "mean"}
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """Maps of the states of one language into the space of the other one, one for each layer of the features.
+
+    moves    the language whose states are mapped
+    fits     in the order of ``features.layers``
+    counts   what was left out of the sentence pairs, by reason
+    name     fingerprint of all that the maps depend on
+    """
+
+    moves: Role
+    layers: tuple[int, ...]
+    fits: tuple[Fit, ...]
+    counts: dict[str, int]
+    name: str
+    _moved: dict[Any, LinearMap] = field(default_factory=dict, init=False, repr=False)
+
+    def apply(self, states: Tensor, index: int) -> Tensor:
+        """[…, d] → […, d]: the states of a layer, mapped; ``index`` is its place among ``features.layers``."""
+        return self._map(index, states.device, torch.promote_types(states.dtype, torch.float32)).apply(states)
+
+    def _map(self, index: int, device: torch.device, dtype: torch.dtype) -> LinearMap:
+        """The map of a layer on a device, copied there once."""
+        key = index, device, dtype
+        if key not in self._moved:
+            self._moved[key] = self.fits[index].map.to(device, dtype)
+        return self._moved[key]
+
+    def to_json(self) -> dict[str, Any]:
+        """How many pairs each layer's map was fitted on, and how close it brings them."""
+        layers = [{"layer": layer, **fit.to_json()} for layer, fit in zip(self.layers, self.fits, strict=True)]
+        return {"fingerprint": self.name, "moves": self.moves, "layers": layers, "counts": self.counts}
+
+
+def fit_rotation(
+    config: RotationConfig,
+    features: FeaturesConfig,
+    pretrained: Pretrained,
+    seed: int = 0,
+    store: Store | None = None,
+    report: Report = silent,
+    texts: Sequence[Aligned] | None = None,
+) -> Rotation:
+    """Fit a map for each of ``features.layers`` on the vectors of words, or sentences, that mean the same.
+
+    Vectors are those of the models before fine-tuning, of words pooled over subwords as ``features.subword`` says.
+    Which are taken, where there are more than ``config.words``: those of randomly drawn sentence pairs (a function of
+    the seed), or with dictionary supervision the most frequent words, or those that come first in its file. The models
+    are left as they are. ``texts`` are the sentence pairs where they have been read already (``read_aligned``).
+
+    Raises InputError for sentence pairs or a dictionary that cannot be read, for a dictionary without a word of the
+    sentences, for models whose states differ in size, and for a layer that a model does not have.
+    """
+    bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
+    sizes = {body.shape.hidden for body in bodies.values()}
+    if len(sizes) > 1:
+        raise InputError(f"rotation: the states of both models must have the same size; they have {sorted(sizes)}")
+    numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
+    if config.map is not None:
+        return _saved(config, user_path(config.map), features, pretrained, numbers)
+    if texts is None:
+        texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
+    if len(texts) > 1:
+        raise InputError(f"rotation.pairs: name one pair of languages, not {len(texts)}")
+    subword = SUBWORDS[features.subword]
+    readers = {"target": pretrained.target, "source": pretrained.source}
+    sides = {role: StateReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
+    text, types = _dictionary(config, texts[0]) if config.supervision == "dictionary" else (texts[0], None)
+    fitters = [Fitter(next(iter(sizes))) for _ in features.layers]
+    with reading(bodies.values()):
+        _update(fitters, _pairs(config, text, types, sides, seed, report), config.moves)
+    fits = tuple(fitter.fit(config.centre) for fitter in fitters)
+    name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
+    return Rotation(config.moves, features.layers, fits, dict(text.data.counts), name)
+
+
+def _update(fitters: Sequence[Fitter], pairs: Iterable[tuple[Tensor, Tensor]], moves: Role) -> None:
+    """Give each layer's fitter the vectors of the language that ``moves``, and of the other one."""
+    for left, right in pairs:
+        x, y = (right, left) if moves == "source" else (left, right)
+        for fitter, of_x, of_y in zip(fitters, x, y, strict=True):
+            fitter.update(of_x, of_y)
+
+
+def rotation_fingerprint(
+    config: RotationConfig, features: FeaturesConfig, pretrained: Pretrained, text: Aligned, seed: int
+) -> str:
+    """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
+    settings = config.model_dump(mode="json", exclude={"pairs", "map", "dictionary"})
+    read = {"layers": list(features.layers), "subword": features.subword}
+    sides = [[reader.tokenizer.fingerprint, reader.member] for reader in (pretrained.target, pretrained.source)]
+    parents: dict[str, Any] = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}
+    if config.dictionary is not None:
+        parents["dictionary"] = sha256_file(user_path(config.dictionary))
+    return fingerprint("rotation", format=FORMAT, settings=settings, features=read, seed=seed, parents=parents)
+
+
+def _saved(
+    config: RotationConfig,
+    folder: Path,
+    features: FeaturesConfig,
+    pretrained: Pretrained,
+    numbers: Mapping[Role, tuple[int, ...]],
+) -> Rotation:
+    """Maps of the probe ``maps``; InputError if they are of other models, layers or subwords, or move the other way."""
+    check_linear(folder)
+    held = load_maps(folder)
+    about, subword = held.about, SUBWORDS[features.subword]
+    if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
+        raise InputError("holds maps of another model or language; make them again with the probe maps", folder)
+    if about.moves != config.moves or about.subword != subword:
+        raise InputError(
+            f"holds maps that move the {about.moves}, of words read by {about.subword}; "
+            f"the transfer moves the {config.moves} and reads {subword} (rotation.moves, features.subword)",
+            folder,
+        )
+    fits = []
+    for source, target in zip(numbers["source"], numbers["target"], strict=True):
+        if (source, target) not in zip(about.source, about.target, strict=True):
+            raise InputError(f"holds no map between layer {source} of the source and {target} of the target", folder)
+        fits.append(replace(held.maps[source].fit, map=held.maps[source].linear()))
+    return Rotation(config.moves, features.layers, tuple(fits), {}, held.name)
+
+
+def _dictionary(config: RotationConfig, text: Aligned) -> tuple[Aligned, NDArray[np.int64]]:
+    """The text as the dictionary has its words, and codes of types [n, 2] that translate each other; what is not found
+    is counted in the text's data."""
+    read = lowered_text(text) if config.in_small_letters else text
+    if config.dictionary is None:
+        return read, translations(read, config.words)
+    path = user_path(config.dictionary)
+    types, missing = named_translations(read, path, config.words, config.in_small_letters)
+    counts = {**text.data.counts, "pairs of the dictionary with a word that is not in the sentences": missing}
+    return replace(read, data=replace(text.data, counts=counts)), types
+
+
+def _pairs(
+    config: RotationConfig,
+    text: Aligned,
+    types: NDArray[np.int64] | None,
+    sides: dict[Role, StateReader],
+    seed: int,
+    report: Report,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of vectors [layers, n, d] of target words and of the source words that they belong to."""
+    left, right = sides["target"], sides["source"]
+    if config.supervision == "parallel":
+        yield from linked_vectors(text.data, left, right, config.words, seed, report)
+        return
+    if config.supervision == "sentences":
+        yield from paired_means(text.data, left, right, drawn_pairs(text.data, config.words, seed), report)
+        return
+    assert types is not None, "of a dictionary"
+    corpora = (text.text.left, text.data.left, types[:, 0]), (text.text.right, text.data.right, types[:, 1])
+    of_left, of_right = (
+        anchors(corpus, sentences, text.data.train, wanted, side, report)
+        for (corpus, sentences, wanted), side in zip(corpora, (left, right), strict=True)
+    )
+    yield of_left, of_right

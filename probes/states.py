@@ -1,0 +1,216 @@
+"""Hidden states of aligned text, batch by batch: words in context, sentences, means of word types.
+
+Memory is that of a batch unless a function says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pretrain.adjust.batch import Words
+from pretrain.adjust.batches import side_words, word_pairs
+from pretrain.adjust.text import PairData, Sentences
+from pretrain.adjust.vectors import Subword, layer_states, word_vectors
+from pretrain.model.encoder import MaskedLM
+from probes.transfer.aligned_text import Aligned
+from probes.transfer.batching import bounded_batches
+from synthlang.corpus import Corpus
+from synthlang.progress import Report, silent
+from synthlang.rng import key_of, permutation
+from synthlang.vocabularies import Specials
+
+AROUND = 2  # sentence tokens
+
+
+@dataclass(frozen=True)
+class StateReader:
+    """What reads one side of aligned text: ``layers`` are numbers 0 … N."""
+
+    body: MaskedLM
+    specials: Specials
+    layers: tuple[int, ...]
+    subword: Subword
+
+    def vectors(self, words: Words) -> Tensor:
+        """[layers, words, d] float32."""
+        return word_vectors(self.body, words.to(self.body.norm.weight.device), self.layers, self.subword)
+
+
+@contextmanager
+def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
+    """Without gradients and dropout, on a GPU where there is one; the models are then as they were."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    distinct = {id(body): body for body in bodies}.values()
+    before = [(body, body.training, body.norm.weight.device) for body in distinct]
+    try:
+        with torch.no_grad():
+            for body, _, _ in before:
+                body.eval().to(device)
+            yield
+    finally:
+        for body, training, place in before:
+            body.train(training).to(place)
+
+
+def linked_vectors(
+    data: PairData, left: StateReader, right: StateReader, words: int | None, seed: int, report: Report = silent
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Vectors [layers, links, d] of both sides of linked words of the training sentences, batch by batch.
+
+    At most ``words`` links (none: all): those of sentence pairs in an order drawn by the seed (Kulshreshtha et al.
+    2020, section 2.2.2).
+    """
+    data = data if words is None else _first_links(data, words, seed)
+    for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
+        yield of_left, of_right
+
+
+def link_batches(
+    data: PairData, rows: NDArray[np.int64], left: StateReader, right: StateReader, report: Report, task: str
+) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
+    """Of the sentence pairs at ``rows``, batch by batch: their rows, and [layers, links, d] of both sides of links."""
+    batches = bounded_batches(np.maximum(row_lengths(data.left)[rows], row_lengths(data.right)[rows]))
+    for done, chosen in enumerate(batches, 1):
+        batch = word_pairs([data], [rows[chosen]], left.specials, right.specials)
+        of_left, of_right = left.vectors(batch.left), right.vectors(batch.right)
+        links = batch.links.to(of_left.device)
+        yield rows[chosen], of_left[:, links[:, 0]], of_right[:, links[:, 1]]
+        report(task, done, len(batches), "")
+
+
+def _first_links(data: PairData, words: int, seed: int) -> PairData:
+    """With the first ``words`` links of the training sentences in an order drawn by the seed."""
+    rows = data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))]
+    counts = np.diff(data.links.offsets)[rows]
+    before = np.cumsum(counts) - counts
+    rows, counts = rows[before < words], np.minimum(counts, words - before)[before < words]
+    taken = np.zeros(len(data.links), np.int64)
+    taken[rows] = counts
+    sentence = data.links.sentence
+    kept = np.arange(len(sentence)) - data.links.offsets[:-1][sentence] < taken[sentence]
+    return replace(data, train=rows, links=data.links.select(kept))
+
+
+def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
+    """[n, 2] codes of a left and a right word type: each right type with the left one that it has most links to.
+
+    Of the links of the training sentences; of equals the first in the table of words. At most ``words`` (none:
+    all), those with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
+    """
+    data = text.data
+    links = data.links.take(data.train)
+    sentence = data.train[links.sentence]
+    left = text.text.left.form.codes[data.left.offsets[sentence] + links.left].astype(np.int64)
+    right = text.text.right.form.codes[data.right.offsets[sentence] + links.right].astype(np.int64)
+    size = int(left.max(initial=0)) + 1
+    pairs, counts = np.unique(right * size + left, return_counts=True)
+    of_right, of_left = pairs // size, pairs % size
+    order = np.lexsort((of_left, -counts, of_right))
+    _, first = np.unique(of_right[order], return_index=True)
+    best = order[first]
+    best = best[np.argsort(-counts[best], kind="stable")][:words]
+    return np.stack([of_left[best], of_right[best]], axis=1)
+
+
+def anchors(
+    corpus: Corpus,
+    sentences: Sentences,
+    rows: NDArray[np.int64],
+    types: NDArray[np.int64],
+    reader: StateReader,
+    report: Report = silent,
+) -> Tensor:
+    """[layers, n, d] float64: for each of ``types`` [n] the mean over all its occurrences in the sentences at ``rows``
+    (Kulshreshtha et al. 2020, equation 6).
+
+    ``types`` are codes of the words of ``corpus``, of which ``sentences`` has the ids. Memory is layers · n · d.
+    """
+    distinct, place = np.unique(types, return_inverse=True)
+    number = np.full(len(corpus.form.names or ()), -1)
+    number[distinct] = np.arange(len(distinct))
+    sums = torch.zeros(len(reader.layers), len(distinct), reader.body.shape.hidden, dtype=torch.float64)
+    counts = torch.zeros(len(distinct), dtype=torch.float64)
+    for at in batches_by_length(sentences, rows, report, "word anchors"):
+        codes = np.concatenate([corpus.form.codes[corpus.offsets[row] : corpus.offsets[row + 1]] for row in at])
+        words = side_words([sentences], [at], np.zeros(len(codes), bool), reader.specials)
+        wanted = (number[codes] >= 0) & (words.stop > words.start).numpy()
+        kept, types_of = torch.from_numpy(np.flatnonzero(wanted)), torch.from_numpy(number[codes][wanted])
+        # on the CPU, where the order of the sum is always the same
+        sums.index_add_(1, types_of, reader.vectors(words)[:, kept].double().cpu())
+        counts += torch.bincount(types_of, minlength=len(distinct))
+    return (sums / counts[:, None])[:, torch.from_numpy(place)]
+
+
+def batches_by_length(
+    sentences: Sentences, rows: NDArray[np.int64], report: Report = silent, task: str = ""
+) -> Iterator[NDArray[np.int64]]:
+    """``rows`` in batches of sentences of like length, the longest first."""
+    batches = bounded_batches(row_lengths(sentences)[rows])
+    for done, chosen in enumerate(batches, 1):
+        yield rows[chosen]
+        report(task, done, len(batches), "")
+
+
+def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
+    """[sentences] how many tokens each row has."""
+    return np.diff(sentences.bounds) + AROUND
+
+
+HELD = 2048  # sentence pairs whose vectors are put beside each other; each side is read in the order of its lengths
+
+
+def sentence_states(
+    sentences: Sentences,
+    reader: StateReader,
+    rows: NDArray[np.int64],
+    first: bool = False,
+    report: Report = silent,
+    task: str = "",
+) -> Iterator[tuple[Tensor, NDArray[np.int64]]]:
+    """([layers, n, d] float32, the n rows): the mean of a sentence's tokens without those around it; with ``first`` the
+    state of the token before it (``<s>``). A sentence without a token has the mean 0."""
+    device = reader.body.norm.weight.device
+    for at in batches_by_length(sentences, rows, report, task):
+        count = int(np.diff(sentences.offsets)[at].sum())
+        words = side_words([sentences], [at], np.zeros(count, bool), reader.specials).to(device)
+        states = layer_states(reader.body, words, reader.layers)
+        if first:
+            yield states[:, :, 0], at
+            continue
+        inside = words.mask.clone()
+        inside[:, 0] = 0
+        inside[torch.arange(len(at), device=device), words.mask.sum(1) - 1] = 0
+        weights = inside / inside.sum(1, keepdim=True).clamp(min=1)
+        yield torch.einsum("lrwd,rw->lrd", states, weights.to(states.dtype)), at
+
+
+def sentence_means(
+    sentences: Sentences, reader: StateReader, rows: NDArray[np.int64], report: Report = silent, task: str = ""
+) -> Tensor:
+    """[layers, rows, d]: the mean of each sentence, in the order of ``rows`` (which grow)."""
+    found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
+    for means, at in sentence_states(sentences, reader, rows, report=report, task=task):
+        found[:, torch.from_numpy(np.searchsorted(rows, at))] = means.float().cpu()
+    return found
+
+
+def paired_means(
+    data: PairData, left: StateReader, right: StateReader, rows: NDArray[np.int64], report: Report = silent
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The means [layers, n, d] of both sides of the sentence pairs at ``rows`` (which grow), so many at a time."""
+    for start in range(0, len(rows), HELD):
+        part = rows[start : start + HELD]
+        yield sentence_means(data.left, left, part), sentence_means(data.right, right, part)
+        report("sentence vectors", min(start + HELD, len(rows)), len(rows), "")
+
+
+def drawn_pairs(data: PairData, most: int, seed: int) -> NDArray[np.int64]:
+    """At most so many of the training sentence pairs, drawn by the seed; ascending."""
+    return np.sort(data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))][:most])
