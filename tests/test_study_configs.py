@@ -19,7 +19,7 @@ from probes.study.config import StudyConfig
 from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from probes.transfer.places import Place
 from synthlang.config import load, load_yaml
 from synthlang.errors import InputError

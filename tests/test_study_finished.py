@@ -13,7 +13,7 @@ import yaml
 from probes.study import environment, runner
 from probes.study.cells import load_study
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from tests.study_finished import finish_all
 from tests.tiny import STUDY, changed
 
@@ -32,7 +32,7 @@ def start(tmp_path, monkeypatch) -> Callable[..., dict[str, Any]]:
         path.write_text(yaml.safe_dump(study))
         config, cells = load_study(path, [])
         if finish:
-            finish_all(graph(cells, config.seeds).tasks, out / "stages")
+            finish_all(graph(cells, config.seeds).stages.values(), out / "stages")
         StudyRun(config, cells, out, RunOptions()).run()
         record: dict[str, Any] = json.loads((out / "study.json").read_text())
         return record

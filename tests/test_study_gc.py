@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from probes.study.unused import delete_unused
 
 from pretrain.run import open_run
 from probes.study.gc import collect
 from probes.study.plan import shown_bytes
-from probes.study.unused import delete_unused
 from synthlang.errors import InputError
 from tests.study_cases import TINY, command, opened, own_copy, rows_of, run_here, tables
 from tests.tiny import changed

@@ -10,7 +10,7 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
 from probes.study.checks import check_cells
 from probes.study.models import open_model
-from probes.study.tasks import AdjustTask, AlignmentTask, ProbeTask, TransferTask, finished
+from probes.study.stage import AdjustStage, AlignmentStage, ProbeStage, TransferStage, finished
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -33,7 +33,7 @@ def adjusted(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("adjusted"))
     data = changed(ADJUSTED, seeds=[0], tasks={"pos": {}}, probes=PROBES)
     whole, _ = graph_of(data)
-    return store, whole, run_all(whole.tasks, store)
+    return store, whole, run_all(whole.stages, store)
 
 
 def weights_of(opened):
@@ -41,12 +41,12 @@ def weights_of(opened):
 
 
 def folders(whole, made, store, kind):
-    return {task.key: store.path(task.kind, made[task.key]) for task in whole.tasks.values() if isinstance(task, kind)}
+    return {task.key: store.path(task.kind, made[task.key]) for task in whole.stages.values() if isinstance(task, kind)}
 
 
 def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
     store, whole, made = adjusted
-    (task,) = (t for t in whole.tasks.values() if isinstance(t, AdjustTask))
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
     run = store.path("pretrain", made[task.parents[0]])
     mine = store.path("adjust", made[task.key])
     adjust(parse(AdjustConfig, {**ADJUST, "model": str(run)}), tmp_path / "theirs")
@@ -58,7 +58,7 @@ def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
 
 def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjusted):
     store, whole, made = adjusted
-    (task,) = (t for t in whole.tasks.values() if isinstance(t, AdjustTask))
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
     run, mine = store.path("pretrain", made[task.parents[0]]), store.path("adjust", made[task.key])
     opened = open_model(str(mine), None, False, before=str(run))
     plain, own = open_pretrained(str(run), None), open_pretrained(str(mine), "trans+inv")
@@ -68,13 +68,13 @@ def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjus
     words = weights_of(opened)
     assert np.array_equal(words, weights_of(own))
     assert not np.array_equal(words, weights_of(plain))
-    result = read_json(next(iter(folders(whole, made, store, TransferTask).values())) / "result.json")
+    result = read_json(next(iter(folders(whole, made, store, TransferStage).values())) / "result.json")
     assert (result["language"], result["parents"]["model"]) == ("trans+inv", own.fingerprint)
 
 
 def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
     store, whole, made = adjusted
-    found = [read_json(folder / "probes.json") for folder in folders(whole, made, store, ProbeTask).values()]
+    found = [read_json(folder / "probes.json") for folder in folders(whole, made, store, ProbeStage).values()]
     distances = next(held for held in found if "distances" in held["probes"])
     assert str(store.root) not in str(distances)  # no path of this machine
     assert distances["settings"]["distances"]["before"] == {"before": "cell:model"}
@@ -84,7 +84,7 @@ def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
 
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
     store, whole, made = adjusted
-    (task,) = (t for t in whole.tasks.values() if isinstance(t, AdjustTask))
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
     moved = Store(tmp_path / "moved")
     shutil.copytree(store.root, moved.root)
     folder = moved.path("adjust", made[task.key])
@@ -103,10 +103,10 @@ def test_two_models(tmp_path):
     }
     probes["c"]["data"] = probes["two"]["data"]
     whole, (cell,) = graph_of(changed(TWO, seeds=[0], tasks={"pos": {}}, probes=probes))
-    made = run_all(whole.tasks, store)
+    made = run_all(whole.stages, store)
     held = whole.of_cell[cell.name]
-    result = read_json(store.path("transfer", made[held.transfers["pos", 0]]) / "result.json")
-    runs = [str(store.path("pretrain", made[key])) for key in (held.pretrain, held.second)]
+    result = read_json(store.path("transfer", made[held["transfer pos seed 0"]]) / "result.json")
+    runs = [str(store.path("pretrain", made[key])) for key in (held["pretrain"], held["second"])]
     both = open_pretrained(runs[0], None, target_model=runs[1])
     assert result["parents"]["model"] == both.fingerprint
     assert result["settings"]["target_model"] == "cell:second"
@@ -127,10 +127,10 @@ def test_a_finished_run_by_its_name(adjusted, tmp_path):
     assert [task.kind for task in mine.tasks.values()] == ["probe", "transfer"]
     held = mine.of_cell[cell.name]
     whole, _ = graph_of(changed(FULL, seeds=[0], tasks={"pos": {}}))
-    same = run_all(whole.tasks, store)
-    name = next(name for key, name in same.items() if isinstance(whole.tasks[key], TransferTask))
-    assert results[held.transfers["pos", 0]] == name  # the same content, whatever way it was named
-    files = mine.tasks[held.probes["words"]].files()
+    same = run_all(whole.stages, store)
+    name = next(name for key, name in same.items() if isinstance(whole.stages[key], TransferStage))
+    assert results[held["transfer pos seed 0"]] == name  # the same content, whatever way it was named
+    files = mine.tasks[held["probe words"]].files()
     assert {path.name for path in files} == {"config.yaml", "run.json", "done.json"}
 
 
@@ -142,14 +142,14 @@ def test_a_checkpoint_is_adjusted_and_transferred_by_its_name(adjusted, tmp_path
     whole, cells = graph_of(data)
     check_cells(cells)
     other = Store(tmp_path / "named")
-    made = run_all(whole.tasks, other)
-    assert [held.kind for held in whole.tasks.values()] == ["adjust", "transfer"]
-    mine, transfer = (other.path(held.kind, made[key]) for key, held in whole.tasks.items())
+    made = run_all(whole.stages, other)
+    assert [held.kind for held in whole.stages.values()] == ["adjust", "transfer"]
+    mine, transfer = (other.path(held.kind, made[key]) for key, held in whole.stages.items())
     assert (mine / "export" / "model.safetensors").is_file()
     result = read_json(transfer / "result.json")
     opened = open_pretrained(str(mine), "trans+inv")
     assert (result["parents"]["model"], result["model"]) == (opened.fingerprint, "trans+inv adjusted")
-    assert {path.name for path in next(iter(whole.tasks.values())).files()} >= {"model.safetensors", "config.json"}
+    assert {path.name for path in next(iter(whole.stages.values())).files()} >= {"model.safetensors", "config.json"}
 
 
 def test_two_natural_languages(tmp_path):
@@ -163,13 +163,13 @@ def test_two_natural_languages(tmp_path):
     store = Store(tmp_path / "store")
     whole, cells = graph_of(data)
     check_cells(cells)
-    made = run_all(whole.tasks, store)
-    result = read_json(next(iter(folders(whole, made, store, TransferTask).values())) / "result.json")
+    made = run_all(whole.stages, store)
+    result = read_json(next(iter(folders(whole, made, store, TransferStage).values())) / "result.json")
     assert (result["language"], result["sup"], result["delta"]) == ("de", None, None)
     assert result["zs"] is not None
-    (alignment,) = (read_json(path / "result.json") for path in folders(whole, made, store, AlignmentTask).values())
+    (alignment,) = (read_json(path / "result.json") for path in folders(whole, made, store, AlignmentStage).values())
     assert alignment["scores"] is None
-    transfer = next(held for held in whole.tasks.values() if isinstance(held, TransferTask))
+    transfer = next(held for held in whole.stages.values() if isinstance(held, TransferStage))
     assert {path.name for path in transfer.files()} == {"en", "de", "x-ud-train.conllu", "x-ud-test.conllu"}
     (de / "x-ud-test.conllu").touch()
     assert finished(store, transfer) is None
@@ -177,6 +177,6 @@ def test_two_natural_languages(tmp_path):
 
 def test_an_unfinished_parent_is_one_line(tmp_path):
     whole, _ = graph_of(ADJUSTED)
-    task = next(t for t in whole.tasks.values() if isinstance(t, AdjustTask))
+    task = next(t for t in whole.stages.values() if isinstance(t, AdjustStage))
     with pytest.raises(InputError, match=r"pretrain mlm trans\+inv is not finished; start again"):
         task.run(Store(tmp_path), silent)

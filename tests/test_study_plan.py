@@ -6,12 +6,12 @@ import time
 import pytest
 from probes.study.costs import Size, disk, operations, size_of_model
 from probes.study.finished import all_finished
-from probes.study.tasks import AdjustTask, PretrainTask, TransferTask, finish, graph
 from rich.console import Console
 
 from probes.study import plan as plans
 from probes.study.cells import expand
 from probes.study.plan import plan, shown_bytes
+from probes.study.stage import AdjustStage, PretrainStage, TransferStage, finish, graph
 from synthlang.store import Store
 from tests.study_graphs import ADJUSTED, FULL, TWO, graph_of, study_of
 from tests.tiny import changed
@@ -22,7 +22,7 @@ GRID = {"product": {"pretrain.seed": [0, 1], "transfer.fine_tune.epochs": [1, 2]
 def planned(data, store):
     study = study_of(data)
     whole = graph(expand(study), study.seeds)
-    return plan(study, whole, store, all_finished(store, whole.tasks)), whole
+    return plan(study, whole, store, all_finished(store, whole.stages)), whole
 
 
 def stage_of(store, task, name):
@@ -60,12 +60,12 @@ def test_an_empty_store(tmp_path):
     # two runs for four cells; the tasks and seeds of each cell are its own
     counts = {name: (kind.tasks, kind.shared, kind.done) for name, kind in kinds.items()}
     assert counts == {"pretrain": (2, 2, 0), "alignment": (2, 2, 0), "probe": (2, 2, 0), "transfer": (16, 0, 0)}
-    runs = [task for task in whole.tasks.values() if isinstance(task, PretrainTask)]
+    runs = [task for task in whole.stages.values() if isinstance(task, PretrainStage)]
     work = sum(operations(task) for task in runs)
     assert kinds["pretrain"].seconds == pytest.approx(2 * plans.START + work / (plans.SHARE * 1e9))
     assert kinds["pretrain"].told_by == "a matrix product"
     assert found.seconds == pytest.approx(sum(kind.seconds for kind in found.kinds))
-    assert found.size == pytest.approx(sum(disk(task) for task in whole.tasks.values()))
+    assert found.size == pytest.approx(sum(disk(task) for task in whole.stages.values()))
     assert set(found.cells.values()) == {1 + 1 + 1 + 4}
     assert not (tmp_path / "none").exists()  # nothing is written
 
@@ -73,7 +73,7 @@ def test_an_empty_store(tmp_path):
 def test_what_is_done_and_what_it_took_tell_the_rest(tmp_path):
     store, data = Store(tmp_path), changed(FULL, grid=GRID)
     _, whole = planned(data, store)
-    runs = [task for task in whole.tasks.values() if isinstance(task, PretrainTask)]
+    runs = [task for task in whole.stages.values() if isinstance(task, PretrainStage)]
     made(store, runs[:1])
     found, _ = planned(data, store)
     kinds = {kind.kind: kind for kind in found.kinds}
@@ -81,7 +81,7 @@ def test_what_is_done_and_what_it_took_tell_the_rest(tmp_path):
     assert kinds["pretrain"].seconds == pytest.approx(10.0)  # the other run is as large
     assert kinds["pretrain"].told_by == "1 done"
     assert kinds["transfer"].told_by == "1 done, other kinds"
-    work = sum(operations(task) for task in whole.tasks.values() if isinstance(task, TransferTask))
+    work = sum(operations(task) for task in whole.stages.values() if isinstance(task, TransferStage))
     assert kinds["transfer"].seconds == pytest.approx(10.0 * work / operations(runs[0]))
     made(store, [])
     assert sorted(found.cells.values()) == [6, 6, 7, 7]
@@ -90,7 +90,7 @@ def test_what_is_done_and_what_it_took_tell_the_rest(tmp_path):
 def test_all_done(tmp_path):
     store = Store(tmp_path)
     _, whole = planned(FULL, store)
-    made(store, whole.tasks.values())
+    made(store, whole.stages.values())
     found, _ = planned(FULL, store)
     assert (found.seconds, found.size) == (0, 0)
     assert all(kind.to_do == 0 for kind in found.kinds)
@@ -132,7 +132,7 @@ def test_the_size_of_a_model_is_that_of_the_model():
     from pretrain.model.encoder import MaskedLM
 
     whole, _ = graph_of(FULL)
-    run = next(iter(whole.tasks.values()))
+    run = next(iter(whole.stages.values()))
     size = size_of_model(run)
     assert size.ids == 600  # a copy of each of the 300 tokens
     config = run.config
@@ -161,7 +161,7 @@ def test_disk_is_that_of_the_checkpoints_that_stay():
 @pytest.mark.parametrize("data", [TWO, ADJUSTED], ids=["two", "adjusted"])
 def test_every_kind_has_costs(data):
     tasks = list(graph_of(data)[0].tasks.values())
-    assert any(isinstance(task, AdjustTask) for task in tasks) == (data is ADJUSTED)
+    assert any(isinstance(task, AdjustStage) for task in tasks) == (data is ADJUSTED)
     assert all(operations(task) > 0 and disk(task) > 0 for task in tasks)
 
 
@@ -182,17 +182,17 @@ def test_a_finished_study_of_a_thousand_cells_is_looked_at_quickly(tmp_path):
     whole = graph(cells, study.seeds)
     store = Store(tmp_path)
     (tmp_path / "index").mkdir()
-    for task in whole.tasks.values():
+    for task in whole.stages.values():
         stage_of(store, task, task.key)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("synthlang.files.os.fsync", lambda handle: None)  # of 5,000 small files
-        for task in whole.tasks.values():
+        for task in whole.stages.values():
             finish(store, task, task.key, 1.0)
     start = time.process_time()
-    done = all_finished(store, whole.tasks)
-    assert done.keys() == whole.tasks.keys()
+    done = all_finished(store, whole.stages)
+    assert done.keys() == whole.stages.keys()
     found = plan(study, whole, store, done)
     took = time.process_time() - start
-    assert len(whole.tasks) == 5000
+    assert len(whole.stages) == 5000
     assert all(kind.to_do == 0 for kind in found.kinds)
     assert took < 4

@@ -12,8 +12,8 @@ import pytest
 from probes.study import kinds, measures, results
 from probes.study.measures import alignment_measures, probe_measures
 from probes.study.results import alignment_columns, write_results, write_table
+from probes.study.stage import CellTasks
 from probes.study.tables import Tables, stage_keys
-from probes.study.tasks import CellTasks
 from synthlang.files import write_json
 from synthlang.store import Store
 

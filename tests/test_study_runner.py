@@ -13,7 +13,7 @@ from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.runner import RunOptions, StudyRun
 from probes.study.select import selected
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.study_cases import (

@@ -8,7 +8,7 @@ import pytest
 
 from probes.study.cells import load_study
 from probes.study.labels import is_seed
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from tests.test_study_configs import OF_PAPERS, OURS, SIZES, STUDIES, header, labels, study
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from probes.study.index import entries, finish, seen_now
-from probes.study.tasks import PretrainTask, finished, task_from_json
 
 from pretrain.config import CheckpointConfig, PretrainConfig
 from pretrain.folder import kept_steps, steps_in
 from probes.study import work
-from probes.study.executors import run_task
+from probes.study.executors import run_stage
+from probes.study.stage import PretrainStage, finished, stage_from_json
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
@@ -26,7 +26,7 @@ WORDS = {"w": {"probes": ["words"]}}
 
 
 def of_kind(whole, made, kind):
-    return [made[key] for key, task in whole.tasks.items() if task.kind == kind and key in made]
+    return [made[key] for key, task in whole.stages.items() if task.kind == kind and key in made]
 
 
 def test_two_working_folders_are_not_mixed_up(tmp_path, monkeypatch):
@@ -38,16 +38,16 @@ def test_two_working_folders_are_not_mixed_up(tmp_path, monkeypatch):
     for folder in ("w1", "w2", "w3", "w1"):
         monkeypatch.chdir(tmp_path / folder)
         whole, _ = graph_of(changed(PLAIN, source="conllu:d"))  # the configs are equal, and so are the keys
-        assert [finished(store, task) for task in whole.tasks.values()] == [None, None]
+        assert [finished(store, task) for task in whole.stages.values()] == [None, None]
         before = made.get(folder)
-        made[folder] = run_all(whole.tasks, store)
+        made[folder] = run_all(whole.stages, store)
         assert before in (None, made[folder])
-        assert all(finished(store, task) for task in whole.tasks.values())
+        assert all(finished(store, task) for task in whole.stages.values())
     assert made["w1"] == made["w3"]
     assert not {*made["w1"].values()} & {*made["w2"].values()}
     monkeypatch.chdir(tmp_path / "w2")
     with pytest.raises(InputError, match="is not finished; start again"):
-        work._stage(store, next(iter(whole.tasks.values())))  # that of w1 stands in the index
+        work._stage(store, next(iter(whole.stages.values())))  # that of w1 stands in the index
 
 
 def test_cells_of_one_run_that_spell_it_otherwise(tmp_path, monkeypatch):
@@ -58,7 +58,7 @@ def test_cells_of_one_run_that_spell_it_otherwise(tmp_path, monkeypatch):
     data = changed(PLAIN, source="conllu:d", grid={"product": {"pretrain.dictionary.coverage": [0.25, 0.75]}})
     for spec in ("conllu:d", f"conllu:{tmp_path}/d"):
         whole, _ = graph_of(changed(data, source=spec))
-        made = run_all(whole.tasks, store)
+        made = run_all(whole.stages, store)
         names.append((of_kind(whole, made, "pretrain"), of_kind(whole, made, "alignment")))
     (runs, alignments), again = names
     assert len({*runs}) == 1 and len({*alignments}) == 2
@@ -73,7 +73,7 @@ def test_the_words_of_a_shared_run_are_those_of_each_cell(tmp_path):
     grid = {"product": {"pretrain.dictionary.coverage": [0.25, 0.75]}}
     store = Store(tmp_path / "store")
     whole, _ = graph_of(changed(PLAIN, probes=WORDS, grid=grid))
-    made = run_all(whole.tasks, store)
+    made = run_all(whole.stages, store)
     assert len({*of_kind(whole, made, "pretrain")}) == 1
     found = [read_json(store.path("probe", name) / "probes.json") for name in of_kind(whole, made, "probe")]
     known = [read_json(store.path("alignment", n) / "result.json") for n in of_kind(whole, made, "alignment")]
@@ -88,8 +88,8 @@ def test_a_probe_reads_the_checkpoints_of_its_own_config(tmp_path):
     steps, probes = [], []
     for policy, probed, store in ((few, {}, shared), (many, WORDS, shared), (few, WORDS, shared), (many, WORDS, alone)):
         whole, _ = graph_of(changed(PLAIN, pretrain__checkpoints=policy, probes=probed))
-        run_all(whole.tasks, store)
-        made = {key: finished(store, task) for key, task in whole.tasks.items()}
+        run_all(whole.stages, store)
+        made = {key: finished(store, task) for key, task in whole.stages.items()}
         (run,) = of_kind(whole, made, "pretrain")
         steps.append(steps_in(store.path("pretrain", run) / "checkpoints"))
         for name in of_kind(whole, made, "probe"):
@@ -120,9 +120,9 @@ def natural(tmp_path: Path, words: int):
 def test_a_dictionary_that_no_objective_reads_counts_by_its_content(tmp_path):
     store = Store(tmp_path / "store")
     whole = natural(tmp_path, 10)
-    first = run_all(whole.tasks, store)
+    first = run_all(whole.stages, store)
     whole = natural(tmp_path, 20)
-    second = run_all(whole.tasks, store)
+    second = run_all(whole.stages, store)
     assert list(second) == list(first)  # both were looked at again
     assert of_kind(whole, first, "pretrain") == of_kind(whole, second, "pretrain")
     results = [
@@ -136,7 +136,7 @@ def test_a_dictionary_that_no_objective_reads_counts_by_its_content(tmp_path):
 def plain(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("plain"))
     whole, _ = graph_of(changed(PLAIN, tasks={"pos": {}}))
-    return store, whole, run_all(whole.tasks, store)
+    return store, whole, run_all(whole.stages, store)
 
 
 @pytest.mark.parametrize("damage", ["gone", "truncated", "{}", "predictions", "done"])
@@ -145,7 +145,7 @@ def test_a_damaged_stage_is_made_again(damage, plain, tmp_path):
     other = Store(tmp_path / "copy")
     shutil.copytree(store.root, other.root)
     before = contents(store, ("transfer", "alignment"))
-    pretrain, transfer = (next(t for t in whole.tasks.values() if t.kind == kind) for kind in ("pretrain", "transfer"))
+    pretrain, transfer = (next(t for t in whole.stages.values() if t.kind == kind) for kind in ("pretrain", "transfer"))
     result = other.path("transfer", made[transfer.key]) / "result.json"
     if damage == "gone":
         result.unlink()
@@ -158,13 +158,13 @@ def test_a_damaged_stage_is_made_again(damage, plain, tmp_path):
     else:
         (other.path("pretrain", made[pretrain.key]) / "done.json").unlink()
         shutil.rmtree(other.path("transfer", made[transfer.key]))
-    assert {task.key for task in whole.tasks.values() if finished(other, task) is None} == (
+    assert {task.key for task in whole.stages.values() if finished(other, task) is None} == (
         {pretrain.key, transfer.key} if damage == "done" else {transfer.key}
     )
-    again = run_all(whole.tasks, other)
+    again = run_all(whole.stages, other)
     assert again.items() <= made.items() and transfer.key in again
     assert contents(other, ("transfer", "alignment")) == before
-    assert all(finished(other, task) for task in whole.tasks.values())
+    assert all(finished(other, task) for task in whole.stages.values())
 
 
 def test_an_adjustment_is_named_by_what_changes_its_weights(tmp_path, monkeypatch):
@@ -178,7 +178,7 @@ def test_an_adjustment_is_named_by_what_changes_its_weights(tmp_path, monkeypatc
     monkeypatch.setattr(work, "adjust", adjusted)
     for more in ({}, {"log_every": 7, "measure": 3, "checkpoints": {"every": 5}}, {"seed": 1}):
         whole, _ = graph_of(changed(ADJUSTED, adjust={**ADJUSTED["adjust"], **more}))
-        names += [task.run(store, silent) for task in whole.tasks.values() if task.kind == "adjust"]
+        names += [task.run(store, silent) for task in whole.stages.values() if task.kind == "adjust"]
     assert names[0] == names[1] != names[2]
 
 
@@ -192,7 +192,7 @@ def test_runs_whose_languages_are_called_otherwise_are_two(tmp_path):
         pair = {**ADJUSTED["adjust"]["pairs"]["x"], "tokenizers": [left, right]}
         adjust = {**ADJUSTED["adjust"], "pairs": {"x": pair}}
         whole, _ = graph_of(changed(ADJUSTED, seeds=[0], pretrain=pretrain, adjust=adjust, probes={}, tasks={}))
-        made = run_all(whole.tasks, store)
+        made = run_all(whole.stages, store)
         runs += of_kind(whole, made, "pretrain")
         assert {path.name for path in (store.path("pretrain", runs[-1]) / "export").iterdir()} == {left, right}
     assert len(set(runs)) == 2
@@ -211,7 +211,7 @@ def test_an_entry_that_is_deleted_while_the_index_is_read_is_none(tmp_path, monk
 def test_a_stage_that_several_tasks_came_to_counts_once_with_the_time_it_took(tmp_path):
     store = Store(tmp_path)
     for steps, seconds in ((6, 0.0), (7, 90.0), (8, 0.1)):
-        task = PretrainTask(parse(PretrainConfig, {**FULL["pretrain"], "source": FULL["source"], "steps": steps}))
+        task = PretrainStage(parse(PretrainConfig, {**FULL["pretrain"], "source": FULL["source"], "steps": steps}))
         finish(store, task, "a" * 16, seconds)
     finish(store, RUN, "b" * 16, 5.0)
     assert sorted((entry["fingerprint"][0], entry["seconds"]) for entry in entries(store)) == [("a", 90.0), ("b", 5.0)]
@@ -223,14 +223,14 @@ class Piped(FakeTask):
 
 
 def test_a_broken_pipe_of_the_task_is_its_own_and_one_of_the_listener_is_not(tmp_path):
-    outcome = run_task(Piped(RUN, "p", "pipe"), Store(tmp_path), silent)
+    outcome = run_stage(Piped(RUN, "p", "pipe"), Store(tmp_path), silent)
     assert outcome.error == "BrokenPipeError: the aligner has died"
 
     def deaf(*told):
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        run_task(FakeTask(RUN, "q"), Store(tmp_path), deaf)
+        run_stage(FakeTask(RUN, "q"), Store(tmp_path), deaf)
 
 
 def test_a_file_that_a_language_names_is_read_when_the_work_starts(tmp_path, monkeypatch):
@@ -240,10 +240,10 @@ def test_a_file_that_a_language_names_is_read_when_the_work_starts(tmp_path, mon
     (tmp_path / "words.txt").write_text("the a\n")
     language = {"name": "switched", "transforms": [switch]}
     whole, _ = graph_of(changed(PLAIN, pretrain__language=language))
-    task = next(iter(whole.tasks.values()))
+    task = next(iter(whole.stages.values()))
     (tmp_path / "words.txt").write_text("the b\n")
-    fresh = task_from_json(task.to_json())
-    assert isinstance(task, PretrainTask) and isinstance(fresh, PretrainTask)
+    fresh = stage_from_json(task.to_json())
+    assert isinstance(task, PretrainStage) and isinstance(fresh, PretrainStage)
     texts = [held.config.members[1].language.fingerprint for held in (task, fresh)]
     assert texts[0] != texts[1]
     read = []
@@ -261,7 +261,7 @@ def test_a_file_that_a_language_names_is_read_when_the_work_starts(tmp_path, mon
 def test_a_folder_that_gets_a_file_while_it_is_read_is_looked_at_again(tmp_path):
     bank = write_treebank(tmp_path / "bank")
     whole, _ = graph_of(changed(PLAIN, source=f"conllu:{bank}"))
-    store, task = Store(tmp_path / "store"), next(iter(whole.tasks.values()))
+    store, task = Store(tmp_path / "store"), next(iter(whole.stages.values()))
     before, name = seen_now(store, task), task.run(store, silent)
     finish(store, task, name, 3.0, before)
     assert finished(store, task) == name

@@ -21,7 +21,7 @@ if why_not():
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from probes.study.executors.slurm import SlurmExecutor
-from probes.study.kinds import AlignmentTask, PretrainTask
+from probes.study.stage import AlignmentStage, PretrainStage
 from synthlang.config import parse
 from synthlang.progress import silent
 from synthlang.store import Store
@@ -78,7 +78,7 @@ def disturbed(executor, task, happens):
 
 @pytest.mark.parametrize("happens", [requeue, preempt, warn, lose_node], ids=lambda function: function.__name__)
 def test_a_job_that_goes_back_into_the_queue_goes_on_bit_exactly(happens, tmp_path, undisturbed):
-    store, task, steps = Store(tmp_path / "stages"), PretrainTask(config()), []
+    store, task, steps = Store(tmp_path / "stages"), PretrainStage(config()), []
 
     def happen(job):
         happens(job)
@@ -95,7 +95,7 @@ def test_a_job_that_goes_back_into_the_queue_goes_on_bit_exactly(happens, tmp_pa
 
 @pytest.mark.parametrize(("happens", "state"), [(kill, "FAILED"), (cancel, "CANCELLED")], ids=["kill", "cancel"])
 def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state, tmp_path, undisturbed):
-    store, task = Store(tmp_path / "stages"), PretrainTask(config())
+    store, task = Store(tmp_path / "stages"), PretrainStage(config())
     executor = SlurmExecutor(store, tmp_path, FAST)
     when = []
 
@@ -119,8 +119,8 @@ def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state,
 def test_what_waits_for_a_job_that_failed_leaves_the_queue(tmp_path):
     """And the next start sends both again."""
     (tmp_path / "text.txt").write_text("a b c .\n" * 100)
-    broken = PretrainTask(config(source=str(tmp_path / "text.txt"), optimizer__learning_rate=1e30))
-    tasks = [broken, AlignmentTask(broken)]
+    broken = PretrainStage(config(source=str(tmp_path / "text.txt"), optimizer__learning_rate=1e30))
+    tasks = [broken, AlignmentStage(broken)]
     executor = SlurmExecutor(Store(tmp_path / "stages"), tmp_path, FAST)
     executor.submit_graph(tasks)
     jobs = dict(executor.ledger.jobs)

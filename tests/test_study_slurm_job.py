@@ -15,7 +15,7 @@ from pretrain.run import pretrain
 from pretrain.stopping import EXIT_CODE, Flag, Stopped, on_sigterm, watched, watching
 from probes.study.executors import Outcome, slurm_job
 from probes.study.executors.slurm_job import Job
-from probes.study.kinds import PretrainTask
+from probes.study.stage import PretrainStage
 from synthlang.config import parse
 from synthlang.files import write_json
 from synthlang.store import Store
@@ -52,10 +52,10 @@ def requeue():
 def job(tmp_path, monkeypatch):
     """Make a job whose task is a function."""
     monkeypatch.setenv("SLURM_JOB_ID", "12")
-    write_json(tmp_path / "task.json", PretrainTask(parse(PretrainConfig, PRETRAIN)).to_json())
+    write_json(tmp_path / "task.json", PretrainStage(parse(PretrainConfig, PRETRAIN)).to_json())
 
     def make(does):
-        monkeypatch.setattr(slurm_job, "run_task", lambda task, store, report: does())
+        monkeypatch.setattr(slurm_job, "run_stage", lambda task, store, report: does())
         return Job(str(tmp_path / "task.json"), str(tmp_path), str(tmp_path / "record.json"), 90)
 
     return make
@@ -152,7 +152,7 @@ def test_a_pretraining_in_a_job_watches_its_flag_and_goes_on_bit_exactly(tmp_pat
     """The way of the flag: no argument, the block around the task."""
     config, store, flag = parse(PretrainConfig, PRETRAIN), Store(tmp_path), Flag()
     flag.is_set = True
-    task = PretrainTask(config)
+    task = PretrainStage(config)
     for _ in range(2):
         with watching(flag), pytest.raises(Stopped):
             task.run(store, lambda name, done, total, note: None)
@@ -177,7 +177,7 @@ def test_flags_of_blocks():
 
 
 def test_the_command_runs_one_task(tmp_path, monkeypatch, capsys):
-    task = PretrainTask(parse(PretrainConfig, PRETRAIN))
+    task = PretrainStage(parse(PretrainConfig, PRETRAIN))
     write_json(tmp_path / "task.json", task.to_json())
     monkeypatch.setattr(sys, "argv", ["slurm_job", str(tmp_path / "task.json"), str(tmp_path / "stages")])
     with pytest.raises(SystemExit) as end:

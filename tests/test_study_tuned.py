@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from probes.study.costs import disk, operations
-from probes.study.tasks import AdjustTask, ProbeTask, TransferTask, TuneTask, finished, task_from_json
 
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
@@ -17,6 +16,7 @@ from probes.study.checks import check_cells
 from probes.study.gc import check_weights, collect
 from probes.study.models import open_model
 from probes.study.resolved import DIFFERS, common_settings
+from probes.study.stage import AdjustStage, ProbeStage, TransferStage, TuneStage, finished, stage_from_json
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.data import load_data
 from probes.transfer.fit import _Fit
@@ -45,7 +45,7 @@ LANGUAGES = {"a": {"tuned.language": "trans"}, "b": {"tuned.language": "parent",
 
 
 def tunes(whole):
-    return [task for task in whole.tasks.values() if isinstance(task, TuneTask)]
+    return [task for task in whole.stages.values() if isinstance(task, TuneStage)]
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,14 @@ def made(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("tuned"))
     whole, cells = graph_of(CELLS)
     check_cells(cells)
-    return store, whole, cells, run_all(whole.tasks, store)
+    return store, whole, cells, run_all(whole.stages, store)
 
 
 def stage_of(made, cell, name):
     store, whole, _, names = made
     held = whole.of_cell[cell]
-    key = held.probes["d"] if name == "probe" else getattr(held, name)
-    return store.path(whole.tasks[key].kind, names[key])
+    key = held["probe d"] if name == "probe" else getattr(held, name)
+    return store.path(whole.stages[key].kind, names[key])
 
 
 # --- what there is to do ---
@@ -77,9 +77,9 @@ def test_cells_of_other_target_languages_share_the_fine_tuning():
     assert (plain.seed, plain.config.language, continual.config.language) == (3, None, "trans")
     assert plain.parents == (names["a", "pos"].pretrain,)
     for (_, tuning), held in names.items():
-        model = whole.tasks[held.probes["d"]].model
-        assert isinstance(model, TuneTask) == (tuning != "none")
-        assert held.tuned is None or held.tuned in held.keys
+        model = whole.stages[held["probe d"]].model
+        assert isinstance(model, TuneStage) == (tuning != "none")
+        assert held["tuned"] is None or held["tuned"] in held.keys
     assert plain.label == "tune mlm trans on pos seed 3"
     assert continual.label == "tune mlm trans on pos+continual seed 3"
 
@@ -89,9 +89,9 @@ def test_transfers_do_not_read_it_and_the_seed_is_an_axis():
     data["adjust"] = changed(ADJUST, pairs={"x": {"kind": "derived", "source": SOURCE, "left": "trans"}})
     whole, cells = graph_of(data)
     assert [task.seed for task in tunes(whole)] == [0, 5]
-    assert all(isinstance(task.model, AdjustTask) for task in tunes(whole))
-    transfers = [task for task in whole.tasks.values() if isinstance(task, TransferTask)]
-    assert len(transfers) == 2 and all(isinstance(task.model, AdjustTask) for task in transfers)
+    assert all(isinstance(task.model, AdjustStage) for task in tunes(whole))
+    transfers = [task for task in whole.stages.values() if isinstance(task, TransferStage)]
+    assert len(transfers) == 2 and all(isinstance(task.model, AdjustStage) for task in transfers)
     assert [cell.tuned_seed for cell in cells] == [0, 5]
 
 
@@ -105,14 +105,14 @@ def test_the_settings_in_full_have_it():
 
 def test_json_and_back_costs_and_keys(made):
     _, whole, *_ = made
-    for task in whole.tasks.values():
-        again = task_from_json(json.loads(json.dumps(task.to_json())))
+    for task in whole.stages.values():
+        again = stage_from_json(json.loads(json.dumps(task.to_json())))
         assert (type(again), again.key, again.label, again.parents) == (type(task), task.key, task.label, task.parents)
     plain, continual = tunes(whole)
     assert min(operations(plain), disk(plain), disk(continual)) > 0
-    longer = TuneTask(plain.config.model_copy(update={"train_items": 120}), 3, plain.model)
+    longer = TuneStage(plain.config.model_copy(update={"train_items": 120}), 3, plain.model)
     assert operations(longer) > 1.5 * operations(plain)
-    others = {plain.key, longer.key, TuneTask(plain.config, 4, plain.model).key, TuneTask(plain.config, 3, "a").key}
+    others = {plain.key, longer.key, TuneStage(plain.config, 4, plain.model).key, TuneStage(plain.config, 3, "a").key}
     assert len(others) == 4
 
 
@@ -179,15 +179,15 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(made, tmp_path):
     whole, cells = graph_of(data)
     check_cells(cells)
     other = Store(tmp_path)
-    names = run_all(whole.tasks, other)
+    names = run_all(whole.stages, other)
     (task,) = tunes(whole)
     folder = other.path("tune", names[task.key])
     assert {path.name for path in folder.iterdir()} == {"export", "done.json"}
     opened = open_pretrained(str(folder), "trans")
-    (probe,) = (task for task in whole.tasks.values() if isinstance(task, ProbeTask))
+    (probe,) = (task for task in whole.stages.values() if isinstance(task, ProbeStage))
     assert read_json(other.path("probe", names[probe.key]) / "probes.json")["parents"]["model"] == opened.fingerprint
     assert task.label == "tune trans adjusted on pos seed 0"
-    named = TuneTask(task.config, 0, str(model))
+    named = TuneStage(task.config, 0, str(model))
     assert {path.name for path in named.files()} >= {"model.safetensors"}
 
 
@@ -223,7 +223,7 @@ def test_a_task_that_fine_tunes_no_body_is_refused_before_data_is_read(made, mon
     store, whole, *_ = made
     task = tunes(whole)[0]
     monkeypatch.setattr(work, "load_training", lambda *_: pytest.fail("it was read"))
-    frozen = TuneTask(task.config.model_copy(update={"features": FeaturesConfig(tune="none")}), 0, task.model)
+    frozen = TuneStage(task.config.model_copy(update={"features": FeaturesConfig(tune="none")}), 0, task.model)
     with pytest.raises(InputError, match=r"^tuned: with features.tune none no body is fine-tuned"):
         frozen.run(store, silent)
 
@@ -288,7 +288,7 @@ def test_a_study_of_it_its_tables_and_its_weights(tmp_path):
         assert weights.exists() == there and (stage / "done.json").exists()
     assert [cell.status for cell in run_here(out, data).cells] == ["done", "done"]
     more, _ = graph_of(changed(data, probes={"e": {**PROBES["d"], "seed": 5}}))
-    left = [task for task in more.tasks.values() if isinstance(task, ProbeTask) and isinstance(task.model, TuneTask)]
+    left = [task for task in more.tasks.values() if isinstance(task, ProbeStage) and isinstance(task.model, TuneStage)]
     with pytest.raises(InputError, match=r"synthlang gc deleted .*tune-"):
         check_weights(left, done_of(record, more), run.store)
 
@@ -296,4 +296,4 @@ def test_a_study_of_it_its_tables_and_its_weights(tmp_path):
 def done_of(record, whole):
     """Key → fingerprint of the stages of a study that a graph has, too."""
     held = {key: cell["stages"][stage] for cell in record["cells"] for stage, key in cell["keys"].items()}
-    return {key: name for key, name in held.items() if key in whole.tasks}
+    return {key: name for key, name in held.items() if key in whole.stages}

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 import yaml
-
-from probes.study import unused
-from probes.study.executors import run_task
-from probes.study.gc import collect
 from probes.study.index import entry_path, finish
-from probes.study.record import registered
-from probes.study.tables import Tables
 from probes.study.unused import delete_unused
 from probes.study.users import stages_named, stages_read
+
+from probes.study import unused
+from probes.study.executors import run_stage
+from probes.study.gc import collect
+from probes.study.record import registered
+from probes.study.tables import Tables
 from synthlang.files import read_json, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import silent
@@ -40,7 +40,7 @@ def study(folder: Path, data: Any, content: str = "") -> set[Path]:
     """A finished study of a store beside it, of stages that depend on ``content``; these stages."""
     folder.mkdir(exist_ok=True)
     run, stages = opened(folder, data, store=folder.parent / "store"), set()
-    for key, task in run.graph.tasks.items():
+    for key, task in run.graph.stages.items():
         name = fingerprint("made up", key=key, content=content)
         stages.add(run.store.path(task.kind, name))
         for file in task.content:
@@ -145,7 +145,7 @@ def test_a_stage_that_a_task_has_just_found_stays(found):
     stage, key, folder = found
     assert [one.folder for one in delete_unused([folder], dry_run=True)] == [stage]
     name = stage.name.partition("-")[2]
-    outcome = run_task(Finds(RUN, key, name, str(folder)), Store(stage.parent), silent)
+    outcome = run_stage(Finds(RUN, key, name, str(folder)), Store(stage.parent), silent)
     assert (outcome.fingerprint, outcome.error) == (name, None)
     assert stage.is_dir() and delete_unused([folder]) == []
     with Store(stage.parent).lock("alignment", name).acquire(timeout=0):

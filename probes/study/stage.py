@@ -77,9 +77,9 @@ class Stage(StrictModel):
 
     def make(self, store: Store, report: Report) -> None:
         """Do the work, or go on with it; the parents are done. Killed, it may be called again."""
-        from probes.study.work import WORK  # with torch
+        from probes.study.work import make  # with torch
 
-        WORK[self.kind](self, store, report)
+        make(self, store, report)
 
     def reread(self, store: Store) -> Stage:
         """The same with the files that languages name, which a config holds, read now.
@@ -208,7 +208,7 @@ Model = Annotated[PretrainStage | AdjustStage | TuneStage, Field(discriminator="
 
 
 class AlignmentStage(Stage):
-    """The alignment of the word embeddings of a run (probes/measures/words/alignment.py), which every pretrained cell has."""
+    """The alignment of the word embeddings of a run, which every pretrained cell has."""
 
     format = 4  # of probes/measures/words/alignment.py
     content = (RESULT,)

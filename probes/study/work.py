@@ -72,9 +72,9 @@ class _Reading:
             raise InputError("has changed while it was read; start again", changed[0])
 
 
-def _pretrain(stage: PretrainStage, store: Store, report: Report) -> None:
+def _pretrain(stage: PretrainStage, store: Store, report: Report, reading: _Reading) -> None:
     """Train, or go on; SIGTERM saves and raises Stopped."""
-    config, reading, folder = _config_of(stage, store), _Reading(stage, store), _place(store, stage)
+    config, folder = _config_of(stage, store), _place(store, stage)
     prepare(config, store, report)
     reading.check()  # training reads what was prepared
     with store.lock(stage.kind, stage.key), on_sigterm() as stop:
@@ -83,7 +83,7 @@ def _pretrain(stage: PretrainStage, store: Store, report: Report) -> None:
         pretrain(config, folder, store, report, stop=stop)
 
 
-def _measure_alignment(stage: AlignmentStage, store: Store, report: Report) -> None:
+def _measure_alignment(stage: AlignmentStage, store: Store, report: Report, reading: _Reading) -> None:
     run, config = _made(store, stage.pretrained), _config_of(stage.pretrained, store)
 
     def build(path: Path) -> None:
@@ -92,12 +92,12 @@ def _measure_alignment(stage: AlignmentStage, store: Store, report: Report) -> N
         with atomic_folder(path) as folder:
             write_json(folder / RESULT, probe_alignment(model, config, artifacts, store))
 
-    _obtain(stage, store, build)
+    _obtain(stage, store, reading, build)
 
 
-def _adjust(stage: AdjustStage, store: Store, report: Report) -> None:
+def _adjust(stage: AdjustStage, store: Store, report: Report, reading: _Reading) -> None:
     """Adjust, or go on; SIGTERM saves and raises Stopped."""
-    folder, reading = _place(store, stage), _Reading(stage, store)
+    folder = _place(store, stage)
     config = stage.config.model_copy(update={"model": _model(store, stage.model)})
     with store.lock(stage.kind, stage.key), on_sigterm() as stop:
         if not is_intact(stage.kind, folder):
@@ -109,7 +109,7 @@ def _adjust(stage: AdjustStage, store: Store, report: Report) -> None:
             reading.check(folder)
 
 
-def _tune(stage: TuneStage, store: Store, report: Report) -> None:
+def _tune(stage: TuneStage, store: Store, report: Report, reading: _Reading) -> None:
     """Fine-tune on the source language for one seed; ``<stage>.work`` has fits in progress."""
     opened, _ = _opened(stage, store)
     check_keep(stage.config, opened, "tuned")
@@ -124,10 +124,10 @@ def _tune(stage: TuneStage, store: Store, report: Report) -> None:
         with atomic_folder(path) as folder:
             keep_languages(body, languages_of(_model(store, stage.model), opened), folder, record)
 
-    _obtain(stage, store, build)
+    _obtain(stage, store, reading, build)
 
 
-def _probe(stage: ProbeStage, store: Store, report: Report) -> None:
+def _probe(stage: ProbeStage, store: Store, report: Report, reading: _Reading) -> None:
     opened, models = _opened(stage, store)
     own = model_path(_model(store, stage.model))
 
@@ -137,10 +137,10 @@ def _probe(stage: ProbeStage, store: Store, report: Report) -> None:
         run = own if is_run(own) else None
         measure(ProbeInput(opened, _filled(stage.config, models), run, store, report), path, told=stage.config)
 
-    _obtain(stage, store, build)
+    _obtain(stage, store, reading, build)
 
 
-def _transfer(stage: TransferStage, store: Store, report: Report) -> None:
+def _transfer(stage: TransferStage, store: Store, report: Report, reading: _Reading) -> None:
     """Fine-tune and test for one seed; ``<stage>.work`` has fits in progress."""
     pretrained, _ = _opened(stage, store)
     data = load_data(stage.config, pretrained, report)
@@ -156,10 +156,10 @@ def _transfer(stage: TransferStage, store: Store, report: Report) -> None:
             write_json(folder / RESULT, {**record, "counts": counts, "drops": drops(transfer)})
             write_predictions(folder / PREDICTIONS, result.predictions)
 
-    _obtain(stage, store, build)
+    _obtain(stage, store, reading, build)
 
 
-WORK: Mapping[str, Callable[[Any, Store, Report], None]] = {
+WORK: Mapping[str, Callable[[Any, Store, Report, _Reading], None]] = {
     "pretrain": _pretrain,
     "adjust": _adjust,
     "tune": _tune,
@@ -169,9 +169,14 @@ WORK: Mapping[str, Callable[[Any, Store, Report], None]] = {
 }
 
 
-def _obtain(stage: Stage, store: Store, build: Callable[[Path], None]) -> None:
+def make(stage: Stage, store: Store, report: Report) -> None:
+    """Make a stage whose parents are done, or go on with it."""
+    WORK[stage.kind](stage, store, report, _Reading(stage, store))
+
+
+def _obtain(stage: Stage, store: Store, reading: _Reading, build: Callable[[Path], None]) -> None:
     """Let ``build`` make the folder of a stage that is not there, or that somebody damaged."""
-    path, reading = _place(store, stage), _Reading(stage, store)
+    path = _place(store, stage)
 
     def whole(path: Path) -> None:
         build(path)
