@@ -81,13 +81,13 @@ class WordCredits:
         """
         inside = in_dictionary.cpu()
         words = torch.ones_like(inside) if words is None else words.cpu()
-        for members in (inside, words):
-            assert members.dtype == torch.bool and len(members) == len(self), (members.dtype, members.shape, len(self))
-        return AlignmentScores(*(self._subset(members & words) for members in (words, inside, ~inside)))
+        for chosen in (inside, words):
+            assert chosen.dtype == torch.bool and len(chosen) == len(self), (chosen.dtype, chosen.shape, len(self))
+        return AlignmentScores(*(self._subset(chosen & words) for chosen in (words, inside, ~inside)))
 
-    def _subset(self, members: Tensor) -> SubsetAlignment | None:
-        n = int(members.sum())
-        return SubsetAlignment(n, *(_retrieval(pair, members) for pair in (self.cosine, self.csls))) if n else None
+    def _subset(self, chosen: Tensor) -> SubsetAlignment | None:
+        n = int(chosen.sum())
+        return SubsetAlignment(n, *(_retrieval(pair, chosen) for pair in (self.cosine, self.csls))) if n else None
 
 
 def word_credits(
@@ -169,6 +169,6 @@ def alignment(
     return word_credits(parent, derived, candidates, **rest, k=k, chunk=chunk, report=report).scores(in_dictionary)
 
 
-def _retrieval(credits: tuple[Tensor, Tensor], members: Tensor) -> Retrieval:
-    forward, backward = (100 * float(credit[members].mean()) for credit in credits)
+def _retrieval(credits: tuple[Tensor, Tensor], chosen: Tensor) -> Retrieval:
+    forward, backward = (100 * float(credit[chosen].mean()) for credit in credits)
     return Retrieval(forward, backward, (forward + backward) / 2)

@@ -15,7 +15,7 @@ from synthlang.vocabularies import Extension, IdSpace, MemberTokenizer
 
 
 @dataclass(frozen=True)
-class Member:
+class RunLanguage:
     """One language of a run with its data; ``spec`` names the source, ``language`` is bound to what it needs."""
 
     name: str
@@ -29,7 +29,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Sentence pairs of two members: ``rows`` [n, 2] are the sentences' rows in the shards of each side."""
+    """Sentence pairs of two languages: ``rows`` [n, 2] are the sentences' rows in the shards of each side."""
 
     left: int
     right: int
@@ -40,14 +40,14 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What a run trains on; the first member is the parent.
+    """What a run trains on; the first language is the parent.
 
     candidates   every pair of ids that is known to be translations, of which ``dictionary`` is a part
     own_rows     whether each language has an embedding of its own
     """
 
     id_space: IdSpace
-    members: tuple[Member, ...]
+    languages: tuple[RunLanguage, ...]
     dictionary: IdDictionary | None
     candidates: tuple[IdCandidates, ...]
     own_rows: bool

@@ -14,7 +14,7 @@ from pretrain.model.from_hf import from_hf
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
     """The model before its first step, a function of the config."""
     space = artifacts.id_space
-    ids = tuple(member.ids for member in space.members)
+    ids = tuple(language.ids for language in space.members)
     if config.start is not None:
         return from_hf(
             config.start.model,

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from pretrain.artifacts import Artifacts, Member
+from pretrain.artifacts import Artifacts, RunLanguage
 from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
@@ -23,14 +23,14 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
 
     logging.disable_progress_bar()  # the run shows its own
     remove_leftovers(run / "export")
-    for number, member in enumerate(artifacts.members):
+    for number, language in enumerate(artifacts.languages):
         settings, weights = to_hf(model, number)
-        with atomic_folder(run / "export" / member.name, replace=True) as folder:
+        with atomic_folder(run / "export" / language.name, replace=True) as folder:
             settings.save_pretrained(folder)
             with disk_errors():
                 save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-            member.tokenizer.save(folder)
-            (folder / "README.md").write_text(_card(member, config, name), encoding="utf-8")
+            language.tokenizer.save(folder)
+            (folder / "README.md").write_text(_card(language, config, name), encoding="utf-8")
             _verify(folder, weights)
 
 
@@ -49,22 +49,22 @@ def _verify(folder: Path, weights: dict[str, Tensor]) -> None:
     assert all(torch.equal(tensor, theirs[key]) for key, tensor in weights.items()), "the export has other weights"
 
 
-def _card(member: Member, config: PretrainConfig, name: str) -> str:
-    others = ", ".join(f"`{m.name}` from `{m.source}`" for m in config.members)
+def _card(own: RunLanguage, config: PretrainConfig, name: str) -> str:
+    others = ", ".join(f"`{m.name}` from `{m.source}`" for m in config.all_languages)
     shared = "Every language has these weights; only the tokenizer differs."
     if config.sharing.separates or config.objective.uses_language_ids:
-        shared = f"These are the weights as **{member.name}** uses them; parts of other languages are left out."
+        shared = f"These are the weights as **{own.name}** uses them; parts of other languages are left out."
     terms = ", ".join(f"{term} × {weight:g}" for term, weight in config.objective.terms.items())
     return f"""---
 library_name: transformers
 pipeline_tag: fill-mask
 ---
 
-# {member.name}
+# {own.name}
 
 A masked language model pretrained by synthlang on {others} with the objective `{config.objective.kind}` ({terms}) for
 {config.steps} steps of {config.batch.rows} × {config.batch.length} tokens (seed {config.seed}). {shared}
-The tokenizer in this folder is that of **{member.name}**. It expects words with one space between each two, punctuation
+The tokenizer in this folder is that of **{own.name}**. It expects words with one space between each two, punctuation
 standing apart.
 
 Run fingerprint: `{name}`.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.artifacts import Artifacts, Member, Parallel
+from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.config import PretrainConfig
 from pretrain.hub import open_base
 from pretrain.model.from_hf import check_start
@@ -34,13 +34,13 @@ from synthlang.vocabularies import Extension, IdSpace, MemberTokenizer, build_id
 def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Artifacts:
     """Open or build every data artifact of a config."""
     sources = _open_sources(config)
-    named = [(m.name, sources[m.source], m.language) for m in config.members]
-    words = word_files(config.dictionary.path, [m.name for m in config.members]) if len(named) > 1 else {}
+    named = [(m.name, sources[m.source], m.language) for m in config.all_languages]
+    words = word_files(config.dictionary.path, [m.name for m in config.all_languages]) if len(named) > 1 else {}
     tick = _Ticker(report, f"prepare {config.label}", 1 + sum(len({"train", "dev"} & {*s.splits}) for _, s, _ in named))
-    id_space, languages, extension = tick("vocabulary", lambda: _vocabulary(config, named, store))
+    id_space, bound, extension = tick("vocabulary", lambda: _vocabulary(config, named, store))
     _check_ids(config, id_space)
-    members = tuple(
-        Member(
+    languages = tuple(
+        RunLanguage(
             m.name,
             m.source,
             sources[m.source],
@@ -51,18 +51,18 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
             if "dev" in sources[m.source].splits
             else None,
         )
-        for m, language, tokenizer in zip(config.members, languages, id_space.members, strict=True)
+        for m, language, tokenizer in zip(config.all_languages, bound, id_space.members, strict=True)
     )
-    _check_text(members, id_space)
-    parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(members)}
+    _check_text(languages, id_space)
+    parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(languages)}
     parents["vocabulary"] = id_space.fingerprint
-    parallel = _parallel(config, members, sources, store) if "tlm" in config.objective.terms else ()
+    parallel = _parallel(config, languages, sources, store) if "tlm" in config.objective.terms else ()
     for pair in parallel:
         parents[f"pairs {pair.left} {pair.right}"] = fingerprint(
             "pairs", left=pair.left_shards.fingerprint, right=pair.right_shards.fingerprint
         )
     own_rows = config.sharing.embeddings == "separate"
-    train = [member.train for member in members]
+    train = [language.train for language in languages]
     dictionary = None
     if config.objective.needs_dictionary:
         dictionary = build_id_dictionary(config.dictionary, id_space, train, store, own_rows)
@@ -70,7 +70,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     candidates = tuple(all_candidates(id_space, [shards.counts for shards in train], words, own_rows))
     if config.start is not None:
         parents["start"] = open_base(config.start.model).parents()["model"]
-    return Artifacts(id_space, members, dictionary, candidates, own_rows, parallel, extension, parents)
+    return Artifacts(id_space, languages, dictionary, candidates, own_rows, parallel, extension, parents)
 
 
 class _Ticker:
@@ -89,12 +89,12 @@ class _Ticker:
 
 def _open_sources(config: PretrainConfig) -> dict[str, Source]:
     """Every source by its spec, checked to have what the languages read; costs no reading."""
-    specs = [member.source for member in config.members] + [s for pair in config.parallel for s in pair.sources]
+    specs = [entry.source for entry in config.all_languages] + [s for pair in config.parallel for s in pair.sources]
     sources = {spec: open_source(spec) for spec in dict.fromkeys(specs)}
     for spec, source in sources.items():
         check_split(source, "train", spec)
-    for member in config.members:
-        check_source(member.language, sources[member.source], member.source)
+    for entry in config.all_languages:
+        check_source(entry.language, sources[entry.source], entry.source)
     return sources
 
 
@@ -117,14 +117,14 @@ def _shards(source: Source, split: str, language: Language, tokenizer: MemberTok
 
 
 def _parallel(
-    config: PretrainConfig, members: tuple[Member, ...], sources: dict[str, Source], store: Store
+    config: PretrainConfig, languages: tuple[RunLanguage, ...], sources: dict[str, Source], store: Store
 ) -> tuple[Parallel, ...]:
     """The sentence pairs of every pair of languages that has some."""
-    number = {member.name: i for i, member in enumerate(members)}
-    pairs = [(a, b, members[a].train, members[b].train) for a, b in config.derived_pairs]
+    number = {language.name: i for i, language in enumerate(languages)}
+    pairs = [(a, b, languages[a].train, languages[b].train) for a, b in config.derived_pairs]
     for given in config.parallel:
         left, right = (
-            _shards(sources[spec], "train", members[number[n]].language, members[number[n]].tokenizer, store)
+            _shards(sources[spec], "train", languages[number[n]].language, languages[number[n]].tokenizer, store)
             for n, spec in zip(given.languages, given.sources, strict=True)
         )
         _check_lines(given.sources, sources)
@@ -132,7 +132,7 @@ def _parallel(
     found = tuple(Parallel(a, b, left, right, _same_sentences(left, right)) for a, b, left, right in pairs)
     for pair in found:
         if not len(pair.rows):
-            names = f"{members[pair.left].name} and {members[pair.right].name}"
+            names = f"{languages[pair.left].name} and {languages[pair.right].name}"
             raise InputError(f"tlm: no sentence of {names} is a pair; pairs are sentences of the same number")
     return found
 
@@ -152,14 +152,14 @@ def _same_sentences(left: Shards, right: Shards) -> NDArray[np.int64]:
 
 def _check_ids(config: PretrainConfig, id_space: IdSpace) -> None:
     """Raise InputError for a softmax of each language that would be the same for all."""
-    first, *others = (member.ids for member in id_space.members)
+    first, *others = (language.ids for language in id_space.members)
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
     if alone and all(np.array_equal(first, ids) for ids in others):
         raise InputError("sharing.softmax language changes nothing here: all languages have the same ids")
 
 
-def _check_text(members: tuple[Member, ...], id_space: IdSpace) -> None:
+def _check_text(languages: tuple[RunLanguage, ...], id_space: IdSpace) -> None:
     """Raise InputError for a language of which the vocabulary knows no token, so that nothing can be masked."""
-    for member in members:
-        if not len(trained_types(member.train.counts, id_space.specials.all)):
-            raise InputError(f"language {member.name}: the vocabulary knows none of the words of {member.spec}")
+    for language in languages:
+        if not len(trained_types(language.train.counts, id_space.specials.all)):
+            raise InputError(f"language {language.name}: the vocabulary knows none of the words of {language.spec}")

@@ -67,14 +67,14 @@ def pretrain(
 
 def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]:
     """Text → reason → how much of it was left out or changed, by its language and by the rows of the run."""
-    found = {f"{m.name} train": m.train.reasons for m in artifacts.members}
-    found |= {f"{m.name} dev": m.dev.reasons for m in artifacts.members if m.dev is not None}
+    found = {f"{m.name} train": m.train.reasons for m in artifacts.languages}
+    found |= {f"{m.name} dev": m.dev.reasons for m in artifacts.languages if m.dev is not None}
     for source in trainer.batches.sources:
         found.setdefault(f"{source.name} {'train' if len(source.languages) == 1 else 'pairs'}", {}).update(
             source.counts
         )
-    for member, batches in trainer.validation.batches.items():
-        found[f"{artifacts.members[member].name} dev"].update(batches.sources[0].counts)
+    for language, batches in trainer.validation.batches.items():
+        found[f"{artifacts.languages[language].name} dev"].update(batches.sources[0].counts)
     return {text: {reason: n for reason, n in counts.items() if n} for text, counts in found.items()}
 
 
@@ -92,10 +92,10 @@ def _say_extension(artifacts: Artifacts, say: Say) -> None:
 
 def _say_control_words(artifacts: Artifacts, say: Say) -> None:
     """How many words of the texts spell what tells a model something."""
-    for member in artifacts.members:
-        for split, shards in (("train", member.train), ("dev", member.dev)):
+    for language in artifacts.languages:
+        for split, shards in (("train", language.train), ("dev", language.dev)):
             if shards is not None and CONTROL_WORDS in shards.reasons:
-                say(f"{member.name} {split}: {shards.reasons[CONTROL_WORDS]:,} {CONTROL_WORDS}")
+                say(f"{language.name} {split}: {shards.reasons[CONTROL_WORDS]:,} {CONTROL_WORDS}")
 
 
 def _check_folder(config: PretrainConfig, run: Path, named_by_content: bool) -> None:
@@ -123,8 +123,8 @@ def _is_ours(path: Path, config: PretrainConfig) -> bool:
 
 def _settings(config: PretrainConfig) -> tuple[object, ...]:
     """What makes a run another one, as far as the config alone tells."""
-    members = tuple((m.source, m.language.fingerprint) for m in config.members)
-    return members, config.start, config.vocabulary, config.dictionary, config.parallel, config.fingerprint({})
+    languages = tuple((m.source, m.language.fingerprint) for m in config.all_languages)
+    return languages, config.start, config.vocabulary, config.dictionary, config.parallel, config.fingerprint({})
 
 
 def _record(run: Path) -> dict[str, Any]:

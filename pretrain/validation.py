@@ -28,12 +28,12 @@ class Validation:
         self.every = config.validation.every
         on = bool(self.every)
         self.has_dictionary = artifacts.dictionary is not None
-        self.names = [member.name for member in artifacts.members]
+        self.names = [language.name for language in artifacts.languages]
         self.batches = {
-            i: dev_batches(config, artifacts, i) for i, m in enumerate(artifacts.members) if on and m.dev is not None
+            i: dev_batches(config, artifacts, i) for i, m in enumerate(artifacts.languages) if on and m.dev is not None
         }
         if config.checkpoints.select == "best" and 0 not in self.batches:
-            first = artifacts.members[0]
+            first = artifacts.languages[0]
             raise InputError(f"checkpoints.select best needs a dev split of {first.name}; {first.spec} has none")
         aligned = range(1, len(self.names)) if on and config.validation.alignment else ()
         found = {i: word_pairs(artifacts, i) for i in aligned}
@@ -68,8 +68,8 @@ class Validation:
         model.train(was_training)
         return result
 
-    def _perplexity(self, model: MaskedLM, member: int) -> float | None:
-        batches, size = self.batches[member], self.config.batch.rows
+    def _perplexity(self, model: MaskedLM, language: int) -> float | None:
+        batches, size = self.batches[language], self.config.batch.rows
         device = next(model.parameters()).device
         rows = min(self.config.validation.rows, batches.epoch_rows)
         total, count = 0.0, 0

@@ -41,8 +41,8 @@ class WordPairs:
         return np.asarray(both, np.int64)
 
 
-def word_pairs(artifacts: Artifacts, member: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
-    """The pairs of the parent and ``member``; None if it is not known which ids are translations.
+def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
+    """The pairs of the parent and ``language``; None if it is not known which ids are translations.
 
     They are all that a dictionary could have: the copies of a transliterated language, or the words of the file of
     translations, the first of each id; both ids occur in the training text. A counterpart is sought among all ids that
@@ -51,22 +51,22 @@ def word_pairs(artifacts: Artifacts, member: int, dictionary: IdDictionary | Non
     out and counted. ``dictionary`` (default: the run's) says which pairs count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary
-    pairs = next((c.pairs for c in artifacts.candidates if c.member == member), np.zeros((0, 2), np.int64))
+    pairs = next((c.pairs for c in artifacts.candidates if c.member == language), np.zeros((0, 2), np.int64))
     image = np.zeros(len(pairs), bool) if artifacts.own_rows else pairs[:, 0] == pairs[:, 1]
     pairs = one_to_one(pairs[~image])
     if not len(pairs):
         return None
-    trained = _pairs_of(dictionary, member) if dictionary is not None else np.zeros((0, 2), np.int64)
-    of_both = artifacts.members[0], artifacts.members[member]
+    trained = _pairs_of(dictionary, language) if dictionary is not None else np.zeros((0, 2), np.int64)
+    of_both = artifacts.languages[0], artifacts.languages[language]
     parent, other = (trained_types(one.train.counts, artifacts.id_space.specials.all) for one in of_both)
     names = of_both[0].name, of_both[1].name
     in_dictionary = _among(pairs, trained)
     return WordPairs(pairs, in_dictionary, (parent, other), artifacts.own_rows, names, int(image.sum()))
 
 
-def _pairs_of(dictionary: IdDictionary, member: int) -> NDArray[np.int64]:
-    """The dictionary's pairs of the parent and a member."""
-    mine = (dictionary.languages == (0, member)).all(axis=1)
+def _pairs_of(dictionary: IdDictionary, language: int) -> NDArray[np.int64]:
+    """The dictionary's pairs of the parent and a language."""
+    mine = (dictionary.languages == (0, language)).all(axis=1)
     pairs: NDArray[np.int64] = dictionary.pairs[mine]
     return pairs
 
@@ -85,18 +85,18 @@ def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bo
     return np.asarray([(int(a), int(b)) in known for a, b in pairs], dtype=bool)
 
 
-def alignment_of(model: MaskedLM, pairs: WordPairs, member: int) -> AlignmentScores:
+def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentScores:
     """How well the embedding rows of the pairs find each other among all candidates."""
-    return credits_of(model, pairs, member).scores(torch.from_numpy(pairs.in_dictionary))
+    return credits_of(model, pairs, language).scores(torch.from_numpy(pairs.in_dictionary))
 
 
-def credits_of(model: MaskedLM, pairs: WordPairs, member: int, report: Report = silent) -> WordCredits:
+def credits_of(model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent) -> WordCredits:
     """What each of the pairs earns."""
     device = next(model.parameters()).device
     with torch.no_grad():
         sides = [
             model.word_rows(torch.from_numpy(ids).to(device), which).float()
-            for ids, which in zip(pairs.candidates, (0, member), strict=True)
+            for ids, which in zip(pairs.candidates, (0, language), strict=True)
         ]
     places, shared = (places_in(pairs.candidates, ids) for ids in (pairs.pairs, np.stack([pairs.shared] * 2, axis=1)))
     return pair_credits(sides[0], sides[1], places, shared, report=report, names=pairs.names)

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
-TASKS = "nli, ner, pos, parsing, slots or qa"
+from probes.transfer.tasks import TASKS
+
+*_FIRST, _LAST = TASKS
+NAMES = f"{', '.join(_FIRST)} or {_LAST}"
 
 
 def transfer(
     model: Annotated[str, typer.Argument(help="A finished run, a folder or a name of Hugging Face.")],
-    task: Annotated[str | None, typer.Option(help=f"The task: {TASKS} (default: the config's, or pos).")] = None,
+    task: Annotated[str | None, typer.Option(help=f"The task: {NAMES} (default: the config's, or pos).")] = None,
     config: Annotated[Path | None, typer.Option(help="A YAML file, such as one of configs/transfer.")] = None,
     train: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="The parent's items to train on (default: the run's text).")

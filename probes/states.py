@@ -20,7 +20,7 @@ from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
 from probes.transfer.aligned_text import Aligned
-from probes.transfer.batching import bounded_batches
+from probes.transfer.batch import bounded_batches
 from synthlang.corpus import Corpus
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation

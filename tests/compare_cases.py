@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from probes.transfer.metrics import class_metrics, span_metrics
+from probes.transfer.compare import metrics_of
 from probes.transfer.predictions import Predictions, read_predictions, write_predictions
 from synthlang.files import write_json
 
 TAGS = ("O", "B-X", "I-X")
-NLI, NER = class_metrics(), span_metrics()
+NLI, NER = (metrics_of(task, {}) for task in ("nli", "ner"))
 METRICS = {"nli": NLI, "ner": NER}
 TESTS = ("parent", "zs")
 

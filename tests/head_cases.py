@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pretrain.model.text import Text
 from probes.transfer.batch import Batch
-from probes.transfer.heads.head import Head
+from probes.transfer.tasks.base import Head
 
 Drawn = tuple[Tensor, Batch]
 

@@ -78,10 +78,10 @@ def parts_of(batch: Batch, parts: int) -> list[Batch]:
 
 def plain_losses(model: MaskedLM, batch: Batch, dictionary=None) -> dict[str, tuple[float, int]]:
     """(sum, count) of each term by loops; token types of a RoBERTa stand for languages."""
-    exports = [to_hf(model, member) for member in range(model.members)]
+    exports = [to_hf(model, member) for member in range(model.language_count)]
     config, state = exports[0]
     name = "roberta.embeddings.token_type_embeddings.weight"
-    config.type_vocab_size = model.members
+    config.type_vocab_size = model.language_count
     state[name] = torch.stack([other[name][0] for _, other in exports])
     reference = RobertaForMaskedLM(config).eval()
     missing, unexpected = reference.load_state_dict(state, strict=False)

@@ -119,7 +119,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 def occurring(config, artifacts, number, place):
     """The ids in the training text of a language, from its file, one word at a time."""
-    member, found = artifacts.members[number], set()
+    member, found = artifacts.languages[number], set()
     text = (place / member.name / "train.txt").read_text().split()
     for word in dict.fromkeys(text):
         found |= set(member.tokenizer.encode(Corpus.of_words([[word]])).ids.tolist())
@@ -165,6 +165,6 @@ def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):
     artifacts = prepare(config, Store(tmp_path / "store"))
     pairs = word_pairs(artifacts, 1)
     assert pairs is not None
-    point = artifacts.members[0].tokenizer.encode(Corpus.of_words([["."]])).ids.item()
+    point = artifacts.languages[0].tokenizer.encode(Corpus.of_words([["."]])).ids.item()
     assert pairs.same == 1 and point not in pairs.pairs
     assert point in pairs.shared and all(point in side for side in pairs.candidates)

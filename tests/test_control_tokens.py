@@ -45,19 +45,19 @@ def config_of(text, **values):
 @pytest.mark.parametrize("kind", ["copied", "joint", "joined", "prefixed"])
 def test_shards_have_no_control_token(text, kind, tmp_path):
     artifacts = prepare(config_of(text, vocabulary__kind=kind), Store(tmp_path))
-    for member in artifacts.members:
+    for member in artifacts.languages:
         for shards, repeats in ((member.train, 40), (member.dev, 2)):
             assert shards is not None
             assert not np.isin(shards.tokens, CONTROL).any()
             assert shards.reasons[CONTROL_WORDS] == 4 * repeats
             assert shards.counts[UNK] == 6 * repeats
     if kind == "copied":
-        parent, derived = (member.train.counts for member in artifacts.members)
+        parent, derived = (member.train.counts for member in artifacts.languages)
         assert parent[UNK] == derived[UNK] and np.array_equal(parent[5:], derived[artifacts.id_space.copies + 5 :])
 
 
 def test_shards_of_a_language_of_tokens(text, tmp_path):
-    for member in prepare(config_of(text, language=TOKENS), Store(tmp_path)).members:
+    for member in prepare(config_of(text, language=TOKENS), Store(tmp_path)).languages:
         assert not np.isin(member.train.tokens, CONTROL).any() and member.train.reasons[CONTROL_WORDS] == 160
 
 
@@ -86,7 +86,7 @@ def test_shards_of_an_earlier_version_are_refused(text, tmp_path, monkeypatch):
 def test_a_text_without_such_words_has_no_such_count(tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("the cat sat on the <unk> mat .\n" * 40)
-    for member in prepare(config_of(path, validation__every=0), Store(tmp_path / "store")).members:
+    for member in prepare(config_of(path, validation__every=0), Store(tmp_path / "store")).languages:
         assert member.train.reasons == {} and member.train.counts[UNK] == 40
 
 

@@ -32,7 +32,7 @@ def test_done_says_what_was_left_out_of_each_text(tmp_path):
     pretrain(config, tmp_path / "run")
     counts = json.loads((tmp_path / "run" / DONE).read_text())["counts"]
     _, artifacts = open_run(tmp_path / "run")
-    for member in artifacts.members:
+    for member in artifacts.languages:
         for split, shards in (("train", member.train), ("dev", member.dev)):
             assert shards is not None
             long = int((np.diff(shards.offsets) > 38).sum())

@@ -64,7 +64,7 @@ def test_every_batch_of_a_run_has_the_same_shapes(name, packing, store):
         parted = [shapes(batches.batch(step, part, parts)) for step in STEPS[:4] for part in range(parts)]
         assert all(shape == parted[0] for shape in parted)
         assert parted[0]["input_ids"] == ((rows // parts, length), "int64")
-    for member in range(len(artifacts.members)):
+    for member in range(len(artifacts.languages)):
         seen = shapes(dev_batches(config, artifacts, member).batch(0))
         assert seen == wanted, "validation would be another graph of another kind"
 

@@ -328,7 +328,7 @@ def test_shards_of_every_kind_of_vocabulary(here):
                     if shards is not None
                 }
                 | {"tokenizer": member.tokenizer.fingerprint, "ids": bytes_of(member.tokenizer.ids)}
-                for member in artifacts.members
+                for member in artifacts.languages
             },
         }
     check_golden("shards", found)

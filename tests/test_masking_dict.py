@@ -144,7 +144,7 @@ def artifacts_of(dictionary) -> Any:
     """Members whose training text has every second word."""
     members = [SimpleNamespace(train=SimpleNamespace(counts=_counts(words[::2]))) for words in WORDS]
     space = SimpleNamespace(specials=OURS, size=SIZE)
-    return SimpleNamespace(id_space=space, members=members, dictionary=dictionary)
+    return SimpleNamespace(id_space=space, languages=members, dictionary=dictionary)
 
 
 def _counts(words):

@@ -15,7 +15,7 @@ from probes.measures.cka.pairs import Pairing, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
 from probes.measures.settings import ProbeConfig
-from probes.transfer.batching import bounded_batches
+from probes.transfer.batch import bounded_batches
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run

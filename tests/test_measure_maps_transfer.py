@@ -9,8 +9,8 @@ from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import load_maps
 from probes.rotation.settings import RotationConfig
 from probes.transfer.config import FeaturesConfig, TransferConfig
-from probes.transfer.data import load_data
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.aligned_runs import random_run

@@ -87,7 +87,7 @@ def test_a_natural_run_is_probed_without_more_words(natural, tmp_path):
     words = one["probes"]["words"]
     _, artifacts = open_run(natural)
     specials = set(artifacts.id_space.specials.all)
-    for key, member in zip(("parent", "other"), artifacts.members, strict=True):
+    for key, member in zip(("parent", "other"), artifacts.languages, strict=True):
         assert words["candidates"][key] == len(set(member.train.counts.nonzero()[0].tolist()) - specials)
     assert words["types"] < words["candidates"]["parent"] and words["candidates"]["shared"] > 0
     page = (whole / "probes.html").read_text()
@@ -140,7 +140,7 @@ def test_nan_names_the_model_the_language_and_the_checkpoint(several, tmp_path):
 
 
 def test_rows_of_zeros_are_counted_and_said(several, tmp_path):
-    parent = open_run(several)[1].members[0]
+    parent = open_run(several)[1].languages[0]
     some = parent.train.counts.nonzero()[0][-5:]
 
     def empty(words):

@@ -179,7 +179,7 @@ def test_extra_anchors(folder, tmp_path):
     artifacts = prepare(config, Store(tmp_path))
     texts = {
         m.name: set(artifacts.id_space.members[0].tokenizer.decode_batch(_sentences(m.train)))
-        for m in artifacts.members
+        for m in artifacts.languages
     }
     english = {word for text in texts["en"] for word in text.split()}
     assert english & set(OTHER.values()) and english & set(WORDS)
@@ -251,4 +251,4 @@ def test_one_parent_and_three_derived(tmp_path):
     assert len(list((tmp_path / "run" / "export").iterdir())) == 4
     artifacts = prepare(config, Store(tmp_path / "store"))
     assert artifacts.id_space.size == 3 * 300
-    assert torch.equal(*[torch.from_numpy(artifacts.members[m].train.counts[5:300].copy()) for m in (0, 3)])
+    assert torch.equal(*[torch.from_numpy(artifacts.languages[m].train.counts[5:300].copy()) for m in (0, 3)])

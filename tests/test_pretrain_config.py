@@ -96,13 +96,13 @@ def test_contradictions_of_natural_languages(values, message):
 
 
 def test_members():
-    assert [(m.name, m.source) for m in config_of().members] == [
+    assert [(m.name, m.source) for m in config_of().all_languages] == [
         ("parent", PRETRAIN["source"]),
         ("trans+inv", PRETRAIN["source"]),
     ]
-    assert [m.name for m in config_of(language="parent", objective__kind="mlm").members] == ["parent"]
+    assert [m.name for m in config_of(language="parent", objective__kind="mlm").all_languages] == ["parent"]
     three = config_of(language=None, languages=["parent", "trans", {"name": "x", "language": "inv"}])
-    assert [m.name for m in three.members] == ["parent", "trans", "x"]
+    assert [m.name for m in three.all_languages] == ["parent", "trans", "x"]
     assert three.derived_pairs == ((0, 1), (0, 2))
     assert natural().derived_pairs == ()
     second = [*NATURAL["languages"], {"name": "fr-inv", "source": "lines:a.fr", "language": "inv"}]

@@ -27,7 +27,7 @@ COMMANDS = [line for kind, _, text in BLOCKS if kind == "sh" for line in text.sp
 
 @pytest.mark.parametrize("text", CONFIGS, ids=[str(i) for i in range(len(CONFIGS))])
 def test_configs_parse(text):
-    assert parse(PretrainConfig, parse_yaml(text, "the document")).members
+    assert parse(PretrainConfig, parse_yaml(text, "the document")).all_languages
 
 
 def test_every_key_is_shown_with_its_default_in_order():
@@ -98,7 +98,7 @@ def test_commands_exist_and_their_configs_load(line, tmp_path, monkeypatch):
         if given.endswith(".txt"):
             (tmp_path / given.split("=")[1]).write_text("house maison\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert load(PretrainConfig, ROOT / config, sets).members
+    assert load(PretrainConfig, ROOT / config, sets).all_languages
 
 
 def test_python_is_python():

@@ -8,10 +8,10 @@ from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
 from pretrain.run import open_run, pretrain
 from probes.transfer.config import TransferConfig
-from probes.transfer.data import load_data
 from probes.transfer.model import of_run
 from probes.transfer.result import seed_record
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
 from synthlang.config import parse
 from tests.tiny import PRETRAIN, TRANSFER, changed
 
@@ -40,7 +40,7 @@ def test_a_run_on_every_kind_of_language(name, tmp_path):
     config = parse(PretrainConfig, changed(PRETRAIN, language=LANGUAGES[name], validation__every=0))
     pretrain(config, tmp_path / "run")
     opened, artifacts = open_run(tmp_path / "run")
-    parent, derived = (member.train for member in artifacts.members)
+    parent, derived = (member.train for member in artifacts.languages)
     assert len(parent) == 200
     assert (len(derived) < 200) == (name == "dropped sentences")
     size = artifacts.id_space.size // 2

@@ -125,8 +125,8 @@ def test_it_parses_strictly(size, name, given, tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text(json.dumps(given(size, name)), encoding="utf-8")
     config = load(PretrainConfig, path)
-    assert config.members[0].name
-    assert ("mini-english" in config.members[0].source) == (size == "tiny")
+    assert config.all_languages[0].name
+    assert ("mini-english" in config.all_languages[0].source) == (size == "tiny")
 
 
 @pytest.mark.parametrize("size", ["paper", "lab"])
@@ -145,14 +145,15 @@ def test_the_sizes_of_a_row_differ_in_size_only(name, configs):
         # a natural pair becomes a derived one at tiny size; names and number stay
         differ = {key for key in a.keys() | b.keys() if a.get(key) != b.get(key)} - {"languages"}
         assert not [key for key in differ if not SIZE.fullmatch(key)]
-        assert [m.name for m in paper.members] == [m.name for m in other.members]
+        assert [m.name for m in paper.all_languages] == [m.name for m in other.all_languages]
     assert configs["paper", name].languages == configs["lab", name].languages
 
 
 def identity(config: PretrainConfig) -> str:
     """What the weights depend on, with the data artifacts named by what they are made from."""
     members = {
-        f"member {i}": fingerprint("m", s=m.source, l=m.language.fingerprint) for i, m in enumerate(config.members)
+        f"member {i}": fingerprint("m", s=m.source, l=m.language.fingerprint)
+        for i, m in enumerate(config.all_languages)
     }
     data = [config.vocabulary.model_dump(), config.start and config.start.model_dump()]
     if config.objective.needs_dictionary:
@@ -195,7 +196,7 @@ def test_what_identity_and_size_mean(configs):
 @pytest.mark.parametrize("name", NAMES)
 def test_tiny_runs_need_nothing_but_the_built_in_source(name, configs):
     config = configs["tiny", name]
-    assert all(member.source.startswith("builtin:mini-english") for member in config.members)
+    assert all(member.source.startswith("builtin:mini-english") for member in config.all_languages)
     assert config.steps * config.batch.rows * config.batch.length <= 6e6  # tokens: two minutes
     assert config.dictionary.path is None and not config.parallel and not config.trackers
     assert config.precision == "float32" and config.processes is None
@@ -245,18 +246,18 @@ def test_the_columns_of_table_1(size, row, configs):
         # 80k merges for both, or 40k for each: 261 tokens are no merges
         assert size_ == (joint if TABLE_1[row][0] == "joint" else joint // 2 + (131 if size == "paper" else 0))
         assert config.objective.random_words == ("same-language" if row.startswith("sep_") else "all")
-        switched = [any(t.kind == "code_switch" for t in m.language.transforms) for m in config.members]
+        switched = [any(t.kind == "code_switch" for t in m.language.transforms) for m in config.all_languages]
         assert switched == [row == "extra_anchors"] * 2
         assert [
-            m.source != configs[size, f"emerging-default-{pair}"].members[i].source
-            for i, m in enumerate(config.members)
+            m.source != configs[size, f"emerging-default-{pair}"].all_languages[i].source
+            for i, m in enumerate(config.all_languages)
         ] == [False, row == "wiki_cc"]
 
 
 def training_flops(config: PretrainConfig) -> float:
     """3 × those of the forward pass: layers, attention, output at the slots; a multiplication and an addition are 2."""
     shape, length = config.model, config.batch.length
-    d, scripts = shape.hidden, 1 if config.vocabulary.kind == "joint" else len(config.members)
+    d, scripts = shape.hidden, 1 if config.vocabulary.kind == "joint" else len(config.all_languages)
     layers = shape.layers * (2 * (4 * d * d + 2 * d * shape.feed_forward) + 4 * length * d)
     output = config.objective.mask_rate * 2 * (d * d + d * config.vocabulary.size * scripts)
     return 3 * (layers + output) * config.steps * config.batch.rows * length

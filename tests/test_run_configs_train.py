@@ -33,7 +33,7 @@ def train(name: str, folder: Path, *assignments: str) -> Path:
     run = folder / name
     pretrain(config, run, Store(folder / "store"))
     row = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    names = {member.name for member in config.members}
+    names = {member.name for member in config.all_languages}
     assert row["step"] == 2
     assert row["loss"] < 20
     assert set(config.objective.terms) <= row.keys()

@@ -189,7 +189,7 @@ def test_languages_with_sources_of_their_own_keep_them(tmp_path):
     study = {"name": "n", "source": "lines:x", "tasks": {}, "pretrain": {"base": "../runs/n.yaml"}}
     path = write(tmp_path, runs__n={"languages": languages, "vocabulary": {"kind": "joint"}}, studies__s=study)
     (cell,) = load_study(path, [])[1]
-    assert [member.source for member in run_of(cell).members] == ["lines:en", "lines:de"]
+    assert [member.source for member in run_of(cell).all_languages] == ["lines:en", "lines:de"]
     assert run_of(cell).source == ""
 
 

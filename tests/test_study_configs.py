@@ -20,7 +20,7 @@ from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
 from probes.study.stage import graph
-from probes.transfer.places import Place
+from probes.transfer.splits import Split
 from synthlang.config import load, load_yaml
 from synthlang.errors import InputError
 from synthlang.transforms.code_switch import CodeSwitch
@@ -200,7 +200,7 @@ def test_tiny_studies_need_nothing_but_the_built_in_source(name):
     for cell in cells:
         assert cell.model is None and cell.pretrain is not None
         for run in (cell.start, cell.pretrain, cell.second):
-            assert run is None or all(member.source.startswith("builtin:") for member in run.members)
+            assert run is None or all(member.source.startswith("builtin:") for member in run.all_languages)
             assert run is None or run.start is None or run.start.model == START
         for task in cell.tasks.values():
             assert task.target is None and task.train is None and (task.test or "builtin:").startswith("builtin:")
@@ -235,8 +235,8 @@ def nothing_needed(monkeypatch):
     for name, stub in stubs.items():
         monkeypatch.setattr(f"probes.study.{name}", stub)
     monkeypatch.setattr(
-        "probes.transfer.places._Opener.place",
-        lambda _, spec, split: Place(cast(Any, Anything(spec.partition("#")[0])), split),
+        "probes.transfer.splits._Opener.split",
+        lambda _, spec, name: Split(cast(Any, Anything(spec.partition("#")[0])), name),
     )
 
 
@@ -260,7 +260,7 @@ def same(cell: Cell, size: str, run: str) -> bool:
     other = load(PretrainConfig, RUNS / size / f"{run}.yaml", [])
     assert cell.pretrain is not None
     left_out = {"source", "steps", "batch", "processes", "seed", "languages", "language"}
-    spoken = [[m.language.model_dump(exclude={"name"}) for m in held.members] for held in (cell.pretrain, other)]
+    spoken = [[m.language.model_dump(exclude={"name"}) for m in held.all_languages] for held in (cell.pretrain, other)]
     mine, theirs = (held.model_dump(mode="json", exclude=left_out) for held in (cell.pretrain, other))
     return mine == theirs and spoken[0] == spoken[1] and cell.pretrain.batch.packing == other.batch.packing
 

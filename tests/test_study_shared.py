@@ -244,12 +244,12 @@ def test_a_file_that_a_language_names_is_read_when_the_work_starts(tmp_path, mon
     (tmp_path / "words.txt").write_text("the b\n")
     fresh = stage_from_json(task.to_json())
     assert isinstance(task, PretrainStage) and isinstance(fresh, PretrainStage)
-    texts = [held.config.members[1].language.fingerprint for held in (task, fresh)]
+    texts = [held.config.all_languages[1].language.fingerprint for held in (task, fresh)]
     assert texts[0] != texts[1]
     read = []
 
     def prepared(config, *_):
-        read.append(config.members[1].language.fingerprint)
+        read.append(config.all_languages[1].language.fingerprint)
         raise ZeroDivisionError
 
     monkeypatch.setattr(work, "prepare", prepared)

@@ -18,10 +18,10 @@ from probes.study.models import open_model
 from probes.study.resolved import DIFFERS, common_settings
 from probes.study.stage import AdjustStage, ProbeStage, TransferStage, TuneStage, finished, stage_from_json
 from probes.transfer.config import FeaturesConfig, TransferConfig
-from probes.transfer.data import load_data
 from probes.transfer.fit import _Fit
 from probes.transfer.model import open_pretrained
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json

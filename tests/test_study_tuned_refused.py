@@ -10,7 +10,7 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from probes.study.checks import check_cells
 from probes.transfer.config import TransferConfig
-from probes.transfer.keep import check_keep
+from probes.transfer.model import check_keep
 from synthlang.errors import InputError
 from tests.study_graphs import FULL, graph_of
 from tests.study_tuned import BASE

@@ -107,7 +107,7 @@ def test_each_side_has_its_own_sentence_tokens(folders):
     assert batch.left.input_ids.tolist() == same.left.input_ids.tolist()
     assert set(batch.right.input_ids[:, 0].tolist()) == {7}
     assert (batch.right.input_ids == 9).sum() == (same.right.input_ids == special.pad).sum() > 0
-    assert batch.to(torch.device("cpu")).right.member == 0
+    assert batch.to(torch.device("cpu")).right.language == 0
 
 
 @pytest.fixture(scope="module")
@@ -165,4 +165,4 @@ def test_models_of_hugging_face_need_pairs(folders, tmp_path):
     )
     assert batch.left.input_ids.tolist() == expected.left.input_ids.tolist()
     assert batch.links.tolist() == expected.links.tolist()
-    assert copy.deepcopy(batch.left).member == 0
+    assert copy.deepcopy(batch.left).language == 0

@@ -12,8 +12,7 @@ from rich.console import Console
 from scipy import stats
 
 from probes.statistics import permutation_test
-from probes.transfer.compare import compare
-from probes.transfer.compare_files import metrics_of
+from probes.transfer.compare import compare, metrics_of
 from probes.transfer.predictions import Predictions, write_predictions
 from synthlang.files import read_json, write_json
 from tests.compare_cases import METRICS, NER, NLI, TESTS, pair, predicted, result

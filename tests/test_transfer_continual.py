@@ -12,8 +12,8 @@ from pretrain.adjust.config import DataConfig
 from pretrain.adjust.measure import distances
 from pretrain.model.text import Text
 from probes.transfer.aligned_text import read_aligned
+from probes.transfer.config import ContinualConfig
 from probes.transfer.continual import Continual
-from probes.transfer.continual_config import ContinualConfig
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from probes.transfer.batch import NO_LABEL
-from probes.transfer.heads.crf import Crf
+from probes.transfer.tasks.heads import Crf
 from tests.head_cases import prefix
 
 

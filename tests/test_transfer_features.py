@@ -12,8 +12,7 @@ from torch import Tensor
 from pretrain.model.text import Text
 from probes.transfer.batch import Batch
 from probes.transfer.config import FeaturesConfig
-from probes.transfer.features import Features
-from probes.transfer.frozen import frozen_states
+from probes.transfer.features import Features, frozen_states
 from synthlang.errors import InputError
 from tests.transfer_fits import OWN, PAD, SHAPE, body_of, model_of, moved, tokens, weights
 

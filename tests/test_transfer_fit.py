@@ -11,10 +11,9 @@ from torch import nn
 
 from pretrain.optim import learning_rate
 from probes.transfer import fit as fitting
-from probes.transfer.batching import training_batches
 from probes.transfer.config import FineTuneConfig
-from probes.transfer.fit import fine_tune, predict
-from probes.transfer.metrics.metric import Metric
+from probes.transfer.fit import fine_tune, predict, training_batches
+from probes.transfer.tasks.metrics import Metric
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 from tests.transfer_fits import ACCURACY, FIT, OWN, Tokens, body_of, model_of, moved, tokens, weights

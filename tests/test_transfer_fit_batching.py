@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probes.transfer.batching import bounded_batches, training_batches
-from probes.transfer.config import TransferConfig
-from probes.transfer.fit import predict
-from probes.transfer.search import combinations, rank
+from probes.transfer.batch import bounded_batches
+from probes.transfer.config import TransferConfig, combinations
+from probes.transfer.fit import predict, training_batches
+from probes.transfer.run import rank
 from synthlang.errors import InputError
 from tests.transfer_fits import fine_tune_tiny, model_of, tokens
 

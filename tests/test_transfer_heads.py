@@ -11,12 +11,11 @@ from torch.nn import functional as F
 
 from probes.transfer.batch import NO_LABEL
 from probes.transfer.config import HeadConfig
-from probes.transfer.heads.answers import AnswerHead
-from probes.transfer.heads.biaffine import ParserHead
-from probes.transfer.heads.classify import ClassifyHead
-from probes.transfer.heads.head import Head
-from probes.transfer.heads.slots import SlotsHead
-from probes.transfer.heads.tags import TagHead
+from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.heads import ClassifyHead, TagHead
+from probes.transfer.tasks.parsing import ParserHead
+from probes.transfer.tasks.qa import AnswerHead
+from probes.transfer.tasks.slots import SlotsHead
 from tests.head_cases import batch_of, prefix
 
 WIDTH = 8

@@ -5,9 +5,9 @@ import torch
 from torch.nn import functional as F
 
 from probes.transfer.config import HeadConfig
-from probes.transfer.heads.answers import AnswerHead
-from probes.transfer.heads.slots import SlotsHead
-from probes.transfer.heads.tags import TagHead
+from probes.transfer.tasks.heads import TagHead
+from probes.transfer.tasks.qa import AnswerHead
+from probes.transfer.tasks.slots import SlotsHead
 from tests.head_cases import batch_of, prefix, train
 
 ROWS, WORDS, TAGS, NOISE = 32, 6, 3, 4

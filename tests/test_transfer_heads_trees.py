@@ -8,8 +8,8 @@ import networkx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
-from probes.transfer import arborescence as module
-from probes.transfer.arborescence import arborescence, arborescences
+from probes.transfer.tasks import arborescence as module
+from probes.transfer.tasks.arborescence import arborescence, arborescences
 from synthlang.errors import InputError
 
 INF = np.inf

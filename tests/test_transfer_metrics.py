@@ -1,25 +1,22 @@
-"""Scores of items and words against scikit-learn and by hand; what every metric must satisfy."""
+"""Scores of every task against scikit-learn, seqeval, the rules of CoNLL 2018 and by hand; what all must satisfy."""
 
 from __future__ import annotations
 
+import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from seqeval import metrics as seqeval
+from seqeval.scheme import IOB2
 from sklearn.metrics import accuracy_score, f1_score  # type: ignore[import-untyped]
 
-from probes.transfer.metrics import (
-    ItemMetric,
-    Metric,
-    answer_metrics,
-    class_metrics,
-    frame_metrics,
-    span_metrics,
-    token_f1,
-    token_metrics,
-    tree_metrics,
-)
+from probes.transfer.compare import metrics_of
+from probes.transfer.tasks.metrics import Metric, Repair, mentions_of, repaired
 
+NLI, POS, NER, SLOTS, PARSING = (metrics_of(task, {}) for task in ("nli", "pos", "ner", "slots", "parsing"))
+SPANS = {name: NER[name] for name in ("span_f1", "span_precision", "span_recall")}
 CLASSES = tuple("ABCDEFGH")
 
 
@@ -44,14 +41,10 @@ def test_scores_equal_those_of_sklearn(seed: int) -> None:
     macro = f1_score(gold, said, labels=np.unique(gold), average="macro", zero_division=0)
     micro = f1_score(gold, said, labels=CLASSES, average="micro", zero_division=0)
     expected = {"accuracy": 100 * accuracy_score(gold, said), "macro_f1": 100 * macro, "micro_f1": 100 * micro}
-    for classes in ((), CLASSES, ("Z", "B")):
-        words = {
-            name: metric(cut(gold, np.random.default_rng(seed)), cut(said, np.random.default_rng(seed)))
-            for name, metric in token_metrics(classes).items()
-        }
-        assert words == pytest.approx(expected)
-        items = {name: metric(gold, said) for name, metric in class_metrics(classes).items()}
-        assert items == pytest.approx({name: expected[name] for name in ("accuracy", "macro_f1")})
+    words = [cut(labels, np.random.default_rng(seed)) for labels in (gold, said)]
+    assert {name: metric(*words) for name, metric in POS.items()} == pytest.approx(expected)
+    items = {name: metric(gold, said) for name, metric in NLI.items()}
+    assert items == pytest.approx({name: expected[name] for name in ("accuracy", "macro_f1")})
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -60,31 +53,29 @@ def test_f1_of_tags_other_than_o_equals_sklearn(seed: int) -> None:
     tags = np.array(["O", "B-X", "I-X", "B-Y"])
     gold, said = (tags[rng.integers(0, 4, 30)].tolist() for _ in range(2))
     micro = f1_score(gold, said, labels=tags[1:], average="micro", zero_division=0)
-    assert token_f1()([gold[:7], gold[7:]], [said[:7], said[7:]]) == pytest.approx(100 * micro)
+    assert NER["token_f1"]([gold[:7], gold[7:]], [said[:7], said[7:]]) == pytest.approx(100 * micro)
 
 
 def test_scores_by_hand() -> None:
     # A: 2 right, 1 too many; B: none of 2, one of them predicted nothing
-    scores = {
-        name: metric([["A", "A"], ["B", "B"]], [["A", "A"], ["A", ""]]) for name, metric in token_metrics().items()
-    }
+    scores = {name: metric([["A", "A"], ["B", "B"]], [["A", "A"], ["A", ""]]) for name, metric in POS.items()}
     assert scores == pytest.approx({"accuracy": 50, "macro_f1": 100 * (4 / 5 + 0) / 2, "micro_f1": 100 * 4 / 7})
-    assert class_metrics()["macro_f1"](["A", "A", "new"], ["A", "A", "B"]) == pytest.approx(50)
+    assert NLI["macro_f1"](["A", "A", "new"], ["A", "A", "B"]) == pytest.approx(50)
 
 
 def test_what_has_no_gold_label_does_not_count() -> None:
-    for metric in token_metrics().values():
+    for metric in POS.values():
         assert metric([["A", ""], [""]], [["A", "B"], ["A"]]) == 100
-    for metric in class_metrics().values():
+    for metric in NLI.values():
         assert metric(["A", ""], ["A", ""]) == 100
         assert metric(["A", "B"], ["", ""]) == 0
 
 
 def test_every_word_needs_a_prediction() -> None:
     with pytest.raises(AssertionError, match="every word"):
-        token_metrics()["accuracy"]([["A", "B"]], [["A"]])
+        POS["accuracy"]([["A", "B"]], [["A"]])
     with pytest.raises(AssertionError):
-        class_metrics()["accuracy"](["A", "B"], ["A"])
+        NLI["accuracy"](["A", "B"], ["A"])
 
 
 def frame(slots: str, intent: str) -> dict[str, Any]:
@@ -95,14 +86,16 @@ FRAMES = [frame("O B-a I-a", "x"), frame("B-b O", "y"), frame("O O", "y")]
 
 
 def test_frames_by_hand() -> None:
-    metrics = frame_metrics()
+    metrics = SLOTS
     assert {name: metric(FRAMES, FRAMES) for name, metric in metrics.items()} == dict.fromkeys(metrics, 100.0)
     # an I after O is no mention: frame 0 stays right; frame 1 has its slot but not its intent; frame 2 one too many
     said = [frame("I-b B-a I-a", "x"), frame("B-b O", "z"), frame("B-a O", "y")]
     scores = {name: metric(FRAMES, said) for name, metric in metrics.items()}
     assert scores == pytest.approx({"slot_f1": 80, "intent_accuracy": 200 / 3, "frame_accuracy": 100 / 3})
     # repaired, that I becomes a mention of its own
-    scores = {name: metric(FRAMES, said) for name, metric in frame_metrics("final-type").items()}
+    scores = {
+        name: metric(FRAMES, said) for name, metric in metrics_of("slots", {"score": {"repair": "final-type"}}).items()
+    }
     assert scores == pytest.approx({"slot_f1": 200 / 3, "intent_accuracy": 200 / 3, "frame_accuracy": 0})
     # right intents and no slots at all
     nothing = [frame("O " * len(f["slots"]), f["intent"]) for f in FRAMES]
@@ -114,12 +107,12 @@ TAGS = [["B-X", "O"], ["O", "B-Y", "I-Y"], [], ["B-X"]]
 TREES = [[[2, "det", "DET"], [0, "root", "NOUN"]], [[0, "root", "VERB"], [1, "punct", "PUNCT"]]]
 ANSWERS = [{"answers": ["the cat"]}, {"answers": []}, {"answers": ["a dog", "dogs"]}]
 CASES: dict[str, tuple[dict[str, Metric], list[Any], list[Any]]] = {
-    "classes": (class_metrics(), ["a", "b", "a"], ["a", "a", "b"]),
-    "tokens": ({**token_metrics(), "token_f1": token_f1()}, TAGS, [["B-X", "B-X"], ["O", "B-Y", "O"], [], ["O"]]),
-    "spans": (span_metrics(), TAGS, [["B-X", "B-X"], ["O", "B-Y", "I-Y"], [], ["O"]]),
-    "frames": (frame_metrics(), FRAMES, [FRAMES[0], frame("O O", "y"), frame("B-a O", "x")]),
-    "trees": (tree_metrics(), TREES, [[[2, "amod"], [0, "root"]], [[-1, ""], [1, "punct"]]]),
-    "answers": (answer_metrics(), ANSWERS, [{"answer": "cat"}, {"answer": "x"}, {"answer": ""}]),
+    "classes": (NLI, ["a", "b", "a"], ["a", "a", "b"]),
+    "tokens": ({**POS, "token_f1": NER["token_f1"]}, TAGS, [["B-X", "B-X"], ["O", "B-Y", "O"], [], ["O"]]),
+    "spans": (SPANS, TAGS, [["B-X", "B-X"], ["O", "B-Y", "I-Y"], [], ["O"]]),
+    "frames": (SLOTS, FRAMES, [FRAMES[0], frame("O O", "y"), frame("B-a O", "x")]),
+    "trees": (PARSING, TREES, [[[2, "amod"], [0, "root"]], [[-1, ""], [1, "punct"]]]),
+    "answers": (metrics_of("qa", {}), ANSWERS, [{"answer": "cat"}, {"answer": "x"}, {"answer": ""}]),
 }
 
 
@@ -141,7 +134,191 @@ def test_statistics_are_sums_over_items(name: str) -> None:
 
 
 def test_which_metrics_are_means_over_items() -> None:
-    found = {key for metrics, _, _ in CASES.values() for key, m in metrics.items() if isinstance(m, ItemMetric)}
+    found = {key for metrics, _, _ in CASES.values() for key, m in metrics.items() if m.of_items}
     answers = {"f1", "exact_match", "f1_has_answer", "exact_match_has_answer", "no_answer"}
     assert found == {"accuracy", "intent_accuracy", "frame_accuracy", *answers}
-    assert not isinstance(token_metrics()["accuracy"], ItemMetric)
+    assert not POS["accuracy"].of_items
+
+
+BIO = ("O", "B-A", "I-A", "B-B", "I-B", "B-C-d", "I-C-d")
+Sentences = list[list[str]]
+
+
+def random_tags(seed: int) -> tuple[Sentences, Sentences]:
+    """Sentences with any tags, legal or not; the prediction shares about half of them."""
+    rng = np.random.default_rng(seed)
+    gold, said = [], []
+    for length in rng.integers(1, 12, int(rng.integers(1, 6))).tolist():
+        right, other = rng.integers(0, len(BIO), (2, length))
+        mixed = np.where(rng.random(length) < 0.6, right, other)
+        gold.append([BIO[i] for i in right])
+        said.append([BIO[i] for i in mixed])
+    return gold, said
+
+
+def test_equals_seqeval_on_a_thousand_random_cases() -> None:
+    above = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # seqeval warns where nothing was found
+        for seed in range(1000):
+            gold, said = random_tags(seed)
+            expected = [
+                100 * score(gold, said, zero_division=0, mode="strict", scheme=IOB2)
+                for score in (seqeval.f1_score, seqeval.precision_score, seqeval.recall_score)
+            ]
+            assert [metric(gold, said) for metric in SPANS.values()] == pytest.approx(expected), (seed, gold, said)
+            above += 0 < expected[0] < 100
+    assert above > 500  # the cases are no trivial ones
+
+
+def test_mentions_by_hand() -> None:
+    tags = ["I-A", "B-A", "I-A", "I-B", "I-B", "B-B", "B-B", "I-B", "O", "I-B"]
+    assert mentions_of(tags) == [(1, 3, "A"), (5, 6, "B"), (6, 8, "B")]
+    assert mentions_of([]) == []
+    assert mentions_of(["", "X", "S-A", "B"]) == []  # what is no tag is outside
+
+
+def test_a_mention_ends_with_its_sentence() -> None:
+    """The I that opens the second sentence continues nothing."""
+    scores = [metric([["B-A"], ["I-A"]], [["B-A"], ["O"]]) for metric in SPANS.values()]
+    assert scores == [100, 100, 100]
+
+
+def test_the_same_words_of_another_type_are_wrong() -> None:
+    f1, precision, recall = SPANS.values()
+    gold, said = [["B-A", "I-A", "O", "B-B"]], [["B-B", "I-B", "O", "B-B"]]
+    assert (f1(gold, said), precision(gold, said), recall(gold, said)) == (50, 50, 50)
+    assert recall(gold, [["O"] * 4]) == precision(gold, [["O"] * 4]) == 0
+    assert precision([["O"] * 4], said) == 0
+
+
+def plain_repair(tags: list[str]) -> list[str]:
+    """Runs: from a B, or an I that follows no tag, through all I; every run has the type of its last tag."""
+    runs: list[list[int]] = []
+    for i, tag in enumerate(tags):
+        if tag == "O":
+            continue
+        if tag[0] == "B" or not runs or runs[-1][-1] != i - 1:
+            runs.append([])
+        runs[-1].append(i)
+    result = ["O"] * len(tags)
+    for run in runs:
+        for i in run:
+            result[i] = ("B-" if i == run[0] else "I-") + tags[run[-1]].split("-", 1)[1]
+    return result
+
+
+def legal(tags: list[str]) -> bool:
+    pairs = zip(["O", *tags], tags, strict=False)
+    return all(tag[0] != "I" or (before != "O" and before[2:] == tag[2:]) for before, tag in pairs)
+
+
+def test_repair_equals_a_plain_reading_of_all_short_sentences() -> None:
+    changed = 0
+    for length in range(6):
+        for chosen in product(BIO[:5], repeat=length):
+            tags = list(chosen)
+            mended = repaired(tags)
+            assert mended == plain_repair(tags)
+            assert legal(mended)
+            assert (mended == tags) == legal(tags)
+            assert repaired(tags, "none") == tags
+            changed += mended != tags
+    assert changed > 1000
+
+
+def test_repair_of_the_papers_examples() -> None:
+    assert repaired(["O", "I-X", "O"]) == ["O", "B-X", "O"]
+    assert repaired(["B-X", "I-Y", "I-Z"]) == ["B-Z", "I-Z", "I-Z"]
+
+
+@pytest.mark.parametrize(("repair", "score"), [("none", 0.0), ("final-type", 100.0)])
+def test_repair_is_a_switch_and_leaves_gold_alone(repair: Repair, score: float) -> None:
+    f1 = metrics_of("ner", {"score": {"repair": repair}})["span_f1"]
+    assert f1([["B-Z", "I-Z"]], [["I-X", "I-Z"]]) == score
+    assert f1([["O", "I-X"]], [["O", "I-X"]]) == 0
+
+
+RELATIONS = ("nsubj", "nsubj:pass", "obl", "obl:tmod", "obl:agent", "punct", "root")
+Trees = list[list[list[Any]]]
+
+
+def random_trees(seed: int) -> tuple[Trees, Trees]:
+    rng = np.random.default_rng(seed)
+    gold: Trees = []
+    said: Trees = []
+    for length in rng.integers(1, 9, int(rng.integers(1, 5))).tolist():
+        heads = rng.integers(0, length + 1, length)
+        found = np.where(rng.random(length) < 0.6, heads, rng.integers(-1, length + 1, length))
+        names = rng.integers(0, len(RELATIONS), (2, length))
+        names[1] = np.where(rng.random(length) < 0.5, names[0], names[1])
+        upos = rng.choice(["NOUN", "PUNCT"], length)
+        gold.append([[int(h), RELATIONS[r], str(u)] for h, r, u in zip(heads, names[0], upos, strict=True)])
+        said.append([[int(h), RELATIONS[r] if h >= 0 else ""] for h, r in zip(found, names[1], strict=True)])
+    return gold, said
+
+
+def conll2018(gold: Trees, said: Trees, attributes: str, punctuation: bool = True) -> float:
+    """F1 over aligned words. With gold words every word is aligned with itself, and a head stands for the word
+    aligned with it. ``attributes``: what must be equal besides the head."""
+    keys = {
+        "": lambda word: (),
+        "universal": lambda word: (word[1].split(":")[0],),
+        "whole": lambda word: (word[1],),
+    }
+    key = keys[attributes]
+    gold_words = system_words = correct = 0
+    for right, found in zip(gold, said, strict=True):
+        for word, guess in zip(right, found, strict=True):
+            if not punctuation and word[2] == "PUNCT":
+                continue
+            gold_words += 1
+            system_words += 1
+            correct += guess[0] != -1 and (word[0], *key(word)) == (guess[0], *key(guess))
+    precision, recall = (correct / n if n else 0.0 for n in (system_words, gold_words))
+    return 100 * 2 * precision * recall / (precision + recall) if correct else 0.0
+
+
+def test_attachment_equals_the_rules_of_conll_2018_on_a_thousand_random_cases() -> None:
+    metrics = PARSING
+    ways = {"las": "universal", "uas": "", "las_subtypes": "whole"}
+    kinds = set()
+    for seed in range(1000):
+        gold, said = random_trees(seed)
+        scores = {name: metric(gold, said) for name, metric in metrics.items()}
+        expected = {name: conll2018(gold, said, way) for name, way in ways.items()}
+        expected |= {f"{name}_without_punct": conll2018(gold, said, way, False) for name, way in ways.items()}
+        assert scores == pytest.approx(expected), seed
+        kinds.add(len({round(score, 6) for score in scores.values()}))
+    assert max(kinds) == 6  # no two of the scores are the same thing
+
+
+PASSIVE: Trees = [[[2, "nsubj:pass", "NOUN"], [0, "root", "VERB"], [2, "punct", "PUNCT"]]]
+
+
+def test_attachment_by_hand() -> None:
+    said: Trees = [[[2, "nsubj"], [-1, ""], [2, "punct"]]]
+    scores = {name: metric(PASSIVE, said) for name, metric in PARSING.items()}
+    third = 100 / 3
+    full = {"las": 2 * third, "uas": 2 * third, "las_subtypes": third}
+    assert scores == pytest.approx(
+        full | {"las_without_punct": 50, "uas_without_punct": 50, "las_subtypes_without_punct": 0}
+    )
+
+
+def test_the_main_metric_counts_punctuation_or_not() -> None:
+    assert next(iter(PARSING)) == "las"
+    assert next(iter(metrics_of("parsing", {"score": {"punctuation": False}}))) == "las_without_punct"
+    assert set(PARSING) == set(metrics_of("parsing", {"score": {"punctuation": False}}))
+
+
+def test_a_word_that_was_not_read_is_an_error_and_one_without_gold_head_does_not_count() -> None:
+    for name, metric in PARSING.items():
+        assert metric([[[-1, "_", "X"], [0, "root", "X"]]], [[[-1, "_"], [0, "root"]]]) == 100, name
+        assert metric([[[1, "_", "X"], [0, "root", "X"]]], [[[-1, "_"], [0, "root"]]]) == 50, name
+
+
+def test_only_punctuation_gives_nothing_to_find() -> None:
+    metrics = PARSING
+    assert metrics["uas_without_punct"]([[[0, "root", "PUNCT"]]], [[[0, "root"]]]) == 0
+    assert metrics["uas"]([[[0, "root", "PUNCT"]]], [[[0, "root"]]]) == 100

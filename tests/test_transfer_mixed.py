@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from probes.transfer.config import TransferConfig
-from probes.transfer.data import load_data
 from probes.transfer.mixed import ONE_ONLY, OTHER_LABEL, mixed_items, translated
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.corpus import Column
 from synthlang.errors import InputError

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from probes.transfer.batch import NO_LABEL
-from probes.transfer.heads.classify import ClassifyHead
-from probes.transfer.pair_rows import longest_first
+from probes.transfer.tasks.heads import ClassifyHead
+from probes.transfer.tasks.pairs import longest_first
 from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.tasks import derive_task

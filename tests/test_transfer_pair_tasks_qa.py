@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from probes.transfer.heads.answers import AnswerHead
-from probes.transfer.windows import longest_question
+from probes.transfer.tasks.qa import AnswerHead, longest_question
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks import derive_task, open_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from probes.transfer.windows import Windows, best_answer
+from probes.transfer.tasks.qa import Windows, best_answer
 
 
 def plain_best(windows, found):

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from probes.transfer.batch import NO_LABEL
 from probes.transfer.config import HeadConfig
-from probes.transfer.heads.biaffine import SLOPE, ParserHead
+from probes.transfer.tasks.parsing import SLOPE, ParserHead
 from tests.head_cases import batch_of, prefix, train
 from tests.test_transfer_heads_trees import all_trees, score_of
 

@@ -11,12 +11,11 @@ import torch
 
 from probes.transfer import fit, result
 from probes.transfer.config import TransferConfig
-from probes.transfer.data import load_data
-from probes.transfer.keep import check_keep
-from probes.transfer.model import open_pretrained
+from probes.transfer.model import check_keep, open_pretrained
 from probes.transfer.predictions import read_predictions
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, rows_of
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
@@ -206,17 +205,17 @@ def test_a_transfer_without_labelled_text_is_refused(tmp_path):
 
 def test_the_summary_of_a_metric_by_hand():
     """Two seeds of four items: means, and no interval over one seed."""
-    from probes.transfer.metrics.classes import accuracy
+    from probes.transfer.compare import metrics_of
     from probes.transfer.predictions import Predictions
 
-    gold = list("abab")
+    gold, accuracy = list("abab"), metrics_of("nli", {})["accuracy"]
     parts = [Predictions(t, s, 0, ("1", "2", "3", "4"), gold, list(p)) for t, s, p in
              (("parent", 0, "abab"), ("parent", 1, "abaa"), ("zs", 0, "aaaa"), ("zs", 1, "bbbb"),
               ("sup", 0, "abab"), ("sup", 1, "abab"))]  # fmt: skip
-    found = result.summary(accuracy(), parts, "name")
+    found = result.summary(accuracy, parts, "name")
     assert (found["parent"]["mean"], found["zs"]["mean"], found["delta"]["mean"]) == (87.5, 50.0, 50.0)
     assert found["delta"]["runs"] == 2 and found["delta"]["seeds_low"] == 50.0
-    one = result.summary(accuracy(), [p for p in parts if p.seed == 0], "name")
+    one = result.summary(accuracy, [p for p in parts if p.seed == 0], "name")
     assert one["parent"]["seeds_low"] is None and one["zs"]["low"] is not None
 
 

@@ -5,11 +5,11 @@ import pytest
 
 from probes.transfer.batch import NO_LABEL
 from probes.transfer.config import TransferConfig
-from probes.transfer.rows import token_rows
 from probes.transfer.tasks.ner import Ner
 from probes.transfer.tasks.parsing import Parsing
 from probes.transfer.tasks.pos import Pos
 from probes.transfer.tasks.slots import Slots
+from probes.transfer.tasks.words import token_rows
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import PARENT, bind_language, parse_language

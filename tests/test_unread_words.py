@@ -15,9 +15,9 @@ from probes.measures.settings import ProbeConfig
 from probes.study.models import open_model
 from probes.transfer.command import transfer_command
 from probes.transfer.config import TransferConfig
-from probes.transfer.data import load_data, load_training
 from probes.transfer.model import open_pretrained
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data, load_training
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store

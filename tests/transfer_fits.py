@@ -18,8 +18,8 @@ from probes.transfer.batch import NO_LABEL, Batch, Examples, Role
 from probes.transfer.config import FeaturesConfig, FineTuneConfig
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import fine_tune
-from probes.transfer.heads.head import Head
-from probes.transfer.metrics.metric import Metric
+from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.metrics import Metric
 
 PAD, CLASSES, SIZE = 1, 3, 40
 IDS = (np.r_[0:5, 5:25], np.r_[0:5, 20:40])  # of two languages

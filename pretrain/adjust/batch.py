@@ -20,7 +20,7 @@ class Words:
     start, stop  [words] int64: the columns of each word's subwords, counted through all rows (row · width + column);
                  equal for a word that the tokenizer leaves nothing of
     aligned      [words] bool: whether the word has a link
-    member       the language of the sentences, for a model with parts of its own for each language
+    language       the language of the sentences, for a model with parts of its own for each language
     """
 
     input_ids: Tensor
@@ -28,7 +28,7 @@ class Words:
     start: Tensor
     stop: Tensor
     aligned: Tensor
-    member: int = 0
+    language: int = 0
 
     @property
     def sentence_tokens(self) -> tuple[Tensor, Tensor]:
@@ -39,7 +39,7 @@ class Words:
 
     def to(self, device: torch.device) -> Words:
         """The same on a device."""
-        held: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "member"}
+        held: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "language"}
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in held.items()})
 
 

@@ -99,6 +99,6 @@ def side_words(
         stop.append(words[1:])
     mask = np.arange(width) < (sizes + 2)[:, None]
     first_columns, stops = (torch.from_numpy(np.concatenate(c).astype(np.int64)) for c in (start, stop))
-    (member,) = {text.member for text in texts}  # a side has one language of the model
+    (language,) = {text.member for text in texts}  # a side has one language of the model
     tensors = torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
-    return Words(*tensors, first_columns, stops, torch.from_numpy(aligned), member)
+    return Words(*tensors, first_columns, stops, torch.from_numpy(aligned), language)

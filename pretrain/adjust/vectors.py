@@ -46,7 +46,7 @@ def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Ten
     width = min(full, _longest(encoder))
     ids, mask = words.input_ids[:, :width], words.mask[:, :width]
     if isinstance(encoder, MaskedLM):
-        states = encoder.read(Text.of(ids, words.member, mask.bool()), layers=layers)
+        states = encoder.read(Text.of(ids, words.language, mask.bool()), layers=layers)
     else:
         count = layer_count(encoder)
         out: Any = encoder(input_ids=ids, attention_mask=mask, output_hidden_states=any(n != count for n in layers))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from pretrain.artifacts import Artifacts, Member, Parallel
+from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.bench.shapes import Shape
 from synthlang.dictionary import IdDictionary
 from synthlang.language import PARENT
@@ -39,7 +39,7 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
         text = tokens + half * number
         shards.append(_shards(name, text, offsets, int(own[-1]) + 1))
         member = MemberTokenizer(name, tokenizer, own)
-        members.append(Member(name, "bench", _nothing(), PARENT, member, shards[-1], None))
+        members.append(RunLanguage(name, "bench", _nothing(), PARENT, member, shards[-1], None))
     space = IdSpace("copied", shape.ids, OURS, tuple(m.tokenizer for m in members), (0, half), half)
     pairs = np.stack([words, words + half], axis=1)[::COVERAGE]
     dictionary = IdDictionary(pairs, np.tile([0, 1], (len(pairs), 1)), {"fingerprint": "bench"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pretrain.config.languages import MemberConfig, ParallelConfig, SamplingConfig, StartConfig
+from pretrain.config.languages import LanguageConfig, ParallelConfig, SamplingConfig, StartConfig
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import TERMS, ObjectiveConfig
 from pretrain.config.run import PretrainConfig
@@ -12,7 +12,7 @@ __all__ = [
     "TERMS",
     "BatchConfig",
     "CheckpointConfig",
-    "MemberConfig",
+    "LanguageConfig",
     "ModelConfig",
     "ObjectiveConfig",
     "OptimizerConfig",

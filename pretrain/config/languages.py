@@ -18,7 +18,7 @@ def named_language(value: Any) -> Any:
     return parse_language(value) if isinstance(value, str | dict) else value
 
 
-class MemberConfig(StrictModel):
+class LanguageConfig(StrictModel):
     """One language of a run: ``language`` derived from ``source``.
 
     name      what it is called in metrics and exports (default: the language's name)
@@ -41,7 +41,7 @@ class MemberConfig(StrictModel):
         return safe_name(value, "language name") if value else value
 
     @model_validator(mode="after")
-    def _has_name(self) -> MemberConfig:
+    def _has_name(self) -> LanguageConfig:
         if not self.name:
             object.__setattr__(self, "name", self.language.name)
         return self

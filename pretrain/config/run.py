@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from pretrain.config.languages import MemberConfig, ParallelConfig, SamplingConfig, StartConfig, named_language
+from pretrain.config.languages import LanguageConfig, ParallelConfig, SamplingConfig, StartConfig, named_language
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig
@@ -38,7 +38,7 @@ class PretrainConfig(StrictModel):
 
     source: SourceSpec = ""
     language: Language | None = None
-    languages: tuple[MemberConfig, ...] = ()
+    languages: tuple[LanguageConfig, ...] = ()
     parallel: tuple[ParallelConfig, ...] = ()
     seed: int = Field(default=0, ge=0, le=2**63 - 1)  # tables hold 64 bits
     steps: int = Field(default=500_000, ge=1)
@@ -76,10 +76,10 @@ class PretrainConfig(StrictModel):
             raise ValueError("start: the checkpoint brings its vocabulary and shape; leave out vocabulary and model")
         if (self.language is None) == (not self.languages):
             raise ValueError("give either language: a language derived from the source, or languages: a list of them")
-        for member in self.members:
-            if not member.source:
-                raise ValueError(f"language {member.name} has no source: set source, for it or for the run")
-        names = Counter(member.name for member in self.members)
+        for entry in self.all_languages:
+            if not entry.source:
+                raise ValueError(f"language {entry.name} has no source: set source, for it or for the run")
+        names = Counter(entry.name for entry in self.all_languages)
         if twice := [name for name, count in names.items() if count > 1]:
             raise ValueError(f"two languages have the name {twice[0]!r}; give each a name")
         unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
@@ -94,7 +94,7 @@ class PretrainConfig(StrictModel):
             raise ValueError(
                 f"sharing.layers: there is no layer {max(sharing.layers)}, the model has {self.model.layers}"
             )
-        if sharing.separates and len(self.members) == 1:
+        if sharing.separates and len(self.all_languages) == 1:
             raise ValueError("sharing: one language has nothing to separate")
         if sharing.softmax == "language" and "dict" in self.objective.terms:
             raise ValueError(
@@ -114,7 +114,7 @@ class PretrainConfig(StrictModel):
             if self.batch.length % 2:
                 raise ValueError(f"batch.length ({self.batch.length}) must be even for tlm: a half for each language")
         if self.objective.needs_dictionary and self.dictionary.path is None:
-            scripts = any(member.language.script for member in self.members) or self.sharing.embeddings == "separate"
+            scripts = self.sharing.embeddings == "separate" or any(e.language.script for e in self.all_languages)
             if self.vocabulary.kind != "copied" or not scripts or self.start is not None:
                 term = "dict" if "dict" in self.objective.terms else "align"
                 raise ValueError(
@@ -141,29 +141,29 @@ class PretrainConfig(StrictModel):
         return self
 
     @property
-    def members(self) -> tuple[MemberConfig, ...]:
+    def all_languages(self) -> tuple[LanguageConfig, ...]:
         """The languages of the run, each with its source; the first is the parent."""
         if self.language is None:
             return tuple(m if m.source else m.model_copy(update={"source": self.source}) for m in self.languages)
-        parent = MemberConfig(source=self.source)
-        derived = MemberConfig(source=self.source, language=self.language)
+        parent = LanguageConfig(source=self.source)
+        derived = LanguageConfig(source=self.source, language=self.language)
         return (parent,) if not self.language.transforms else (parent, derived)
 
     @property
     def derived_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Members that are parallel by construction: the first one of each source with each other one from it."""
+        """Languages that are parallel by construction: the first one of each source with each other one from it."""
         pairs = []
-        for m, member in enumerate(self.members):
-            first = next(i for i, other in enumerate(self.members) if other.source == member.source)
-            if first != m:
-                pairs.append((first, m))
+        for number, entry in enumerate(self.all_languages):
+            first = next(i for i, other in enumerate(self.all_languages) if other.source == entry.source)
+            if first != number:
+                pairs.append((first, number))
         return tuple(pairs)
 
     @property
     def label(self) -> str:
         """What a person calls the run: its objective and its languages but the parent."""
         kind = self.objective.kind if self.objective.kind != "sum" else "+".join(self.objective.terms)
-        return f"{kind} {' '.join(m.name for m in self.members[1:]) or self.members[0].name}"
+        return f"{kind} {' '.join(m.name for m in self.all_languages[1:]) or self.all_languages[0].name}"
 
     def fingerprint(self, parents: dict[str, str]) -> str:
         """Of all that affects what a run holds: ``parents`` are the data artifacts trained on.
@@ -173,7 +173,7 @@ class PretrainConfig(StrictModel):
         settings = self.model_dump(mode="json", include=set(OF_WEIGHTS - {"objective"})) | {
             "objective": self.objective.identity()
         }
-        if given := {str(i): m.name for i, m in enumerate(self.members) if m.name != m.language.name}:
+        if given := {str(i): m.name for i, m in enumerate(self.all_languages) if m.name != m.language.name}:
             settings["names"] = given
         if self.sharing.softmax == "language":  # then a random word is always one of the same language
             settings["objective"]["random_words"] = "same-language"

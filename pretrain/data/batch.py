@@ -15,7 +15,7 @@ IGNORE = -100  # PyTorch's cross entropy leaves such a label out
 
 @dataclass(frozen=True)
 class Group:
-    """Rows ``start`` … ``stop`` − 1 of a batch come from one source; ``spans`` says which columns have which member."""
+    """Rows ``start`` … ``stop`` − 1 of a batch come from one source; ``spans``: which columns have which language."""
 
     start: int
     stop: int
@@ -27,7 +27,7 @@ class Batch:
     """Rows of fixed shape: every batch of a run has the same shapes and the same fields that are None.
 
     input_ids  [rows, length] int64, with masks and random words
-    languages  [rows, length] int64, the member of each token
+    languages  [rows, length] int64, the language of each token
     slots      [rows, k] int64, the columns that are predicted
     labels     [rows, k] int64, the ids to predict; IGNORE for a slot without a word
     terms      [rows, k] int64, index into TERMS

@@ -30,25 +30,25 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
     terms = config.objective.terms.keys()
     monolingual, sentences = [], []
     if {"mlm", "dict"} & terms:
-        members = enumerate(artifacts.members)
-        monolingual = [_monolingual(config, artifacts, which, m.train, "train", report) for which, m in members]
-        sentences = [len(member.train) for member in artifacts.members]
+        for number, language in enumerate(artifacts.languages):
+            monolingual.append(_monolingual(config, artifacts, number, language.train, "train", report))
+            sentences.append(len(language.train))
     parallel = _parallel(config, artifacts, report) if "tlm" in terms else []
     weights = sampling_weights(monolingual, sentences, config.sampling.exponent, parallel)
     masker = build_masker(config, artifacts)
     return Batches([*monolingual, *parallel], weights, config.batch.rows, masker, config.seed)
 
 
-def dev_batches(config: PretrainConfig, artifacts: Artifacts, member: int) -> Batches:
+def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
     """Rows of one language's dev split: rows and masks are the same in every run, and plain MLM.
 
     They have ``positions`` and ``valid`` where the batches of training have them.
     """
     from pretrain.data.masking import build_dev_masker
 
-    dev = artifacts.members[member].dev
-    assert dev is not None, f"{artifacts.members[member].name} has no dev split"
-    source = _monolingual(config, artifacts, member, dev, "dev", silent)
+    dev = artifacts.languages[language].dev
+    assert dev is not None, f"{artifacts.languages[language].name} has no dev split"
+    source = _monolingual(config, artifacts, language, dev, "dev", silent)
     masker = build_dev_masker(config, artifacts, VALIDATION_SEED)
     tlm = "tlm" in config.objective.terms
     padded = tlm or source.padded
@@ -58,8 +58,8 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, member: int) -> Ba
 def _monolingual(
     config: PretrainConfig, artifacts: Artifacts, which: int, shards: Shards, split: str, report: Report
 ) -> RowSource:
-    member, length, specials = artifacts.members[which], config.batch.length, artifacts.id_space.specials
-    name = member.name if split == "train" else f"{member.name} ({split})"
+    whose, length, specials = artifacts.languages[which].name, config.batch.length, artifacts.id_space.specials
+    name = whose if split == "train" else f"{whose} ({split})"
     if config.batch.packing == "sentences":
         return SentenceRows(shards, which, length, specials, name, report)
     return StreamRows(shards, which, length, specials, name)
@@ -68,7 +68,7 @@ def _monolingual(
 def _parallel(config: PretrainConfig, artifacts: Artifacts, report: Report) -> list[ParallelRows]:
     if not artifacts.parallel:
         raise InputError("objective: tlm needs sentence pairs, and there are none")
-    members, specials = artifacts.members, artifacts.id_space.specials
+    languages, specials = artifacts.languages, artifacts.id_space.specials
     return [
         ParallelRows(
             pairs,
@@ -76,7 +76,7 @@ def _parallel(config: PretrainConfig, artifacts: Artifacts, report: Report) -> l
             config.batch.length,
             specials,
             config.seed,
-            f"{members[pairs.left].name}+{members[pairs.right].name}",
+            f"{languages[pairs.left].name}+{languages[pairs.right].name}",
             report,
         )
         for pairs in artifacts.parallel

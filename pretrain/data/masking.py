@@ -65,24 +65,24 @@ class DictSlots:
 
 
 class WordTables:
-    """The ids a random word of each member is drawn from."""
+    """The ids a random word of each language is drawn from."""
 
     def __init__(self, tables: Sequence[Ids]) -> None:
         self.sizes = np.asarray([len(table) for table in tables], np.int64)
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.flat = np.concatenate(tables)
 
-    def draw(self, members: Ids, random: NDArray[np.float64]) -> Ids:
+    def draw(self, languages: Ids, random: NDArray[np.float64]) -> Ids:
         """A word for each element, uniformly by ``random`` in [0, 1)."""
-        sizes = self.sizes[members]
-        drawn: Ids = self.flat[self.starts[members] + np.minimum((random * sizes).astype(np.int64), sizes - 1)]
+        sizes = self.sizes[languages]
+        drawn: Ids = self.flat[self.starts[languages] + np.minimum((random * sizes).astype(np.int64), sizes - 1)]
         return drawn
 
 
 def random_word_tables(trained: Sequence[Ids], choice: str) -> WordTables:
-    """``trained`` are the ids that occur in the training text of each member.
+    """``trained`` are the ids that occur in the training text of each language.
 
-    ``all``: a random word is one of any member (XLM); ``same-language``: of the token's own;
+    ``all``: a random word is one of any language (XLM); ``same-language``: of the token's own;
     ``source-only``: of the first (what ALIGN-MLM's code did).
     """
     if choice == "same-language":
@@ -98,10 +98,10 @@ def slots_per_row(rate: float, length: int) -> int:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Chosen slots with what stands there: ``columns``, ``members``, ``words`` [rows, k]; which have a label."""
+    """Chosen slots with what stands there: ``columns``, ``languages``, ``words`` [rows, k]; which have a label."""
 
     columns: Ids
-    members: Ids
+    languages: Ids
     words: Ids
     labelled: NDArray[np.bool_]
 
@@ -139,7 +139,7 @@ class Masker:
         term = np.full(slots.columns.shape, TERMS.index(source.term), np.int64)
         labels = np.where(slots.labelled, slots.words, IGNORE)
         shown = np.where(slots.labelled, self._noise(slots, samples), slots.words)
-        masked = MaskedRows(shown, slots.members, slots.columns, labels, term)
+        masked = MaskedRows(shown, slots.languages, slots.columns, labels, term)
         if self.dictionary is not None:
             masked = self._translate(self.dictionary, masked, slots, samples)
         ids, languages = (a.copy() for a in (rows.ids, rows.languages))
@@ -170,13 +170,13 @@ class Masker:
         columns = (first & self._column_bits).astype(np.int64)
         order = np.argsort(columns, axis=1)
         columns = np.take_along_axis(columns, order, axis=1)
-        members, words = (np.take_along_axis(a, columns, axis=1) for a in (rows.languages, rows.ids))
-        return _Slots(columns, members, words, np.take_along_axis(labelled, order, axis=1))
+        languages, words = (np.take_along_axis(a, columns, axis=1) for a in (rows.languages, rows.ids))
+        return _Slots(columns, languages, words, np.take_along_axis(labelled, order, axis=1))
 
     def _noise(self, slots: _Slots, samples: Ids) -> Ids:
         """What the input shows: 80 % <mask>, 10 % a random word, 10 % the word."""
         action = self._uniform("action", slots, samples)
-        random = self.tables.draw(slots.members, self._uniform("word", slots, samples))
+        random = self.tables.draw(slots.languages, self._uniform("word", slots, samples))
         return np.where(
             action < SHARE_MASK, self.mask_id, np.where(action < SHARE_MASK + SHARE_RANDOM, random, slots.words)
         )
@@ -185,7 +185,7 @@ class Masker:
         """Make a share of the slots dictionary slots. Arrays of ``masked`` are [rows, k], the inputs too."""
         chosen = slots.labelled & (self._uniform("dict", slots, samples) < dictionary.rate)
         random = self._uniform("translation", slots, samples)
-        known, words, members = dictionary.synonyms.draw(slots.members, slots.words, random)
+        known, words, translated_to = dictionary.synonyms.draw(slots.languages, slots.words, random)
         translated = chosen & known
         if dictionary.target == "corrected":
             chosen = translated
@@ -198,7 +198,7 @@ class Masker:
             labels = np.where(translated, words, labels)
         follows = dictionary.target == "as-code" or (dictionary.target == "corrected" and dictionary.language_ids)
         if follows:
-            languages = np.where(translated, members, languages)
+            languages = np.where(translated, translated_to, languages)
         return replace(
             masked, input_ids=shown, labels=labels, languages=languages, terms=np.where(chosen, DICT, masked.terms)
         )
@@ -209,7 +209,7 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts) -> Masker:
     objective, dictionary = config.objective, None
     if "dict" in objective.terms:
         assert artifacts.dictionary is not None, "prepare draws the dictionary of dict"
-        synonyms = Synonyms.of(artifacts.dictionary, len(artifacts.members), artifacts.id_space.size)
+        synonyms = Synonyms.of(artifacts.dictionary, len(artifacts.languages), artifacts.id_space.size)
         dictionary = DictSlots(synonyms, objective.dict_rate, objective.dict_target, objective.uses_language_ids)
     return _masker(config, artifacts, config.seed, dictionary)
 
@@ -221,7 +221,7 @@ def build_dev_masker(config: PretrainConfig, artifacts: Artifacts, seed: int) ->
 
 def _masker(config: PretrainConfig, artifacts: Artifacts, seed: int, dictionary: DictSlots | None) -> Masker:
     space, objective, sharing = artifacts.id_space, config.objective, config.sharing
-    trained = [trained_types(member.train.counts, space.specials.all) for member in artifacts.members]
+    trained = [trained_types(language.train.counts, space.specials.all) for language in artifacts.languages]
     # separate embeddings have a softmax for each language too: it predicts, and is shown, its own words
     own = sharing.softmax == "language"
     tables = random_word_tables(trained, "same-language" if own else objective.random_words)

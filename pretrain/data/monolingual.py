@@ -24,10 +24,10 @@ class StreamRows:
     term: Literal["mlm"] = "mlm"
     padded = False
 
-    def __init__(self, shards: Shards, member: int, length: int, specials: Specials, name: str) -> None:
+    def __init__(self, shards: Shards, language: int, length: int, specials: Specials, name: str) -> None:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
-        self.languages = (member,)
-        self.spans: tuple[Span, ...] = ((0, length, member),)
+        self.languages = (language,)
+        self.spans: tuple[Span, ...] = ((0, length, language),)
         self._starts = shards.offsets + np.arange(len(shards.offsets))  # of the sentences in the stream
         tokens = int(self._starts[-1])
         self.rows = tokens // (length - 1) if len(shards.tokens) else 0
@@ -69,11 +69,11 @@ class SentenceRows:
     padded = True
 
     def __init__(
-        self, shards: Shards, member: int, length: int, specials: Specials, name: str, report: Report = silent
+        self, shards: Shards, language: int, length: int, specials: Specials, name: str, report: Report = silent
     ) -> None:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
-        self.languages = (member,)
-        self.spans: tuple[Span, ...] = ((0, length, member),)
+        self.languages = (language,)
+        self.spans: tuple[Span, ...] = ((0, length, language),)
         self.dropped = int((np.diff(shards.offsets) + 2 > length).sum())
         if self.dropped == len(shards):
             raise InputError(

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Span = tuple[int, int, int]  # columns start … stop − 1 belong to a member
+Span = tuple[int, int, int]  # columns start … stop − 1 belong to a language
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Rows:
     """Rows of ``length`` tokens each.
 
     ids        [rows, length] int64
-    languages  [rows, length] int64, the member of each token; padding has the first member of its row
+    languages  [rows, length] int64, the language of each token; padding has the first language of its row
     positions  [rows, length] int64, 0-based; None: 0 … length − 1 in every row
     valid      [rows, length] bool, False for padding; None: there is no padding
     """
@@ -35,7 +35,7 @@ class RowSource(Protocol):
 
     @property
     def name(self) -> str:
-        """The member or members, as in ``en`` and ``en+fr``: for messages."""
+        """The language or languages, as in ``en`` and ``en+fr``: for messages."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class RowSource(Protocol):
 
     @property
     def languages(self) -> tuple[int, ...]:
-        """The members that occur in its rows."""
+        """The languages that occur in its rows."""
         ...
 
     @property
@@ -70,7 +70,7 @@ class RowSource(Protocol):
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Which columns belong to which member: one span for all of them, or one for each half."""
+        """Which columns belong to which language: one span for all of them, or one for each half."""
         ...
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:

@@ -88,12 +88,12 @@ class ParallelRows:
         ids = np.empty((len(numbers), self.length), np.int64)
         languages = np.empty_like(ids)
         valid = np.empty(ids.shape, bool)
-        for side, (start, stop, member) in enumerate(self.spans):
+        for side, (start, stop, language) in enumerate(self.spans):
             sentences = self._pairs[pair, side]
             valid[:, start:stop] = write_sentences(
                 ids[:, start:stop], self._shards[side], sentences, row, self.specials
             )
-            languages[:, start:stop] = member
+            languages[:, start:stop] = language
         languages[~valid] = self.languages[0]
         positions = np.tile(np.arange(self.half), (len(numbers), 2))
         return Rows(ids, languages, positions, valid)

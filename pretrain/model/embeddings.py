@@ -37,15 +37,15 @@ class Embeddings(nn.Module):
         language_ids: bool,
     ) -> None:
         super().__init__()
-        members = len(ids)
+        languages = len(ids)
         self.separate, self.size, self.length = separate, size, positions
         self.sizes = [len(own) for own in ids]
         self.words = nn.Parameter(torch.empty(sum(self.sizes) if separate else size, hidden))
         self.bias = nn.Parameter(torch.zeros(len(self.words)))
-        self.positions = nn.Parameter(torch.empty(positions * (members if separate else 1), hidden))
-        self.languages = nn.Parameter(torch.empty(members, hidden)) if language_ids else None
-        for member, own in enumerate(ids):
-            self.register_buffer(f"ids_{member}", torch.from_numpy(own.astype(np.int64)), persistent=False)
+        self.positions = nn.Parameter(torch.empty(positions * (languages if separate else 1), hidden))
+        self.languages = nn.Parameter(torch.empty(languages, hidden)) if language_ids else None
+        for language, own in enumerate(ids):
+            self.register_buffer(f"ids_{language}", torch.from_numpy(own.astype(np.int64)), persistent=False)
         self.register_buffer("places", torch.from_numpy(_places(ids, size)), persistent=False)
         offsets = np.cumsum([0, *self.sizes[:-1]])
         self.register_buffer("offsets", torch.from_numpy(offsets), persistent=False)
@@ -54,9 +54,9 @@ class Embeddings(nn.Module):
         self.offsets: Tensor
         self.segments: Tensor
 
-    def ids(self, member: int) -> Tensor:
+    def ids(self, language: int) -> Tensor:
         """The sorted ids of a language."""
-        own: Tensor = self.get_buffer(f"ids_{member}")
+        own: Tensor = self.get_buffer(f"ids_{language}")
         return own
 
     def forward(
@@ -83,20 +83,20 @@ class Embeddings(nn.Module):
             return ids
         return self.places[languages, ids] + self.offsets[languages]
 
-    def outputs(self, members: Sequence[int], restrict: bool) -> dict[int, tuple[Tensor, Tensor]]:
+    def outputs(self, languages: Sequence[int], restrict: bool) -> dict[int, tuple[Tensor, Tensor]]:
         """Output matrix and bias of each language: all rows, or (``restrict``) those of its own ids in their order."""
         if self.separate:
             words, bias = torch.split(self.words, self.sizes), torch.split(self.bias, self.sizes)
-            return {m: (words[m], bias[m]) for m in members}
+            return {m: (words[m], bias[m]) for m in languages}
         if restrict:
-            return {m: (self.words[self.ids(m)], self.bias[self.ids(m)]) for m in members}
-        return dict.fromkeys(members, (self.words, self.bias))
+            return {m: (self.words[self.ids(m)], self.bias[self.ids(m)]) for m in languages}
+        return dict.fromkeys(languages, (self.words, self.bias))
 
 
 def _places(ids: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
     """For each language and id the place of the id among the language's own, [L, size]; ABSENT: it has no such id."""
     places = np.full((len(ids), size), ABSENT)
-    for member, own in enumerate(ids):
+    for language, own in enumerate(ids):
         assert np.all(np.diff(own) > 0) and own[-1] < size, "ids of a language are sorted, distinct and in the space"
-        places[member, own] = np.arange(len(own))
+        places[language, own] = np.arange(len(own))
     return places

@@ -70,13 +70,13 @@ class MaskedLM(nn.Module):
         epsilon = EPSILON[architecture] if epsilon is None else epsilon
         self.shape, self.sharing, self.pad, self.architecture, self.epsilon = shape, sharing, pad, architecture, epsilon
         self.origin: dict[str, Any] | None = None  # the config of the checkpoint it started from
-        self.members = len(ids)
+        self.language_count = len(ids)
         separate = sharing.embeddings == "separate"
         self._restricts = separate or sharing.softmax == "language"
         self.embeddings = Embeddings(ids, size, positions, shape.hidden, separate, language_ids)
         self.norm = nn.LayerNorm(shape.hidden, eps=epsilon)
         self.layers = nn.ModuleList(
-            SeparateLayers(Layer(shape, epsilon) for _ in range(self.members))
+            SeparateLayers(Layer(shape, epsilon) for _ in range(self.language_count))
             if number in sharing.layers
             else Layer(shape, epsilon)
             for number in range(1, shape.layers + 1)
@@ -106,9 +106,9 @@ class MaskedLM(nn.Module):
             x = self._through(layer, x, batch.valid, slots, batch.groups)
         return self._losses(self.head(x), batch)
 
-    def hidden(self, input_ids: Tensor, member: int, valid: Tensor | None = None) -> Tensor:
+    def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
         """The last layer's output [r, w, d] for text [r, w] of one language; ``valid`` [r, w] is False at padding."""
-        return self.read(Text.of(input_ids, member, valid))[0]
+        return self.read(Text.of(input_ids, language, valid))[0]
 
     def read(self, text: Text, slots: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
         """[r, w, d] the output of each of ``layers``: 1 … N, 0 for the embeddings (default: the last one).
@@ -155,9 +155,9 @@ class MaskedLM(nn.Module):
                 outputs[number] = _rows(x, packed, slots)
         return outputs
 
-    def word_rows(self, ids: Tensor, member: int) -> Tensor:
+    def word_rows(self, ids: Tensor, language: int) -> Tensor:
         """The rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
-        return F.embedding(self.embeddings.rows(ids, member), self.embeddings.words)
+        return F.embedding(self.embeddings.rows(ids, language), self.embeddings.words)
 
     def language_specific(self) -> list[str]:
         """The names of the parameters that ``sharing`` separates: each row or copy belongs to one language."""
@@ -205,8 +205,8 @@ class MaskedLM(nn.Module):
         if not self._restricts:
             weight, bias = self.embeddings.words, self.embeddings.bias
             return slot_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
-        members = sorted({member for group in batch.groups for _, _, member in group.spans})
-        outputs = self.embeddings.outputs(members, restrict=True)
+        languages = sorted({language for group in batch.groups for _, _, language in group.spans})
+        outputs = self.embeddings.outputs(languages, restrict=True)
         own = at_slots(batch.languages.unsqueeze(-1), batch.slots).squeeze(-1)  # the language of each slot
         wanted = batch.labels != IGNORE
         places = self.embeddings.places[own, torch.where(wanted, batch.labels, 0)]
@@ -214,10 +214,10 @@ class MaskedLM(nn.Module):
         for group in batch.groups:
             rows = slice(group.start, group.stop)
             states, total = x[rows].flatten(0, 1), torch.zeros((), device=x.device)
-            for member in sorted({member for _, _, member in group.spans}):
+            for language in sorted({language for _, _, language in group.spans}):
                 # a row with several languages goes through each softmax; the slots of the others are ignored
-                labels = torch.where(wanted[rows] & (own[rows] == member), places[rows], IGNORE)
-                total = total + slot_loss(states, *outputs[member], labels.flatten(), step)
+                labels = torch.where(wanted[rows] & (own[rows] == language), places[rows], IGNORE)
+                total = total + slot_loss(states, *outputs[language], labels.flatten(), step)
             losses.append(total.view_as(batch.labels[rows]))
         return torch.cat(losses)
 

@@ -163,7 +163,7 @@ def _fill_embeddings(
     tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))
     if tables.languages is not None:
         tables.languages.zero_()
-    own = torch.cat([tables.ids(m) for m in range(model.members)]) if tables.separate else slice(None)
+    own = torch.cat([tables.ids(m) for m in range(model.language_count)]) if tables.separate else slice(None)
     tables.words.copy_(words[own])
     tables.bias.copy_(bias[own])
     _take(source, f"{place}.LayerNorm", model.norm)

@@ -33,17 +33,17 @@ class SeparateLayers(nn.ModuleList):
             rows = slice(group.start, group.stop)
             part, seen = x[rows], None if valid is None else valid[rows]
             at = None if slots is None else slots[rows]
-            members = {member for _, _, member in group.spans}
-            if len(members) == 1:
-                outputs.append(run(self.copy(members.pop()), part, seen, at))
+            languages = {language for _, _, language in group.spans}
+            if len(languages) == 1:
+                outputs.append(run(self.copy(languages.pop()), part, seen, at))
             else:
                 mixed = self._mixed(part, seen, group.spans, noise)
                 outputs.append(mixed if at is None else at_slots(mixed, at))
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
-    def copy(self, member: int) -> Layer:
+    def copy(self, language: int) -> Layer:
         """The copy of a language."""
-        layer = self[member]
+        layer = self[language]
         assert isinstance(layer, Layer)
         return layer
 
@@ -52,11 +52,11 @@ class SeparateLayers(nn.ModuleList):
         rows, width, _ = x.shape
         first = self.copy(spans[0][2])
         keep = first.draw(noise, rows, width, width)
-        projected = [self.copy(member).project(x[:, start:stop]) for start, stop, member in spans]
+        projected = [self.copy(language).project(x[:, start:stop]) for start, stop, language in spans]
         q, k, v = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
         context = first.attend(q, k, v, valid, keep[0])  # attention itself has no weights
         finished = []
-        for start, stop, member in spans:
+        for start, stop, language in spans:
             out, down = (None if k is None else k[:, start:stop] for k in keep[1:])
-            finished.append(self.copy(member).finish(context[:, start:stop], x[:, start:stop], (None, out, down)))
+            finished.append(self.copy(language).finish(context[:, start:stop], x[:, start:stop], (None, out, down)))
         return torch.cat(finished, dim=1)

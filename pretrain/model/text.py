@@ -50,7 +50,7 @@ class Text:
 
     input_ids  [rows, width] int64
     valid      [rows, width] bool, False at padding; None: there is none
-    spans      (start, stop, member): which columns are of which language; one span for rows of one language
+    spans      (start, stop, language): which columns are of which language; one span for rows of one language
     positions  [rows, width] int64, 0-based; None: 0 … width − 1 in every row
     segments   [rows, width] int64, the token types of BERT; None: all 0
     packed     where the tokens are, so that padding costs nothing; None: it is computed with
@@ -64,9 +64,9 @@ class Text:
     packed: Packed | None = None
 
     @staticmethod
-    def of(input_ids: Tensor, member: int, valid: Tensor | None = None) -> Text:
+    def of(input_ids: Tensor, language: int, valid: Tensor | None = None) -> Text:
         """Rows of one language."""
-        return Text(input_ids, valid, ((0, input_ids.shape[1], member),))
+        return Text(input_ids, valid, ((0, input_ids.shape[1], language),))
 
     def without_padding(self) -> Text:
         """The same, to be read without its padding where that is worth it; for tensors on the CPU."""
@@ -74,10 +74,10 @@ class Text:
 
     @property
     def languages(self) -> Tensor:
-        """[rows, width] the member of each token."""
+        """[rows, width] the language of each token."""
         columns = torch.zeros(self.input_ids.shape[1], dtype=torch.int64, device=self.input_ids.device)
-        for start, stop, member in self.spans:
-            columns[start:stop] = member
+        for start, stop, language in self.spans:
+            columns[start:stop] = language
         return columns.expand_as(self.input_ids)
 
     def to(self, device: torch.device) -> Text:

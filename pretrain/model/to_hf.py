@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 
-def to_hf(model: MaskedLM, member: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
     """Config and weights with which Hugging Face's class computes what the model does for a language.
 
     Separate embeddings: ids that the language does not have get the rows of the first language that has them.
     """
     names, shape, tables = ARCHITECTURES[model.architecture], model.shape, model.embeddings
-    words, bias = _full_tables(tables, member)
-    first = member * tables.length if tables.separate else 0
+    words, bias = _full_tables(tables, language)
+    first = language * tables.length if tables.separate else 0
     positions = tables.positions[first : first + tables.length]
     before = model.pad + 1 if names.counts_from_pad else 0
-    types = torch.zeros(1, shape.hidden) if tables.languages is None else tables.languages[member : member + 1]
+    types = torch.zeros(1, shape.hidden) if tables.languages is None else tables.languages[language : language + 1]
     body = f"{names.body}.embeddings"
     state = {
         f"{body}.word_embeddings.weight": words,
@@ -39,20 +39,20 @@ def to_hf(model: MaskedLM, member: int) -> tuple[PretrainedConfig, dict[str, Ten
         **_pair(names.norm, model.head.norm),
     }
     for number, layer in enumerate(model.layers):
-        held = layer.copy(member) if isinstance(layer, SeparateLayers) else layer
+        held = layer.copy(language) if isinstance(layer, SeparateLayers) else layer
         state |= _layer_to_hf(held, f"{names.body}.encoder.layer.{number}")
     state = {name: tensor.detach().to("cpu", torch.float32, copy=True).contiguous() for name, tensor in state.items()}
     return _hf_config(model, names, before), state
 
 
-def _full_tables(tables: Embeddings, member: int) -> tuple[Tensor, Tensor]:
+def _full_tables(tables: Embeddings, language: int) -> tuple[Tensor, Tensor]:
     """The rows [size, d] and biases [size] of all ids as a language sees them."""
     if not tables.separate:
         return tables.words, tables.bias
     words = tables.words.new_zeros(tables.size, tables.words.shape[1])
     bias = tables.bias.new_zeros(tables.size)
     outputs = tables.outputs(range(len(tables.sizes)), restrict=True)
-    order = [member, *(m for m in outputs if m != member)]
+    order = [language, *(m for m in outputs if m != language)]
     for other in reversed(order):  # the first of the order is written last
         words[tables.ids(other)], bias[tables.ids(other)] = outputs[other]
     return words, bias

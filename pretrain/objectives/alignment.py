@@ -16,7 +16,7 @@ SMALLEST = 1e-8  # of a norm, so that a row of zeros has the cosine 0
 class WordRows(Protocol):
     """A model whose word embedding can be read."""
 
-    def word_rows(self, ids: Tensor, member: int) -> Tensor:
+    def word_rows(self, ids: Tensor, language: int) -> Tensor:
         """The raw rows [n, d] of ids [n] of a language."""
         ...
 
@@ -26,19 +26,19 @@ class Alignment:
 
     E are raw rows of the word embedding: without position, language or LayerNorm.
 
-    shared   whether all members have the same rows: then they are read at once, and so is their gradient written
+    shared   whether all languages have the same rows: then they are read at once, and so is their gradient written
     """
 
     def __init__(self, dictionary: IdDictionary, shared: bool, device: torch.device) -> None:
         assert len(dictionary), "an empty dictionary aligns nothing"
         self.pairs = len(dictionary)
-        members = torch.from_numpy(dictionary.languages)
+        languages = torch.from_numpy(dictionary.languages)
         if shared:
-            members = torch.zeros_like(members)
+            languages = torch.zeros_like(languages)
         ids = torch.from_numpy(dictionary.pairs)
-        self.blocks: list[tuple[int, int, Tensor, Tensor]] = []  # members and ids of both sides
-        for left, right in torch.unique(members, dim=0).tolist():
-            here = ids[(members == torch.tensor([left, right])).all(dim=1)].to(device)
+        self.blocks: list[tuple[int, int, Tensor, Tensor]] = []  # languages and ids of both sides
+        for left, right in torch.unique(languages, dim=0).tolist():
+            here = ids[(languages == torch.tensor([left, right])).all(dim=1)].to(device)
             self.blocks.append((left, right, here[:, 0].contiguous(), here[:, 1].contiguous()))
 
     def loss(self, model: WordRows) -> Tensor:
@@ -47,7 +47,7 @@ class Alignment:
 
 
 def _cosines(model: WordRows, left: int, right: int, sources: Tensor, targets: Tensor) -> Tensor:
-    """Σ cos of the pairs of two members."""
+    """Σ cos of the pairs of two languages."""
     if left == right:
         rows = model.word_rows(torch.cat([sources, targets]), left)
     else:

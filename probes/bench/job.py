@@ -11,10 +11,10 @@ import torch
 
 from probes.transfer.batch import Examples
 from probes.transfer.config import TransferConfig
-from probes.transfer.data import load_data
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.run import Transfer
-from probes.transfer.tasks import task_of
+from probes.transfer.splits import load_data
+from probes.transfer.tasks.base import task_of
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.vocabulary import save_tokenizer, train_tokenizer

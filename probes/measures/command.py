@@ -159,7 +159,7 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
     held = load(PretrainConfig, run / "config.yaml")
-    derived, names = derived_members(held), [member.name for member in held.members[1:]]
+    derived, names = derived_members(held), [member.name for member in held.all_languages[1:]]
     asked = config.language
     if asked is None and not derived and len(names) == 1:
         asked = names[0]
@@ -169,8 +169,8 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
         return config
     if config.reads_sentences and not any(config.pairs.values()):
         raise InputError(
-            f"{asked} is not derived from {held.members[0].name}, so nothing is aligned by construction: name sentence "
-            "pairs (pairs, in --config or by --set), or ask for word embeddings only (--probe words)"
+            f"{asked} is not derived from {held.all_languages[0].name}, so nothing is aligned by construction: name "
+            "sentence pairs (pairs, in --config or by --set), or ask for word embeddings only (--probe words)"
         )
     return config.model_copy(update={"language": asked, "natural": True})
 

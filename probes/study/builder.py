@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import pydantic
 from pydantic import Field
@@ -18,7 +18,8 @@ from probes.study.config import LARGEST, StudyConfig
 from probes.study.grid import Point
 from probes.study.sections import Bases, Draft, Place
 from probes.study.task_names import check_hidden, check_task, common_settings
-from probes.transfer.config import TaskName, TransferConfig
+from probes.transfer.config import TransferConfig
+from probes.transfer.tasks import TASKS
 from synthlang.config import StrictModel, merged, parse
 from synthlang.errors import InputError
 
@@ -111,7 +112,7 @@ class CellBuilder:
         place: Place = ("transfer",)
         if not draft.default_task:
             own = self._data(draft, ("tasks", name))
-            if name in get_args(TaskName):
+            if name in TASKS:
                 own = {"task": name, **own}
             check_task(name, own, data)
             check_hidden(name, own, self._common)

@@ -58,7 +58,7 @@ class _Checks:
         return None
 
     def cell(self, cell: Cell) -> None:
-        text = None if cell.pretrain is None else cell.pretrain.members[0].source
+        text = None if cell.pretrain is None else cell.pretrain.all_languages[0].source
         known = cell.model is None or is_run(model_path(cell.model))
         models, opened = self._models_of(cell), self._opened
         for root, config in (("start", cell.start), ("pretrain", cell.pretrain), ("second", cell.second)):
@@ -111,7 +111,7 @@ class _Checks:
         check_files(config)
 
     def _member_sources(self, root: str, config: PretrainConfig) -> None:
-        for number, member in enumerate(config.members):
+        for number, member in enumerate(config.all_languages):
             try:
                 check_source(member.language, self._opened.source(member.source), member.source)
             except InputError as error:
@@ -130,7 +130,7 @@ class _Checks:
             return
         if pretrain.sharing.separates or pretrain.objective.uses_language_ids:
             raise InputError("the languages of the run have weights of their own: there is no one model to adjust")
-        names = [member.name for member in pretrain.members]
+        names = [member.name for member in pretrain.all_languages]
         for name, pair in config.texts.items():
             read = pair.tokenizers or ((pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else ())
             unknown = [language for language in read if language not in names]

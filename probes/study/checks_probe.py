@@ -52,10 +52,10 @@ def _check_language(config: ProbeConfig, cell: Cell, known: bool) -> None:
     run = cell.pretrain or load(PretrainConfig, model_path(str(cell.model)) / "config.yaml")
     asked = asked_for(run, config.language, config.natural)
     if not isinstance(asked, int):
-        members = [(number, run.members[number].language) for number in derived_members(run).values()]
+        members = [(number, run.all_languages[number].language) for number in derived_members(run).values()]
         asked = next((n for n, language in members if language.fingerprint == asked.fingerprint), 0)
     if "words" in config.probes and cell.adjust is None and cell.tuned is None and not asked:
-        raise no_rows(str(config.language), [member.name for member in run.members])
+        raise no_rows(str(config.language), [member.name for member in run.all_languages])
 
 
 def _check_reach(opened: Opened, config: ProbeConfig, cell: Cell) -> None:

@@ -6,13 +6,10 @@ from pretrain.config import PretrainConfig
 from probes.rotation.settings import RotationConfig
 from probes.study.cell import MODEL, Cell
 from probes.study.opened import Opened, check_constructed, check_files, check_models
-from probes.transfer.config import TransferConfig
-from probes.transfer.continual_config import ContinualConfig, has_text
+from probes.transfer.config import ContinualConfig, TransferConfig, check_tried, combinations
 from probes.transfer.model_names import asked_for, model_path
-from probes.transfer.pair_rows import separators
-from probes.transfer.places import check_columns, open_places, open_training
-from probes.transfer.search import check_tried, combinations
-from probes.transfer.windows import longest_question
+from probes.transfer.splits import check_columns, open_splits, open_training
+from probes.transfer.tasks.base import task_of
 from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.language import Language
@@ -26,13 +23,13 @@ def check_items(opened: Opened, config: TransferConfig, cell: Cell, text: str | 
     length = opened.length(cell) or config.length
     if cell.pretrain is None:
         if not known or config.train is not None:
-            open_places(config, None, length)
+            open_splits(config, None, length)
         return
-    _, places, _ = open_places(config, text, length)
+    _, splits, _ = open_splits(config, text, length)
     if config.parser is not None:
         open_engine(config.parser)
     elif config.target is None and config.target_model is None:
-        check_columns(language_of(config.language, cell.pretrain), places)
+        check_columns(language_of(config.language, cell.pretrain), splits)
 
 
 def check_named(opened: Opened, config: TransferConfig, cell: Cell, known: bool) -> None:
@@ -55,8 +52,7 @@ def _check_reach(opened: Opened, config: TransferConfig, cell: Cell) -> None:
     models = [opened.reach(name, cell) for name in (MODEL, config.target_model)]
     known = [reach for reach in models if reach is not None]
     check_tried(config, [reach.layers for reach in known])
-    if config.task == "qa":
-        longest_question(config.length, config.stride, separators(all(reach.bert for reach in known)))
+    task_of(config).check_length(all(reach.bert for reach in known))
     for root, held in _aligned(config) if known else ():
         try:
             held.data.longest(min(reach.positions for reach in known))
@@ -90,9 +86,9 @@ def check_tuning(opened: Opened, config: TransferConfig, cell: Cell, known: bool
     if (continual := config.continual) is not None:
         if not any(continual.pairs.values()) and not known:
             raise InputError("continual.pairs: the text of a model of Hugging Face is not known: name sentence pairs")
-        if config.language is None and (not known or has_text(continual)):
+        if config.language is None and (not known or continual.has_text):
             raise InputError("the language to align with needs a name: language")
-    text = None if run is None else run.members[0].source
+    text = None if run is None else run.all_languages[0].source
     open_training(config, text, opened.length(cell) or config.length)
     if config.parser is not None:
         open_engine(config.parser)
@@ -102,4 +98,4 @@ def check_tuning(opened: Opened, config: TransferConfig, cell: Cell, known: bool
 def language_of(language: str | None, run: PretrainConfig) -> Language:
     """The language that a transfer of a run goes to: one of the run's, by name, or any derived one, by spec."""
     asked = asked_for(run, language, natural=False)
-    return run.members[asked].language if isinstance(asked, int) else asked
+    return run.all_languages[asked].language if isinstance(asked, int) else asked

@@ -112,9 +112,9 @@ def _opened(spec: str, task: str | None) -> Any:
     if task is None:
         return open_source(spec)
     from probes.transfer.config import TransferConfig
-    from probes.transfer.tasks import task_of  # with the heads of all tasks, and torch
+    from probes.transfer.tasks.base import task_of  # with the heads of all tasks, and torch
 
-    return task_of(TransferConfig(task=task)).open(choose(spec)[0])  # type: ignore[arg-type]
+    return task_of(TransferConfig(task=task)).open(choose(spec)[0])
 
 
 def _files_of_spec(spec: str, task: str | None) -> list[Path]:

@@ -15,8 +15,7 @@ from pretrain.model.from_hf import from_hf
 from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.run import open_run
 from probes.study.cell import Reach, reach_of
-from probes.transfer.keep import Languages
-from probes.transfer.model import Pretrained, of_run, open_pretrained, tokenizer_of
+from probes.transfer.model import Languages, Pretrained, of_run, open_pretrained, tokenizer_of
 from probes.transfer.model_names import is_run, model_path
 from synthlang.config import load
 from synthlang.files import read_json
@@ -54,7 +53,7 @@ def source_of(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyTy
     path = model_path(model)
     if not is_run(path):
         return PARENT.name
-    return (configs.get(model) or load(PretrainConfig, path / "config.yaml")).members[0].name
+    return (configs.get(model) or load(PretrainConfig, path / "config.yaml")).all_languages[0].name
 
 
 def languages_of(model: str, opened: Pretrained) -> Languages:
@@ -64,7 +63,7 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
     """
     if opened.run is not None:
         is_own = is_run(model_path(model))  # an adjusted one has one body, which knows no languages
-        members = opened.run[1].members
+        members = opened.run[1].languages
         return {member.name: (member.tokenizer, number if is_own else 0) for number, member in enumerate(members)}
     held = open_base(model).checkpoints
     return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in held.items()}

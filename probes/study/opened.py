@@ -90,10 +90,10 @@ def check_constructed(where: str, language: str | None, natural: bool, cell: Cel
     if not known:
         raise InputError(f"{where}: the text of a model of Hugging Face is not known: name sentence pairs")
     if cell.pretrain is not None and cell.second is not None:
-        first, other = cell.pretrain.members[0], cell.second.members[0]
+        first, other = cell.pretrain.all_languages[0], cell.second.all_languages[0]
         natural |= other.name == language and other.source != first.source
     elif cell.pretrain is not None and not natural:
-        names = [member.name for member in cell.pretrain.members]
+        names = [member.name for member in cell.pretrain.all_languages]
         if language == names[0]:
             raise InputError(f"{where}: {language} is the source language itself: there is nothing to align")
         natural = language in names and language not in derived_members(cell.pretrain)

@@ -67,7 +67,7 @@ def run_columns(config: PretrainConfig | None) -> dict[str, Any]:
     """The columns that the pretraining of a cell fills, all null for a cell on a finished model."""
     if config is None:
         return {"source": None, "objective": None, "pretrain_seed": None}
-    return {"source": config.members[0].source, "objective": config.objective.kind, "pretrain_seed": config.seed}
+    return {"source": config.all_languages[0].source, "objective": config.objective.kind, "pretrain_seed": config.seed}
 
 
 def write_results(

@@ -136,7 +136,7 @@ class PretrainStage(Stage):
         names |= {"dictionary"} if config.objective.needs_dictionary else set()
         names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
         found = {name: value for name, value in look.at(config).items() if name in names}
-        members = [look.at(member) for member in config.members]
+        members = [look.at(member) for member in config.all_languages]
         return {**found, "objective": config.objective.identity(), "members": members}
 
 

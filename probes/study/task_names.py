@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
-from probes.transfer.config import TaskName
+from probes.transfer.tasks import TASKS
 from synthlang.config import override
 from synthlang.errors import InputError, did_you_mean
 
@@ -34,9 +34,8 @@ def check_task(name: str, own: Mapping[str, Any], common: Mapping[str, Any]) -> 
     """Raise InputError for a task that is called like none and does not say which it is."""
     if "task" in own or "task" in common:
         return
-    known = get_args(TaskName)
-    hint = did_you_mean(name, known)
-    raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(known)}; name one with tasks.{name}.task")
+    hint = did_you_mean(name, list(TASKS))
+    raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(TASKS)}; name one with tasks.{name}.task")
 
 
 def check_hidden(name: str, own: Mapping[str, Any], common: Mapping[Keys, Any]) -> None:

@@ -38,14 +38,12 @@ from probes.study.stage import (
     origin,
     short,
 )
-from probes.transfer.continual_config import has_text
-from probes.transfer.data import load_data, load_training
-from probes.transfer.keep import check_keep, keep_languages
-from probes.transfer.model import Pretrained
+from probes.transfer.model import Pretrained, check_keep, keep_languages
 from probes.transfer.model_names import is_run, model_path
 from probes.transfer.predictions import write_predictions
 from probes.transfer.result import drops, facts, seed_record
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data, load_training
 from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
@@ -249,7 +247,7 @@ def _opened(stage: TransferStage | TuneStage | ProbeStage, store: Store) -> tupl
     elif isinstance(stage, TransferStage):
         named, natural = config.target_model, config.target is not None
     elif config.continual is not None:
-        named, natural = None, has_text(config.continual)
+        named, natural = None, config.continual.has_text
     else:  # there is no target language
         named, natural, language = None, True, source_of(root, configs)
     second = None if named is None else models.get(named, named)
@@ -262,7 +260,7 @@ def _config_of(stage: PretrainStage, store: Store) -> PretrainConfig:
     """The settings of a run, with the folder of what it starts from."""
     if stage.start is None:
         return stage.config
-    export = _made(store, stage.start) / "export" / stage.start.config.members[0].name
+    export = _made(store, stage.start) / "export" / stage.start.config.all_languages[0].name
     assert stage.config.start is not None, "a cell with a run to start from has settings of the start"
     start = stage.config.start.model_copy(update={"model": str(export)})
     return stage.config.model_copy(update={"start": start})

@@ -19,6 +19,7 @@ from synthlang.language import Language
 from synthlang.vocabularies import MemberTokenizer, Specials
 from synthlang.vocabulary import Encoded, nothing_read
 
+ROWS, TOKENS = 256, 8192  # of a batch that is only predicted
 NO_LABEL = -100  # of a target that no loss counts
 Role = Literal["source", "target"]
 
@@ -54,17 +55,11 @@ class Batch:
     """Rows of a step.
 
     words    [rows, k, 2] int64: first and last column of the subwords of each word that is predicted; None: every
-             column is (qa)
-    mask     [rows, k] bool: which words are there, [rows, width] which columns may be part of an answer (qa)
-    targets  name → tensor, by task:
-               label [rows]                                 nli
-               tags [rows, k]                               ner, pos, slots
-               intent [rows]                                slots
-               heads, relations [rows, k]                   parsing: 0 is the root, i the i-th word of the row
-               start, stop [rows]                           qa: first and last column of an answer, 0 0 for none
-             NO_LABEL where nothing is to be learned
+             column is
+    mask     [rows, k] bool: which words are there, [rows, width] which columns may be predicted
+    targets  name → what is to be learned, [rows] or [rows, k], as the task's head has it; NO_LABEL for nothing
     rows     [rows] their numbers in the Examples
-    word_of  [rows, width] the number of the word that a column is part of (qa, where ``mask`` is set); None: one each
+    word_of  [rows, width] the number of the word that a column is part of, where ``mask`` is set; None: one each
     """
 
     text: Text
@@ -76,7 +71,6 @@ class Batch:
     word_of: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
-        """The same on a device."""
         words = None if self.words is None else self.words.to(device, non_blocking=True)
         targets = {name: tensor.to(device, non_blocking=True) for name, tensor in self.targets.items()}
         mask = self.mask.to(device, non_blocking=True)
@@ -124,5 +118,15 @@ class Examples(ABC):
         """For each item the prediction, in the form of ``gold``; ``outputs`` are what the head decoded for each row."""
 
     def __len__(self) -> int:
-        """How many rows there are."""
         return len(self.lengths)
+
+
+def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = TOKENS) -> list[NDArray[np.int64]]:
+    """Each row once, the longest first: at most ``rows`` rows and, padded, ``tokens`` tokens a batch (or one row)."""
+    order = np.argsort(-lengths, kind="stable").astype(np.int64)
+    batches, start = [], 0
+    while start < len(order):
+        count = max(1, min(rows, tokens // max(int(lengths[order[start]]), 1)))
+        batches.append(order[start : start + count])
+        start += count
+    return batches

@@ -13,13 +13,11 @@ from rich.table import Table
 
 from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
-from probes.transfer.data import load_data
-from probes.transfer.keep import check_keep
-from probes.transfer.model import Pretrained, open_pretrained
+from probes.transfer.model import Pretrained, check_keep, open_pretrained
 from probes.transfer.model_names import is_run
-from probes.transfer.places import open_places
 from probes.transfer.result import ResultFile, drops, rows_of
 from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data, open_splits
 from synthlang.config import load_yaml, override, parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, safe_name, user_path, write_json
@@ -52,7 +50,7 @@ def transfer_command(
     if natural and config.language is None:
         raise InputError("another natural language needs a name: --language")
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
-    open_places(config, pretrained.text, pretrained.length)
+    open_splits(config, pretrained.text, pretrained.length)
     if keep is not None:
         check_keep(config, pretrained)
     path = out or _default_path(model, config, pretrained)

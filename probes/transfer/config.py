@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal
+from collections.abc import Iterable
+from functools import reduce
+from itertools import product
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
+from pretrain.adjust.config import DataConfig, LossConfig
+from pretrain.adjust.pairs import PairConfig, TextPair
+from pretrain.config.model import numbered
 from probes.rotation.settings import RotationConfig
-from probes.transfer.continual_config import ContinualConfig
-from synthlang.config import StrictModel
+from probes.transfer.tasks import TASKS
+from synthlang.config import StrictModel, merged, parse
+from synthlang.errors import InputError
+from synthlang.fingerprint import canonical_json
 from synthlang.references import ItemsSpec, LanguageSpec, ModelName, ParserSpec
 
-OF_TASKS = {
-    "stride": ("qa",),
-    "features.subword": ("ner", "pos", "slots", "parsing"),
-    "head.kind": ("ner", "pos", "slots"),
-    "head.hidden": ("ner", "pos", "slots"),
-    "head.arc": ("parsing",),
-    "head.relation": ("parsing",),
-    "head.answer_words": ("qa",),
-    "head.answer_tokens": ("qa",),
-    "score.repair": ("ner", "slots"),
-    "score.punctuation": ("parsing",),
-    "score.answers": ("qa",),
-}  # settings that not all tasks have
 FORMAT = 5  # raise when the same settings give other scores
 
-TaskName = Literal["nli", "ner", "pos", "parsing", "slots", "qa"]
+
+def _known_task(name: str) -> str:
+    if name not in TASKS:
+        *first, last = (repr(known) for known in TASKS)
+        raise PydanticCustomError("literal_error", f"Input should be {', '.join(first)} or {last}")
+    return name
+
+
+TaskName = Annotated[str, AfterValidator(_known_task), WithJsonSchema({"enum": list(TASKS), "type": "string"})]
 
 
 class TargetData(StrictModel):
@@ -118,6 +122,25 @@ class ScoreConfig(StrictModel):
     answers: str = Field(default="squad", pattern=r"^(squad|mlqa-[a-z]{2})$")
 
 
+class ContinualConfig(StrictModel):
+    """L_target + α · L_align (The Impact of Cross-Lingual Adjustment, equation 2; α = 0.01, 16 pairs a step).
+
+    pairs   sentence pairs with links, as in an adjustment; none: the pretraining text in the derived language and in
+            the parent's, aligned by construction
+    """
+
+    alpha: float = Field(default=0.01, ge=0.0)
+    rows: int = Field(default=16, ge=1)
+    pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
+    loss: LossConfig = LossConfig(subword="mean", pulled="all")
+    data: DataConfig = DataConfig(dev=0)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether sentences of the target language itself are named, so that it need not be a derived one."""
+        return any(isinstance(pair, TextPair) for pair in self.pairs.values())
+
+
 class TransferConfig(StrictModel):
     """A task, its data, and how a model is fine-tuned on it (ALIGN-MLM, appendix H, for the defaults).
 
@@ -176,14 +199,12 @@ class TransferConfig(StrictModel):
     @property
     def idle(self) -> list[str]:
         """The keys that differ from their defaults and mean nothing for the task."""
-        found, plain = [], TransferConfig()
-        for key, tasks in OF_TASKS.items():
-            mine, usual = (operator.attrgetter(key)(held) for held in (self, plain))
-            if key == "features.subword" and self.rotation is not None:
-                continue  # a rotation is fitted on words, whatever the task
-            if self.task not in tasks and mine != usual:
-                found.append(key)
-        return found
+        plain, used = TransferConfig(), set(TASKS[self.task].settings)
+        if self.rotation is not None:
+            used.add("features.subword")  # a rotation is fitted on words, whatever the task
+        others = sorted({key for entry in TASKS.values() for key in entry.settings} - used)
+        values = {key: operator.attrgetter(key) for key in others}
+        return [key for key, value in values.items() if value(self) != value(plain)]
 
     @field_validator("search", mode="before")
     @classmethod
@@ -210,10 +231,54 @@ class TransferConfig(StrictModel):
             raise ValueError("target_model needs features that stay as they are: features.tune none")
         if frozen and self.continual:
             raise ValueError("continual learning moves the body: features.tune must be all")
-        if self.mixed and self.task not in ("nli", "qa"):
-            raise ValueError("mixed is for tasks of pairs: nli and qa")
+        if self.mixed and not TASKS[self.task].pairs:
+            raise ValueError(f"mixed is for tasks of pairs: {' and '.join(k for k, t in TASKS.items() if t.pairs)}")
         if self.mixed and self.target_model is not None:
             raise ValueError("mixed needs one model that reads both texts: leave target_model out")
         if self.mixed and self.rotation is not None:
             raise ValueError("mixed rows have both languages, and a rotation moves the states of one: leave one out")
         return self
+
+
+def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
+    """(label, settings) of every combination of the values in ``search``, the last key changing fastest.
+
+    Equal ones come once. Without a search the settings as they are, under the label "". InputError names a key or value
+    that is not allowed.
+    """
+    base = config.model_dump(mode="json", round_trip=True) | {"search": {}}
+    found: dict[str, TransferConfig] = {}
+    for values in product(*config.search.values()):
+        chosen = dict(zip(config.search, values, strict=True))
+        label = " ".join(f"{key}={_shown(value)}" for key, value in chosen.items())
+        changes: dict[str, Any] = reduce(merged, (_nested(key, value) for key, value in chosen.items()), {})
+        try:
+            found.setdefault(label, parse(TransferConfig, merged(base, changes)))
+        except InputError as error:
+            raise InputError(f"search: {label}: {error}") from error
+    return list(found.items())
+
+
+def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
+    """Raise InputError for what no combination can be, and for a layer that a model does not have.
+
+    ``counts`` are the numbers of layers of the models that read.
+    """
+    tried = combinations(config)
+    if config.best > len(tried):
+        raise InputError(f"best {config.best}: the search has {len(tried)} combination{'s' * (len(tried) != 1)}")
+    also = () if config.continual is None else config.continual.loss.layers
+    for count in counts:
+        for _, settings in tried:
+            numbered(settings.features.layers, count, "features.layers")
+        numbered(also, count, "continual.loss.layers")
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    """``{"a": {"b": value}}`` of ``a.b``."""
+    first, dot, rest = key.partition(".")
+    return {first: _nested(rest, value) if dot else value}
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else canonical_json(value)

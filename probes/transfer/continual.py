@@ -12,7 +12,7 @@ from pretrain.adjust.batches import PairBatches
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.model.encoder import MaskedLM
 from probes.transfer.aligned_text import Aligned, read_aligned
-from probes.transfer.continual_config import ContinualConfig
+from probes.transfer.config import ContinualConfig
 from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent

@@ -6,20 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from safetensors.torch import save_file
 
 from pretrain.artifacts import Artifacts
 from pretrain.build import trained_model
+from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig, SharingConfig
+from pretrain.folder import EXPORT, export_sizes
 from pretrain.hub import open_base
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
+from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
 from probes.transfer.batch import Reader, Role
+from probes.transfer.config import TransferConfig
 from probes.transfer.model_names import asked_for, derived_members, is_run, model_path, no_language
 from synthlang.errors import InputError
-from synthlang.files import read_json, user_path
+from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, bind_language, parse_language
 from synthlang.vocabularies import MemberTokenizer
@@ -60,7 +66,7 @@ class Pretrained:
         same = self.target.language.fingerprint == self.source.language.fingerprint
         if self.run is None or self.model is not self.target_model or self.target.member != 0 or same:
             return []
-        names = ", ".join(member.name for member in self.run[0].members)
+        names = ", ".join(member.name for member in self.run[0].all_languages)
         return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
 
     def language_name(self, role: Role) -> str:
@@ -89,7 +95,7 @@ def open_pretrained(
         config, artifacts = open_run(path, configs.get(model))
         record = read_json(path / "run.json")["fingerprint"]
         # with another model, the other language is for that one to know
-        asked = language if target_model is None else artifacts.members[0].name
+        asked = language if target_model is None else artifacts.languages[0].name
         held = trained_model(path, config, artifacts)
         try:
             opened = of_run(config, artifacts, held, record, asked, natural)
@@ -116,9 +122,9 @@ def of_run(
     natural: bool = False,
 ) -> Pretrained:
     """A run of ours, of which ``record`` is the fingerprint."""
-    parent = artifacts.members[0]
+    parent = artifacts.languages[0]
     number, spoken = _member(config, artifacts, language, natural)
-    held = artifacts.members[number]
+    held = artifacts.languages[number]
     specials = artifacts.id_space.specials
     bert = model.architecture == "bert"
     source = Reader(parent.language, parent.tokenizer, 0, specials, "source", bert)
@@ -129,7 +135,7 @@ def of_run(
 
 def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool) -> tuple[int, Language]:
     """The number of the member to transfer to, and its language."""
-    members = artifacts.members
+    members = artifacts.languages
     asked = asked_for(config, wanted, natural)
     if isinstance(asked, int):
         return asked, members[asked].language
@@ -180,3 +186,43 @@ def tokenizer_of(name: str, checkpoint: Checkpoint) -> MemberTokenizer:
 def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     vocabulary = checkpoint.tokenizer.get_vocab(with_added_tokens=True)
     return np.unique(np.fromiter(vocabulary.values(), np.int64, len(vocabulary)))
+
+
+Languages = Mapping[str, tuple[MemberTokenizer, int]]
+"""Language → its tokenizer, and its number in the body."""
+
+
+def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--keep") -> None:
+    """Raise InputError where no body is fine-tuned, or one model cannot hold it for both languages.
+
+    ``asked`` is what asked for it, the start of the line.
+    """
+    if config.features.tune == "none":
+        raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
+    if config.rotation is not None:
+        raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
+    if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
+        raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
+
+
+def keep_body(body: MaskedLM, pretrained: Pretrained, folder: Path) -> None:
+    """Write ``folder/export/<language>`` for both languages of a transfer, and ``folder/done.json``.
+
+    Each is a plain model with its tokenizer; the task's head is left out.
+    """
+    roles: tuple[Role, Role] = ("source", "target")
+    readers = zip(roles, (pretrained.source, pretrained.target), strict=True)
+    languages = {pretrained.language_name(role): (reader.tokenizer, reader.member) for role, reader in readers}
+    keep_languages(body, languages, folder, {"model": pretrained.name})
+
+
+def keep_languages(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
+    """Write ``folder/export/<language>``, or ``folder/export`` for "", and then the record as ``folder/done.json``."""
+    for name, (tokenizer, member) in languages.items():
+        settings, weights = to_hf(body, member)
+        with atomic_folder(folder / "export" / name, replace=True) as new:
+            settings.save_pretrained(new)
+            with disk_errors():
+                save_file(weights, new / "model.safetensors", metadata={"format": "pt"})
+            tokenizer.save(new)
+    write_json(folder / "done.json", {**record, EXPORT: export_sizes(folder)})

@@ -30,7 +30,7 @@ def is_run(path: Path) -> bool:
 
 def derived_members(config: PretrainConfig) -> dict[str, int]:
     """The numbers of the languages that are derived from the first one, by name."""
-    return {config.members[b].name: b for a, b in config.derived_pairs if a == 0}
+    return {config.all_languages[b].name: b for a, b in config.derived_pairs if a == 0}
 
 
 def asked_for(config: PretrainConfig, wanted: str | None, natural: bool) -> int | Language:
@@ -38,7 +38,7 @@ def asked_for(config: PretrainConfig, wanted: str | None, natural: bool) -> int 
 
     InputError for a name or spec of no language, and for one that has to be ``natural`` and is not said to be.
     """
-    names = [member.name for member in config.members]
+    names = [member.name for member in config.all_languages]
     if wanted is None:
         return first_derived(config)
     if wanted in names and (natural or names.index(wanted) in (0, *derived_members(config).values())):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from probes.statistics import Interval, bootstrap_difference, bootstrap_metric, mean_interval
-from probes.transfer.metrics.metric import Floats, Metric
 from probes.transfer.predictions import Predictions, read_predictions, write_predictions
 from probes.transfer.run import DIGITS, SeedResult, Transfer
+from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.rng import key_of

@@ -9,7 +9,7 @@ mixed …  the model of parent and zs, tested on pairs of texts of which one is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,19 +24,14 @@ from probes.rotation.saved import check_linear, maps_fingerprint
 from probes.rotation.settings import RotationConfig
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
-from probes.transfer.config import FORMAT, TransferConfig
+from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
 from probes.transfer.continual import Continual
-from probes.transfer.continual_config import ContinualConfig
-from probes.transfer.data import TransferData
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
-from probes.transfer.keep import keep_body
-from probes.transfer.metrics.items import ItemMetric
-from probes.transfer.metrics.metric import Floats, Metric
-from probes.transfer.model import Pretrained
+from probes.transfer.model import Pretrained, keep_body
 from probes.transfer.predictions import Predictions
-from probes.transfer.search import check_tried, combinations, rank
-from probes.transfer.tasks import main_metric
+from probes.transfer.splits import TransferData
+from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
@@ -88,7 +83,7 @@ class Transfer:
         self.name = f"{config.task} {pretrained.name} → {pretrained.language_name('target')}"
         self.task = data.task
         self.metrics = self.task.metrics()
-        self.main = main_metric(self.task)
+        self.main = self.task.main_metric()
         self.labels = {"source": self.task.labels(data.sets["source train"].batch)}
         self.labels["target"] = self.labels["source"]
         if pretrained.natural and data.has_target_train:
@@ -280,8 +275,13 @@ class Transfer:
         return found
 
 
+def rank(scores: Sequence[float], best: int) -> list[int]:
+    """The numbers of the ``best`` highest dev scores, the highest first, the first of equals before the others."""
+    return sorted(range(len(scores)), key=lambda number: -scores[number])[:best]
+
+
 def _nothing_counts(metric: Metric, sums: Floats) -> bool:
-    return isinstance(metric, ItemMetric) and not sums[1]
+    return metric.of_items and not sums[1]
 
 
 def _mean(values: list[float | None]) -> float | None:

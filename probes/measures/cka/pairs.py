@@ -19,7 +19,7 @@ from pretrain.run import open_run
 from probes.measures.cka.settings import Pooling
 from probes.measures.probe_input import ProbeInput, Side, word_states
 from probes.states import AROUND, StateReader, row_lengths, sentence_states
-from probes.transfer.batching import bounded_batches
+from probes.transfer.batch import bounded_batches
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run
 from synthlang.alignments import Links
@@ -97,7 +97,7 @@ def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
     drawn = MaskedLM(
         body.shape,
         body.sharing,
-        ids=[tables.ids(member).cpu().numpy() for member in range(body.members)],
+        ids=[tables.ids(member).cpu().numpy() for member in range(body.language_count)],
         size=tables.size,
         positions=tables.length,
         pad=body.pad,
@@ -158,7 +158,7 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
 def _first_language(model: str) -> str:
     """The name of the language that others are derived from, in a run of ours."""
     path = user_path(model)
-    return open_run(path)[0].members[0].name if path.exists() and is_run(path) else PARENT.name
+    return open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
 
 
 def _same_words(links: Links, own: Side, other: Side) -> Links:

@@ -38,7 +38,7 @@ def dictionary_of(config: PretrainConfig) -> dict[str, Any]:
 
     Runs whose objective reads no dictionary are the same whatever it is; their scores are not.
     """
-    names = [member.name for member in config.members]
+    names = [member.name for member in config.all_languages]
     words = word_files(config.dictionary.path, names) if len(names) > 1 else {}
     return {**config.dictionary.drawing, "path": {str(n): held.digest for n, held in words.items()} or None}
 
@@ -72,7 +72,7 @@ def probe_alignment(
     check_bands(bands)
     dictionary = _dictionary(config, artifacts, store)
     languages: dict[str, Any] = {}
-    for number, member in enumerate(artifacts.members[1:], 1):
+    for number, member in enumerate(artifacts.languages[1:], 1):
         pairs = word_pairs(artifacts, number, dictionary)
         languages[member.name] = _language(model, artifacts, pairs, number, bands, report)
     chosen = next(iter(languages), None) if headline is None else headline
@@ -97,7 +97,7 @@ def _language(
         return {**NOTHING, "counts": dict(known)}
     credits = credits_of(model, pairs, member, report)
     inside = torch.from_numpy(pairs.in_dictionary)
-    ranks = frequency_ranks(artifacts.members[0].train.counts, pairs.candidates[0])[pairs.pairs[:, 0]]
+    ranks = frequency_ranks(artifacts.languages[0].train.counts, pairs.candidates[0])[pairs.pairs[:, 0]]
     counts = {**known, "pairs of words that are one row": pairs.same, **zero_rows(credits, pairs.names)}
     return {
         "types": len(pairs.pairs),
@@ -142,5 +142,5 @@ def _dictionary(config: PretrainConfig, artifacts: Artifacts, store: Store) -> I
     """The config's dictionary, also where no term of the objective reads it; None where no pairs are known."""
     if artifacts.dictionary is not None or not any(len(c.pairs) for c in artifacts.candidates):
         return artifacts.dictionary
-    train = [member.train for member in artifacts.members]
+    train = [member.train for member in artifacts.languages]
     return build_id_dictionary(config.dictionary, artifacts.id_space, train, store, artifacts.own_rows)

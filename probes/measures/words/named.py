@@ -114,7 +114,7 @@ def _seen(given: ProbeInput, role: Role, reader: Reader) -> Ids | None:
     if folder is None or not is_run(folder):
         return None
     _, artifacts = open_run(folder)
-    return trained_types(artifacts.members[reader.member].train.counts, reader.specials.all)
+    return trained_types(artifacts.languages[reader.member].train.counts, reader.specials.all)
 
 
 def _candidates(reader: Reader) -> Ids:

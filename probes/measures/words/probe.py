@@ -74,7 +74,7 @@ def _of_run(
 
 def _chosen(given: ProbeInput, artifacts: Artifacts) -> str:
     """The name of the member that is compared with the parent."""
-    number, names = given.pretrained.target.member, [member.name for member in artifacts.members]
+    number, names = given.pretrained.target.member, [member.name for member in artifacts.languages]
     if number:
         return names[number]
     raise no_rows(given.config.language or given.name("target"), names)
@@ -90,7 +90,7 @@ def _measured(
     report: Report = silent,
 ) -> dict[str, Any]:
     """The alignment of all members; errors name the model, and ``at`` which of its checkpoints."""
-    chosen = artifacts.members[given.pretrained.target.member].name
+    chosen = artifacts.languages[given.pretrained.target.member].name
     try:
         bands = given.config.words.bands
         return probe_alignment(model, config, artifacts, store_of(run), bands, report, chosen)

@@ -1,34 +1,37 @@
-"""The downstream tasks, one a file."""
+"""The downstream tasks: one file each, and the one table that names them.
+
+A new task is a file with a subclass of ``probes.transfer.tasks.base.Task`` and a line here: its name is then a value of
+``TransferConfig.task`` and of ``synthlang transfer --task``. Nothing here imports PyTorch.
+"""
 
 from __future__ import annotations
 
-from probes.transfer.config import TransferConfig
-from probes.transfer.metrics.metric import Metric
-from probes.transfer.tasks.base import Labels, Task
-from probes.transfer.tasks.ner import Ner
-from probes.transfer.tasks.nli import Nli
-from probes.transfer.tasks.parsing import Parsing
-from probes.transfer.tasks.pos import Pos
-from probes.transfer.tasks.qa import Qa
-from probes.transfer.tasks.slots import Slots
-from synthlang.errors import InputError
-
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Nli, Ner, Pos, Parsing, Slots, Qa)}
-
-__all__ = ["TASKS", "Labels", "Task", "main_metric", "task_of"]
+from dataclasses import dataclass
 
 
-def task_of(config: TransferConfig) -> Task:
-    """The task that a config names."""
-    return TASKS[config.task](config)
+@dataclass(frozen=True)
+class TaskEntry:
+    """A line of the table.
+
+    place     ``module:class``
+    settings  dotted keys of TransferConfig that it reads and not every task does
+    pairs     whether an item has two texts, so that each can be in a language of its own (``mixed``)
+    """
+
+    place: str
+    settings: tuple[str, ...] = ()
+    pairs: bool = False
 
 
-def main_metric(task: Task) -> Metric:
-    """The metric that settings are chosen by and Δ is of; InputError if the task has none of the name in the config."""
-    metrics = task.metrics()
-    name = task.config.score.metric
-    if name is None:
-        return next(iter(metrics.values()))
-    if name not in metrics:
-        raise InputError(f"score.metric: the task {task.name} has no {name!r}; it has {', '.join(metrics)}")
-    return metrics[name]
+_TAGS = ("features.subword", "head.kind", "head.hidden")
+_PARSER = ("features.subword", "head.arc", "head.relation", "score.punctuation")
+_ANSWERS = ("stride", "head.answer_words", "head.answer_tokens", "score.answers")
+
+TASKS = {
+    "nli": TaskEntry("probes.transfer.tasks.nli:Nli", pairs=True),
+    "ner": TaskEntry("probes.transfer.tasks.ner:Ner", (*_TAGS, "score.repair")),
+    "pos": TaskEntry("probes.transfer.tasks.pos:Pos", _TAGS),
+    "parsing": TaskEntry("probes.transfer.tasks.parsing:Parsing", _PARSER),
+    "slots": TaskEntry("probes.transfer.tasks.slots:Slots", (*_TAGS, "score.repair")),
+    "qa": TaskEntry("probes.transfer.tasks.qa:Qa", _ANSWERS, pairs=True),
+}

@@ -1,35 +1,42 @@
-"""Named entities: a BIO tag for each word."""
+"""Named entities: a BIO tag for each word. Gold and predictions: ``["B-PER", "O"]``; O for a word that was not read."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.transfer.metrics.metric import Metric
 from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.tags import TagTask
-from probes.transfer.tasks.words import names_in, not_inserted
-from synthlang.corpus import Column, Corpus
+from probes.transfer.tasks.metrics import (
+    NOTHING,
+    OUTSIDE,
+    Floats,
+    Metric,
+    f1,
+    mentions_of,
+    micro_f1,
+    named,
+    percent,
+    span_counts,
+    word_accuracy,
+)
+from probes.transfer.tasks.words import TagTask, not_inserted, span_tags
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
 
-OUTSIDE = "O"
-
 
 class Ner(TagTask):
-    """Words with the column ``ner``."""
+    """Words with the column ``ner``; all but inserted ones have a gold tag."""
 
     name = "ner"
     requires = ("ner",)
     unread = OUTSIDE
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
-        """[words] all but inserted ones."""
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:
@@ -40,12 +47,22 @@ class Ner(TagTask):
         return {"tags": tags}
 
     def metrics(self) -> dict[str, Metric]:
-        """F1, precision and recall of entities; of words, the F1 of tags other than O, and accuracy."""
-        from probes.transfer.metrics import span_metrics, token_f1, token_metrics
+        """F1, precision and recall of entities (strict BIO); of words, F1 of tags other than O, and accuracy.
 
-        found = [*span_metrics(self.config.score.repair).values(), token_f1()]
-        found.append(replace(token_metrics()["accuracy"], name="token_accuracy"))
-        return {metric.name: metric for metric in found}
+        ``token_f1`` takes each tag as a class (B-PER is not I-PER): the NER score of "The Impact of Cross-Lingual
+        Adjustment" (2022), section 4.
+        """
+
+        def spans(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
+            return span_counts(gold, predictions, self.config.score.repair)
+
+        return named(
+            Metric("span_f1", spans, f1),
+            Metric("span_precision", spans, lambda sums: percent(sums[..., 0], sums[..., 2])),
+            Metric("span_recall", spans, lambda sums: percent(sums[..., 0], sums[..., 1])),
+            micro_f1("token_f1", outside=(OUTSIDE, NOTHING)),
+            word_accuracy("token_accuracy"),
+        )
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """The same for every item: each word an entity of one kind, or all of them one entity.
@@ -57,16 +74,8 @@ class Ner(TagTask):
         return [[f"{'I' if whole and i else 'B'}-{kind}" for i in range(len(tags))] for tags in test]
 
 
-def span_tags(column: Column, among: NDArray[np.bool_]) -> tuple[str, ...]:
-    """O and both tags of each kind of span that occurs ``among`` [words], sorted."""
-    kinds = {name[2:] for name in names_in(column, among) if name != OUTSIDE}
-    return tuple(sorted({OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI")}))
-
-
 def best_guess(train: Sequence[Sequence[str]]) -> tuple[str, bool]:
     """The kind of entity to guess everywhere, and whether as one entity of all words; by strict F1."""
-    from probes.transfer.metrics import mentions_of
-
     right: Counter[tuple[str, bool]] = Counter()
     mentions = 0
     for tags in train:

@@ -1,8 +1,10 @@
-"""Classification of pairs of texts: XNLI, MNLI, SICK, RTE and any other pairs with a label."""
+"""Classification of pairs of texts: XNLI, MNLI, SICK, RTE and any other pairs with a label.
+
+Gold and predictions: ``"entailment"``.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,48 +13,27 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
-from probes.transfer.heads.head import Head
-from probes.transfer.metrics.metric import Metric
-from probes.transfer.pair_rows import FieldTokens, PairRows, longest_first, separators
-from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.pairs import PairTask
+from probes.transfer.batch import Batch, Reader
+from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
+from probes.transfer.tasks.heads import ClassifyHead
+from probes.transfer.tasks.metrics import (
+    NOTHING,
+    UNCOUNTED,
+    Floats,
+    Metric,
+    WordLabels,
+    class_counts,
+    item_metric,
+    mean_f1,
+    named,
+)
+from probes.transfer.tasks.pairs import FieldTokens, PairExamples, PairRows, PairTask, longest_first, separators
 from synthlang.errors import InputError
 from synthlang.tasks.base import Kind
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.pairs import FIELDS, order_labels
 
 UNSEEN = "items with a label that training does not have"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PairExamples(Examples):
-    """A row for each pair; ``label`` [items] is an index into ``names``, NO_LABEL for another one."""
-
-    rows: PairRows
-    label: NDArray[np.int64]
-    names: tuple[str, ...]
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """[rows] tokens."""
-        return self.rows.lengths
-
-    @property
-    def around(self) -> int:
-        """``<s>`` and the separators."""
-        return self.rows.around
-
-    def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """The pairs with these numbers."""
-        words, mask = torch.zeros(len(rows), 0, 2, dtype=torch.int64), torch.zeros(len(rows), 0, dtype=torch.bool)
-        targets = {"label": torch.from_numpy(self.label[rows])}
-        return Batch(self.rows.text(rows), words, mask, targets, self.rows.role, rows)
-
-    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """The names of the classes."""
-        assert len(outputs) == len(self), "one class for each pair"
-        return [self.names[int(output)] for output in outputs]
 
 
 class Nli(PairTask):
@@ -72,22 +53,19 @@ class Nli(PairTask):
             raise InputError(f"every training item is {min(seen)!r}: the task nli needs at least two labels to learn")
         return {"label": order_labels(seen)}
 
-    def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> PairExamples:
-        """A row for each pair."""
-        assert batch.label is not None and batch.label.names is not None, "a task of classes has labels"
+    def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> ClassExamples:
+        assert batch.label is not None, "a task of classes has labels"
         first, second = self.readers_of(readers)
         tokens = FieldTokens.of(batch, 0, first), FieldTokens.of(batch, 1, second)
         (start_a, size_a), (start_b, size_b) = (tokens[i].spans(batch.texts[:, i]) for i in (0, 1))
         kept_a, kept_b = longest_first(size_a, size_b, self.config.length - separators(first.bert))
         start, size = np.stack([start_a, start_b], axis=1), np.stack([kept_a, kept_b], axis=1)
-        index = {name: number for number, name in enumerate(labels["label"])}
-        table = np.asarray([index.get(name, NO_LABEL) for name in batch.label.names] or [NO_LABEL], np.int64)
-        label = table[batch.label.codes]
+        label, unseen = classes_of(batch.label, labels["label"])
         counts = {
             f"pairs cut to {self.config.length} tokens": int((kept_a + kept_b < size_a + size_b).sum()),
-            UNSEEN: int((label == NO_LABEL).sum()),
+            UNSEEN: unseen,
         }
-        return PairExamples(
+        return ClassExamples(
             ids=batch.ids,
             gold=batch.label.values(),
             counts={reason: n for reason, n in counts.items() if n},
@@ -97,19 +75,38 @@ class Nli(PairTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
-        """A classifier of ``<s>``."""
-        from probes.transfer.heads.classify import ClassifyHead
-
         return ClassifyHead(hidden=hidden, classes=len(labels["label"]), dropout=self.config.head.dropout)
 
     def metrics(self) -> dict[str, Metric]:
-        """Accuracy, and the mean over classes of F1."""
-        from probes.transfer.metrics.classes import class_metrics
+        """Accuracy, and the mean F1 of the classes that occur in gold; "" is no class, and as gold does not count."""
 
-        return class_metrics()
+        def right(gold: Sequence[Any], predictions: Sequence[Any]) -> list[float]:
+            return [UNCOUNTED if g == NOTHING else float(g == p) for g, p in zip(gold, predictions, strict=True)]
+
+        def counts(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
+            assert len(gold) == len(predictions), (len(gold), len(predictions))
+            return class_counts(WordLabels(len(gold), np.arange(len(gold)), list(gold), list(predictions)))
+
+        return named(item_metric("accuracy", right), Metric("macro_f1", counts, mean_f1))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """The most frequent class of training; of equally frequent ones the first by name."""
-        counts = Counter(train)
-        best = min(counts, key=lambda name: (-counts[name], name))
-        return [best] * len(test)
+        return [most_frequent(train)] * len(test)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassExamples(PairExamples):
+    """A row for each pair; ``label`` [items] is an index into ``names``, NO_LABEL for another one."""
+
+    label: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        words, mask = torch.zeros(len(rows), 0, 2, dtype=torch.int64), torch.zeros(len(rows), 0, dtype=torch.bool)
+        targets = {"label": torch.from_numpy(self.label[rows])}
+        return Batch(self.rows.text(rows), words, mask, targets, self.rows.role, rows)
+
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """The names of the classes."""
+        assert len(outputs) == len(self), "one class for each pair"
+        return [self.names[int(output)] for output in outputs]

@@ -1,21 +1,213 @@
-"""What the tasks of two texts share: how their data are opened."""
+"""Tasks of two texts, which are one row of tokens, as RoBERTa and BERT have them.
+
+    <s> a </s> </s> b </s>          RoBERTa (Liu et al. 2019, section 2.1)
+    <s> a </s> b </s>               BERT (Devlin et al. 2019, section 3), token type 1 from ``b`` on
+
+Texts of two members of a model stand in two blocks of columns, each padded for itself, so that every column is of one
+member (separate layers and embeddings, language ids). Positions go on without a gap, so a row means what it does alone:
+
+    <s> a a </s> .  .  | </s> b b b </s> .          positions  0 1 2 3 - - | 4 5 6 7 8 -
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
-from probes.transfer.batch import Reader
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pretrain.data.packing import ranges
+from pretrain.model.text import Text
+from probes.transfer.batch import Examples, Reader, Role
 from probes.transfer.tasks.base import Task
+from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks import TaskSet, is_task, open_task
 from synthlang.tasks.base import Kind
+from synthlang.tasks.batch import TaskBatch
+
+Ints = NDArray[np.int64]
+MULTIPLE = 8  # of which the width of a block is one: so that there are few shapes
+
+
+@dataclass(frozen=True, eq=False)
+class FieldTokens:
+    """The tokens of all texts of one field, as one language reads them.
+
+    ids      [tokens] int32
+    words    [words + 1] where the tokens of each word start; the words are those of the field's texts in order
+    texts    [texts + 1] where the words of each text of the batch start; texts of other fields have none
+    form     [words] the words
+    """
+
+    ids: NDArray[np.int32]
+    words: NDArray[np.int32]
+    texts: Ints
+    form: Column
+
+    @staticmethod
+    def of(batch: TaskBatch, field: int, reader: Reader) -> FieldTokens:
+        """Encode the texts of a field. InputError for a language of tokens that the model reads as words."""
+        mine = batch.field_of_text == field
+        corpus = batch.corpus.take(np.flatnonzero(mine[batch.text_of_sentence]).astype(np.int64))
+        # only the words that occur: those of the other field are of another language, maybe not even words
+        used = np.flatnonzero(np.bincount(corpus.form.codes, minlength=len(corpus.form.names or ())))
+        place = np.zeros(len(corpus.form.names or ()), np.int32)
+        place[used] = np.arange(len(used))
+        names = corpus.form.names or ()
+        form = Column(place[corpus.form.codes], tuple(names[i] for i in used.tolist()))
+        encoded = reader.encode(Corpus(corpus.offsets, {FORM: form}, corpus.ids))
+        texts = np.concatenate([[0], np.cumsum(np.where(mine, np.diff(batch.word_offsets), 0))]).astype(np.int64)
+        assert len(encoded.ids) < 2**31, "more tokens than an int32 counts"
+        return FieldTokens(encoded.ids.astype(np.int32), encoded.word_offsets.astype(np.int32), texts, form)
+
+    def spans(self, texts: Ints) -> tuple[Ints, Ints]:
+        """The first token of each text, and how many it has."""
+        first = self.words[self.texts[texts]].astype(np.int64)
+        return first, self.words[self.texts[texts + 1]] - first
+
+    def strings(self, start: int, stop: int) -> str:
+        """The words ``start`` … ``stop`` − 1 of the field, with a space between each two."""
+        names = self.form.names or ()
+        return " ".join(names[code] for code in self.form.codes[start:stop].tolist())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairExamples(Examples):
+    """Items whose rows have two texts."""
+
+    rows: PairRows
+
+    @property
+    def lengths(self) -> Ints:
+        return self.rows.lengths
+
+    @property
+    def around(self) -> int:
+        return self.rows.around
+
+
+def separators(bert: bool) -> int:
+    """How many tokens of a row are of neither text."""
+    return 3 if bert else 4
+
+
+def longest_first(a: Ints, b: Ints, room: int) -> tuple[Ints, Ints]:
+    """How many tokens of two texts of ``a`` and ``b`` tokens are left in ``room``.
+
+    The longer one is cut token by token from its end, and both in turn once they are equal, as ``longest_first`` of
+    Hugging Face's tokenizers does; of an odd ``room`` the text that was longer (of equal ones the second) has one more.
+    """
+    short = np.where(np.minimum(a, b) > room // 2, room // 2, np.minimum(a, b))
+    long = np.minimum(np.maximum(a, b), room - short)
+    return np.where(a > b, long, short), np.where(a > b, short, long)
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    """Rows of two texts.
+
+    ids      of all texts of each field
+    start    [rows, 2] the first token of each text of a row
+    size     [rows, 2] how many tokens it has there
+    readers  of the two fields, of one model
+    length   the widest row
+    block    width of the block of the first texts where members differ; None: as the rows of a batch need it
+    """
+
+    ids: tuple[NDArray[np.int32], NDArray[np.int32]]
+    start: Ints
+    size: Ints
+    readers: tuple[Reader, Reader]
+    length: int
+    block: int | None = None
+
+    def __post_init__(self) -> None:
+        first, second = self.readers
+        assert first.specials == second.specials and first.bert == second.bert, "two texts of one row have one model"
+
+    @property
+    def role(self) -> Role:
+        """That of the batches: the target's where either text is in its language."""
+        return "target" if any(reader.role == "target" for reader in self.readers) else "source"
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """[rows] tokens."""
+        total: Ints = self.size.sum(axis=1) + self.around
+        return total
+
+    @property
+    def around(self) -> int:
+        return separators(self.readers[0].bert)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the two texts are of two members and stand in two blocks."""
+        return self.readers[0].member != self.readers[1].member
+
+    def begin(self, rows: Ints) -> Ints:
+        """[rows] the column of the first token of the second text, in a batch of these rows."""
+        gap = separators(self.readers[0].bert) - 2  # separators between the texts
+        if self.in_blocks:
+            return np.full(len(rows), self._first_block(rows) + gap - 1)
+        first: Ints = self.size[rows, 0]
+        return first + 1 + gap
+
+    def text(self, rows: Ints) -> Text:
+        """The rows as an encoder reads them, padded to the longest of them."""
+        specials, bert = self.readers[0].specials, self.readers[0].bert
+        begin, (a, b) = self.begin(rows), self.size[rows].T
+        head = self._first_block(rows) if self.in_blocks else 0
+        width = head + _rounded(int((begin + b).max()) + 1 - head)
+        if not self.in_blocks:
+            width = min(width, self.length)
+        at = np.arange(len(rows))
+        ids = np.full((len(rows), width), specials.pad, np.int64)
+        ids[:, 0], ids[at, begin + b] = specials.bos, specials.eos
+        ids[at, a + 1] = specials.eos
+        if not bert:
+            ids[at, begin - 1] = specials.eos
+        for field, column in enumerate((np.ones_like(begin), begin)):
+            first = self.start[rows, field]
+            token, row = ranges(first, first + self.size[rows, field])
+            ids[row, token + (column - first)[row]] = self.ids[field][token]
+        return self._text(ids, begin, a, b, head)
+
+    def _text(self, ids: Ints, begin: Ints, a: Ints, b: Ints, head: int) -> Text:
+        columns = np.arange(ids.shape[1])
+        valid, positions = columns <= (begin + b)[:, None], None
+        spans: tuple[tuple[int, int, int], ...] = ((0, ids.shape[1], self.readers[0].member),)
+        if self.in_blocks:
+            valid &= (columns < (a + 2)[:, None]) | (columns >= head)
+            moved = np.where(columns < head, columns, columns - head + (a + 2)[:, None])
+            positions = torch.from_numpy(np.where(valid, moved, 0))
+            spans = ((0, head, self.readers[0].member), (head, ids.shape[1], self.readers[1].member))
+        segments = torch.from_numpy((valid & (columns >= begin[:, None])).astype(np.int64))
+        seen = None if valid.all() else torch.from_numpy(valid)
+        text = Text(torch.from_numpy(ids), seen, spans, positions, segments if self.readers[0].bert else None)
+        return text.without_padding()
+
+    def _first_block(self, rows: Ints) -> int:
+        return _rounded(int(self.size[rows, 0].max()) + 2) if self.block is None else self.block
+
+    def with_block(self) -> PairRows:
+        """The same with one width of the first block for all batches, so that a column means the same in each."""
+        block = _rounded(int(self.size[:, 0].max(initial=0)) + 2)
+        return PairRows(self.ids, self.start, self.size, self.readers, self.length, block)
+
+
+def _rounded(width: int) -> int:
+    return -(-width // MULTIPLE) * MULTIPLE
 
 
 class PairTask(Task):
     """A task whose items have two texts; ``kind`` and ``fields`` are those that its data must have."""
 
-    pairs: ClassVar[bool] = True
     kind: ClassVar[Kind]
     fields: ClassVar[tuple[str, str]]
 

@@ -1,21 +1,29 @@
-"""Dependency parsing: a head and a relation for each word."""
+"""Dependency parsing: a head and a relation for each word, by a deep biaffine parser (Dozat & Manning 2017).
+
+Predictions: ``[[2, "det"], [0, "root"]]``, heads 1-based, 0 the root; ``[-1, ""]`` for a word that was not read. Gold
+has a third value for each word, its upos.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from probes.transfer.batch import NO_LABEL, Examples, Reader
-from probes.transfer.heads.head import Head
-from probes.transfer.metrics.metric import Metric
-from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.words import WordExamples, Words, WordTask, classes_of, is_named, names_in, with_unseen
+from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
+from probes.transfer.config import HeadConfig
+from probes.transfer.tasks.arborescence import arborescences
+from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
+from probes.transfer.tasks.heads import full_precision, mean_loss
+from probes.transfer.tasks.metrics import Floats, Metric, Stats, WordLabels, named, share
+from probes.transfer.tasks.words import WordExamples, Words, WordTask, is_named, names_in, with_unseen
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
@@ -23,30 +31,8 @@ from synthlang.tasks.batch import TaskBatch
 HEADLESS = "words whose head was left out"
 NO_TREES = "no word of the training set has a head and a relation, so there is nothing to learn"
 LEFT, RIGHT = -1, 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeExamples(WordExamples):
-    """Sentences with trees. Heads of targets and of a head's outputs count the words that are read, those of gold
-    and predictions all words with a label: both 1-based, 0 is the root."""
-
-    relations: tuple[str, ...]
-
-    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """[items] head and relation of each word; ``outputs`` are those of the words that are read."""
-        words = self.words
-        pairs = np.asarray(list(chain.from_iterable(outputs)), np.int64).reshape(-1, 2)
-        read = np.flatnonzero(words.read)  # [read words] the place of each among all words
-        counts = np.diff(words.read_offsets)
-        shift, before = np.repeat(words.read_offsets[:-1], counts), np.repeat(words.offsets[:-1], counts)
-        heads = np.full(len(words.read), -1, np.int64)
-        relations = np.full(len(words.read), len(self.relations), np.int64)
-        # a root's place is looked up too, and not used
-        heads[read] = np.where(pairs[:, 0] > 0, read[np.maximum(pairs[:, 0] - 1, 0) + shift] + 1 - before, 0)
-        relations[read] = pairs[:, 1]
-        names = (*self.relations, "")
-        found = zip(heads.tolist(), relations.tolist(), strict=True)
-        return words.lists([[head, names[relation]] for head, relation in found])
+PUNCT = "PUNCT"
+SLOPE = 0.1  # of the leaky ReLU, as in Dozat & Manning's code
 
 
 class Parsing(WordTask):
@@ -56,7 +42,6 @@ class Parsing(WordTask):
     requires = ("upos", "head", "deprel")
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
-        """[words] which have a relation."""
         return is_named(corpus.columns["deprel"])
 
     def labels(self, train: TaskBatch) -> Labels:
@@ -93,19 +78,33 @@ class Parsing(WordTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
-        """A biaffine parser."""
-        from probes.transfer.heads.biaffine import ParserHead
-
-        root = labels["relations"].index(labels["root"][0])
-        return ParserHead(
-            hidden=hidden, relations=len(labels["relations"]), root_relation=root, config=self.config.head
-        )
+        names, (root,) = labels["relations"], labels["root"]
+        return ParserHead(hidden, len(names), self.config.head, root_relation=names.index(root))
 
     def metrics(self) -> dict[str, Metric]:
-        """Attachment scores: relations without subtypes as CoNLL 2018 counts, with them, and without punctuation."""
-        from probes.transfer.metrics import tree_metrics
+        """Attachment scores with gold words, where precision and recall of CoNLL 2018 are one share.
 
-        return tree_metrics(self.config.score.punctuation)
+        las            share of words with the right head and the right relation up to ":" (CoNLL 2018)
+        uas            share of words with the right head
+        las_subtypes   as las, of whole relations
+        …_without_punct   the same of words whose gold upos is not PUNCT
+
+        ``score.punctuation`` says which come first. A word with the predicted head −1 is an error; one whose gold
+        head is −1 has no head to be found and does not count.
+        """
+        endings = ("", "_without_punct") if self.config.score.punctuation else ("_without_punct", "")
+        rights: dict[str, Callable[[Any], Any]] = {
+            "las": lambda word: (word[0], word[1].partition(":")[0]),
+            "uas": lambda word: word[0],
+            "las_subtypes": lambda word: tuple(word[:2]),
+        }
+        return named(
+            *(
+                Metric(name + ending, attached(part, punctuation=not ending), share)
+                for ending in endings
+                for name, part in rights.items()
+            )
+        )
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """Every word on its left neighbour, the first one the root; or on the right one, the last the root.
@@ -123,9 +122,33 @@ class Parsing(WordTask):
                     hits[side] += head == _neighbour(number, side, len(words))
                     counts[relation] += head > 0 and head == number + side
         side = max((LEFT, RIGHT), key=lambda one: hits[one])
-        relation, root = (_most_frequent(counts) for counts in (right[side], roots))
+        relation, root = (most_frequent(counts) for counts in (right[side], roots))
         heads = [[_neighbour(number, side, len(words)) for number in range(1, len(words) + 1)] for words in test]
         return [[[head, relation if head else root] for head in item] for item in heads]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeExamples(WordExamples):
+    """Sentences with trees. Heads of targets and of a head's outputs count the words that are read, those of gold
+    and predictions all words with a label: both 1-based, 0 is the root."""
+
+    relations: tuple[str, ...]
+
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """[items] head and relation of each word; ``outputs`` are those of the words that are read."""
+        words = self.words
+        pairs = np.asarray(list(chain.from_iterable(outputs)), np.int64).reshape(-1, 2)
+        read = np.flatnonzero(words.read)  # [read words] the place of each among all words
+        counts = np.diff(words.read_offsets)
+        shift, before = np.repeat(words.read_offsets[:-1], counts), np.repeat(words.offsets[:-1], counts)
+        heads = np.full(len(words.read), -1, np.int64)
+        relations = np.full(len(words.read), len(self.relations), np.int64)
+        # a root's place is looked up too, and not used
+        heads[read] = np.where(pairs[:, 0] > 0, read[np.maximum(pairs[:, 0] - 1, 0) + shift] + 1 - before, 0)
+        relations[read] = pairs[:, 1]
+        names = (*self.relations, "")
+        found = zip(heads.tolist(), relations.tolist(), strict=True)
+        return words.lists([[head, names[relation]] for head, relation in found])
 
 
 def _heads(words: Words) -> NDArray[np.int64]:
@@ -148,5 +171,93 @@ def _neighbour(number: int, side: int, size: int) -> int:
     return number + side if 1 <= number + side <= size else 0
 
 
-def _most_frequent(counts: Counter[str]) -> str:
-    return min(counts, key=lambda name: (-counts[name], name), default="")
+def attached(part: Callable[[Any], Any], punctuation: bool) -> Stats:
+    """[items, 2] the words whose ``part`` is right, and those that count."""
+
+    def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
+        words = WordLabels.of(gold, predictions)
+        counted = np.fromiter((g[0] >= 0 and (punctuation or g[2] != PUNCT) for g in words.gold), bool)
+        return words.sums(counted & words.same(part), counted)
+
+    return stats
+
+
+class ParserHead(Head):
+    """Arc scores s[i, j] = dᵢᵀ U hⱼ + bᵀ hⱼ (their equation 6) and relation scores [dᵢ; 1]ᵀ Uᵣ [hⱼ; 1] (equation 3).
+
+    The root is the state of ``<s>``. Bilinear weights start at 0, all heads equally likely. With ``root_relation``
+    (its number) an arc from the root is decoded with it and no other arc is; None: each arc has its best relation.
+    """
+
+    def __init__(self, hidden: int, relations: int, config: HeadConfig, root_relation: int | None = None) -> None:
+        super().__init__()
+        self.relations, self.root_relation = relations, root_relation
+        self.arc_dependent = Mlp(hidden, config.arc, config.dropout)
+        self.arc_head = Mlp(hidden, config.arc, config.dropout)
+        self.relation_dependent = Mlp(hidden, config.relation, config.dropout)
+        self.relation_head = Mlp(hidden, config.relation, config.dropout)
+        self.arc = nn.Parameter(torch.zeros(config.arc + 1, config.arc))
+        self.relation = nn.Parameter(torch.zeros(relations, config.relation + 1, config.relation + 1))
+
+    def arcs(self, states: Tensor, mask: Tensor) -> Tensor:
+        """[r, k, 1 + k] float32: the score of each word under the root and each word; −inf under itself and padding."""
+        with full_precision(states):
+            x = states.float()
+            dependents, heads = with_one(self.arc_dependent(x[:, 1:])), self.arc_head(x)
+            scores: Tensor = dependents @ self.arc @ heads.transpose(1, 2)
+        words = mask.shape[1]
+        itself = torch.eye(words, dtype=torch.bool, device=mask.device)
+        never = itself[None] | ~mask[:, None, :]
+        return scores.masked_fill(nn.functional.pad(never, (1, 0)), -torch.inf)
+
+    def labels(self, states: Tensor, heads: Tensor) -> Tensor:
+        """[r, k, relations] float32: the score of each relation between each word and its head [r, k]."""
+        with full_precision(states):
+            x = states.float()
+            dependents, above = with_one(self.relation_dependent(x[:, 1:])), with_one(self.relation_head(x))
+            above = above.gather(1, heads[:, :, None].expand(-1, -1, above.shape[2]))
+            y: Tensor = torch.einsum("rkd,cde,rke->rkc", dependents, self.relation, above)
+            return y
+
+    def loss(self, states: Tensor, batch: Batch) -> Tensor:
+        """Cross entropy of the heads, mean over the words with one, and of the relations at these gold heads, mean
+        over the words that have a head and a relation. A gold head must be a word of the row or 0."""
+        heads = batch.targets["heads"].masked_fill(~batch.mask, NO_LABEL)
+        relations = batch.targets["relations"].masked_fill(heads < 0, NO_LABEL)
+        heads = heads.masked_fill(heads < 0, NO_LABEL)
+        arcs = mean_loss(self.arcs(states, batch.mask), heads)
+        return arcs + mean_loss(self.labels(states, heads.clamp(min=0)), relations)
+
+    @torch.no_grad()
+    def decode(self, states: Tensor, batch: Batch) -> list[list[tuple[int, int]]]:
+        """For each word that is there (head, relation) of the best tree with one root, then the best relations."""
+        lengths = batch.mask.sum(dim=1)
+        scores = self.arcs(states, batch.mask).double().cpu().numpy()
+        trees = [torch.from_numpy(tree) for tree in arborescences(scores, lengths.cpu().numpy())]
+        if not batch.mask.shape[1]:
+            return [[] for _ in trees]
+        heads = nn.utils.rnn.pad_sequence([*trees, torch.zeros(batch.mask.shape[1], dtype=torch.int64)], True)[:-1]
+        labels = self.labels(states, heads.to(states.device))
+        if self.root_relation is not None:
+            of_root = torch.arange(self.relations, device=labels.device) == self.root_relation
+            labels = labels.masked_fill((heads.to(labels.device) == 0)[:, :, None] != of_root, -torch.inf)
+        best = labels.argmax(dim=2).tolist()
+        return [list(zip(tree.tolist(), row, strict=False)) for tree, row in zip(trees, best, strict=True)]
+
+
+class Mlp(nn.Module):
+    """One layer: linear, leaky ReLU, dropout."""
+
+    def __init__(self, hidden: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.linear, self.active, self.dropout = nn.Linear(hidden, width), nn.LeakyReLU(SLOPE), nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., hidden] → [..., width]."""
+        y: Tensor = self.dropout(self.active(self.linear(x)))
+        return y
+
+
+def with_one(x: Tensor) -> Tensor:
+    """[..., d] → [..., d + 1]: a constant 1, so that a bilinear form has linear terms and a bias."""
+    return torch.cat([x, x.new_ones(*x.shape[:-1], 1)], dim=-1)

@@ -1,8 +1,8 @@
-"""Part-of-speech tagging: a UPOS tag for each word."""
+"""Part-of-speech tagging: a UPOS tag for each word. Gold and predictions: ``["DET", "NOUN"]``; "" for a word that was
+not read."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.transfer.metrics.metric import Metric
-from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.tags import TagTask
-from probes.transfer.tasks.words import is_named, names_in
+from probes.transfer.tasks.base import Labels, most_frequent
+from probes.transfer.tasks.metrics import Metric, micro_f1, named, word_accuracy, word_macro_f1
+from probes.transfer.tasks.words import TagTask, is_named, names_in
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
@@ -27,7 +26,6 @@ class Pos(TagTask):
     unread = ""
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
-        """[words] which have a tag."""
         return is_named(corpus.columns["upos"])
 
     def labels(self, train: TaskBatch) -> Labels:
@@ -38,13 +36,10 @@ class Pos(TagTask):
         return {"tags": tuple(tags)}
 
     def metrics(self) -> dict[str, Metric]:
-        """Accuracy over words, F1 over tags."""
-        from probes.transfer.metrics import token_metrics
-
-        return token_metrics()
+        """Accuracy over words, the mean over tags of F1, and F1 of all words together."""
+        return named(word_accuracy(), word_macro_f1(), micro_f1("micro_f1"))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """The most frequent tag for every word."""
-        counts = Counter(chain.from_iterable(train))
-        best = min(counts, key=lambda tag: (-counts[tag], tag))
+        best = most_frequent(chain.from_iterable(train))
         return [[best] * len(tags) for tags in test]

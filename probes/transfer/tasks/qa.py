@@ -1,7 +1,10 @@
 """Extractive question answering: SQuAD 1.1 and 2.0, XQuAD, MLQA (Rajpurkar et al. 2016, 2018; Lewis et al. 2020).
 
-A row is a question and a window of its context (windows.py). In a language of tokens the words of a text are its
-tokens, and answers are compared token by token.
+A row is a question and a window of its context. In a language of tokens the words of a text are its tokens, and answers
+are compared token by token.
+
+Gold: ``{"answers": ["the cat", …], "opening": …}``, no answers where there is none; ``opening`` are the first words of
+the context, for the majority baseline. Prediction: ``{"answer": "the cat"}``, "" for none.
 """
 
 from __future__ import annotations
@@ -13,16 +16,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from probes.transfer.batch import Batch, Examples, Reader
+from pretrain.data.packing import ranges
+from probes.transfer.batch import Batch, Reader
 from probes.transfer.config import HeadConfig
-from probes.transfer.heads.head import Head
-from probes.transfer.metrics.metric import Metric
-from probes.transfer.pair_rows import FieldTokens, PairRows, separators
-from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.pairs import PairTask
-from probes.transfer.windows import Windows, best_answer, longest_question
+from probes.transfer.tasks.answers import answer_metrics
+from probes.transfer.tasks.base import Head, Labels
+from probes.transfer.tasks.heads import full_precision, mean_loss
+from probes.transfer.tasks.metrics import Floats, Metric
+from probes.transfer.tasks.pairs import FieldTokens, PairExamples, PairRows, PairTask, separators
 from synthlang.errors import InputError
 from synthlang.tasks.base import Kind
 from synthlang.tasks.batch import TaskBatch
@@ -30,79 +35,14 @@ from synthlang.tasks.squad import FIELDS
 from synthlang.tasks.tables import answer_texts
 
 Ints = NDArray[np.int64]
+Candidate = tuple[float, int, int]  # score, first and last token (or column)
+Answers = tuple[float, list[Candidate]]
+
 OPENING = 8  # words of a context that are kept with the gold answers, for the majority baseline
 EMPTY = "answers not learned, they have no token"
 NO_ROW = "answers not learned, no row holds all of them"
 LONG = "answers that are never given, they are too long"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AnswerExamples(Examples):
-    """A row for each window of each question.
-
-    windows   in tokens of the item's context; ``rows`` has the same in tokens of all contexts
-    context   the tokens and words of all contexts
-    answer    [rows, 2] first and last token of the first gold answer, counted in the window; −1 −1: not all of it there
-    no_answer whether training has questions without an answer, so that one may be predicted
-    """
-
-    rows: PairRows
-    windows: Windows
-    context: FieldTokens
-    answer: Ints
-    no_answer: bool
-
-    @property
-    def lengths(self) -> Ints:
-        """[rows] tokens."""
-        return self.rows.lengths
-
-    @property
-    def around(self) -> int:
-        """``<s>`` and the separators."""
-        return self.rows.around
-
-    def batch(self, rows: Ints) -> Batch:
-        """The windows with these numbers; a span may begin and end in the context, 0 0 is no answer."""
-        text, begin = self.rows.text(rows), self.rows.begin(rows)[:, None]
-        columns = np.arange(text.input_ids.shape[1])
-        mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
-        target = torch.from_numpy(np.where(self.answer[rows] < 0, 0, begin + self.answer[rows]))
-        targets = {"start": target[:, 0].contiguous(), "stop": target[:, 1].contiguous()}
-        token = self.rows.start[rows, 1][:, None] + np.clip(
-            columns - begin, 0, None
-        )  # beyond the window: not looked at
-        word_of = torch.from_numpy(np.searchsorted(self.context.words, token, side="right") - 1)
-        return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
-
-    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """The words that the best span of all windows touches, with a space between each two.
-
-        None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's baselines,
-        with threshold 0), in case training has questions without an answer.
-        """
-        assert len(outputs) == len(self), "one output for each window"
-        bounds = np.searchsorted(self.windows.item, np.arange(len(self.ids) + 1)).tolist()
-        moved = (self.windows.start - self.rows.begin(np.arange(len(self)))).tolist()  # from columns to tokens
-        spans = np.zeros((len(self.ids), 2), np.int64)
-        for item, (low, high) in enumerate(pairwise(bounds)):
-            found = [
-                [(score, first + moved[row], last + moved[row]) for score, first, last in outputs[row][1]]
-                for row in range(low, high)
-            ]
-            score, *span = best_answer(self.windows.start[low:high], self.windows.size[low:high], found)
-            none = self.no_answer and min(null for null, _ in outputs[low:high]) > score
-            spans[item] = (0, -1) if none else span
-        texts = self.rows.start[bounds[:-1], 1] - self.windows.start[bounds[:-1]]  # the first token of each context
-        return [{"answer": answer} for answer in self._words(spans + texts[:, None])]
-
-    def _words(self, spans: Ints) -> list[str]:
-        """The words that the tokens first … last of each span [items, 2] belong to; "" where last < first."""
-        words = np.searchsorted(self.context.words, spans.astype(np.int32), side="right") - 1
-        last = np.where(spans[:, 1] < spans[:, 0], words[:, 0] - 1, words[:, 1])
-        return [
-            self.context.strings(low, high + 1) for low, high in zip(words[:, 0].tolist(), last.tolist(), strict=True)
-        ]
+STEP_SHARE = 4  # a window moves on by at least a quarter of what the stride leaves
 
 
 class Qa(PairTask):
@@ -148,17 +88,16 @@ class Qa(PairTask):
             no_answer=bool(labels["no_answer"]),
         )
 
-    def head(self, hidden: int, labels: Labels) -> Head:  # noqa: ARG002  the span is chosen among columns
-        """Where an answer begins and ends."""
-        from probes.transfer.heads.answers import AnswerHead
+    def check_length(self, bert: bool) -> None:
+        """InputError for a stride that leaves no room to move on."""
+        longest_question(self.config.length, self.config.stride, separators(bert))
 
+    def head(self, hidden: int, labels: Labels) -> Head:  # noqa: ARG002  the span is chosen among columns
         head = self.config.head
         return AnswerHead(hidden=hidden, dropout=head.dropout, words=head.answer_words, tokens=head.answer_tokens)
 
     def metrics(self) -> dict[str, Metric]:
         """F1 of words and exact match; also of the questions with and without an answer apart."""
-        from probes.transfer.metrics.answers import answer_metrics
-
         return answer_metrics(self.config.score.answers)
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
@@ -172,6 +111,64 @@ class Qa(PairTask):
 
         f1 = self.metrics()["f1"]
         return opening(test, max((words, 0), key=lambda n: f1(train, opening(train, n))))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnswerExamples(PairExamples):
+    """A row for each window of each question.
+
+    windows   in tokens of the item's context; ``rows`` has the same in tokens of all contexts
+    context   the tokens and words of all contexts
+    answer    [rows, 2] first and last token of the first gold answer, counted in the window; −1 −1: not all of it there
+    no_answer whether training has questions without an answer, so that one may be predicted
+    """
+
+    windows: Windows
+    context: FieldTokens
+    answer: Ints
+    no_answer: bool
+
+    def batch(self, rows: Ints) -> Batch:
+        """The windows with these numbers; a span may begin and end in the context, 0 0 is no answer."""
+        text, begin = self.rows.text(rows), self.rows.begin(rows)[:, None]
+        columns = np.arange(text.input_ids.shape[1])
+        mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
+        target = torch.from_numpy(np.where(self.answer[rows] < 0, 0, begin + self.answer[rows]))
+        targets = {"start": target[:, 0].contiguous(), "stop": target[:, 1].contiguous()}
+        token = self.rows.start[rows, 1][:, None] + np.clip(
+            columns - begin, 0, None
+        )  # beyond the window: not looked at
+        word_of = torch.from_numpy(np.searchsorted(self.context.words, token, side="right") - 1)
+        return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
+
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """The words that the best span of all windows touches, with a space between each two.
+
+        None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's baselines,
+        with threshold 0), in case training has questions without an answer.
+        """
+        assert len(outputs) == len(self), "one output for each window"
+        bounds = np.searchsorted(self.windows.item, np.arange(len(self.ids) + 1)).tolist()
+        moved = (self.windows.start - self.rows.begin(np.arange(len(self)))).tolist()  # from columns to tokens
+        spans = np.zeros((len(self.ids), 2), np.int64)
+        for item, (low, high) in enumerate(pairwise(bounds)):
+            found = [
+                [(score, first + moved[row], last + moved[row]) for score, first, last in outputs[row][1]]
+                for row in range(low, high)
+            ]
+            score, *span = best_answer(self.windows.start[low:high], self.windows.size[low:high], found)
+            none = self.no_answer and min(null for null, _ in outputs[low:high]) > score
+            spans[item] = (0, -1) if none else span
+        texts = self.rows.start[bounds[:-1], 1] - self.windows.start[bounds[:-1]]  # the first token of each context
+        return [{"answer": answer} for answer in self._words(spans + texts[:, None])]
+
+    def _words(self, spans: Ints) -> list[str]:
+        """The words that the tokens first … last of each span [items, 2] belong to; "" where last < first."""
+        words = np.searchsorted(self.context.words, spans.astype(np.int32), side="right") - 1
+        last = np.where(spans[:, 1] < spans[:, 0], words[:, 0] - 1, words[:, 1])
+        return [
+            self.context.strings(low, high + 1) for low, high in zip(words[:, 0].tolist(), last.tolist(), strict=True)
+        ]
 
 
 def _first_answers(
@@ -209,3 +206,143 @@ def _gold(batch: TaskBatch, context: FieldTokens) -> list[dict[str, Any]]:
             openings[text] = context.strings(first, min(stop, first + OPENING))
         gold.append({"answers": list(dict.fromkeys(texts[low:high])), "opening": openings[text]})
     return gold
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of all items, those of an item together and in order.
+
+    item    [windows] sorted
+    start   [windows] the first token of the window, counted in the item's text
+    size    [windows] tokens
+    """
+
+    item: Ints
+    start: Ints
+    size: Ints
+
+    @staticmethod
+    def over(sizes: Ints, room: Ints, stride: int) -> Windows:
+        """Windows of at most ``room`` tokens over texts of ``sizes`` tokens; ``stride`` tokens come again in the next.
+
+        The last one is the first that reaches the end, as with ``stride`` of Hugging Face's tokenizers. An empty text
+        has one empty window.
+        """
+        assert (room > stride).all(), "windows must move on"
+        step = room - stride
+        count = 1 + np.maximum(-((room - sizes) // step), 0)  # rounded up: the number of steps to the end
+        number, item = ranges(np.zeros_like(count), count)
+        start = number * step[item]
+        return Windows(item, start, np.minimum(room[item], sizes[item] - start))
+
+
+def longest_question(length: int, stride: int, separators: int) -> int:
+    """How many tokens of a question are read: at most half a row, and so few that its windows move on well.
+
+    InputError if ``stride`` leaves no room in rows of ``length`` tokens.
+    """
+    room = length - separators
+    free = room - stride
+    limit = min(room // 2, free - max(1, free // STEP_SHARE))
+    if limit < 1:
+        raise InputError(
+            f"stride {stride} leaves no room to move on in rows of length {length}: the stride must be smaller than "
+            f"{room - 1}"
+        )
+    return limit
+
+
+def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -> Candidate:
+    """The best span of the windows of one item, in tokens of its text; (−∞, 0, −1) where there is no candidate.
+
+    start, size   [windows] of the windows
+    found         [windows] candidates (score, first, last) with tokens of the item's text, best first
+
+    A span counts in the window where it has most context, since the others see it from the edge; if no span does, all
+    count. Of equal scores that of the first window counts. The released script for SQuAD (Devlin et al. 2019,
+    ``max_context``) looks at the first token only: where windows overlap by less than two answers, that is often a
+    window which does not hold all of the answer, and then it could never be given.
+    """
+    assert len(start) == len(found), "one output for each window"
+    every = sorted(
+        ((-score, window, first, last) for window, spans in enumerate(found) for score, first, last in spans),
+        key=lambda candidate: candidate[:2],
+    )
+    if not every:
+        return -np.inf, 0, -1
+    chosen = next((c for c in every if _widest(start, size, c[2], c[3]) == c[1]), every[0])
+    return -chosen[0], chosen[2], chosen[3]
+
+
+def _widest(start: Ints, size: Ints, first: int, last: int) -> int:
+    """The window where a span has most context: the smaller of both sides, and a little for a long window."""
+    if len(start) == 1:
+        return 0
+    inside = np.minimum(first - start, start + size - 1 - last)
+    return int(np.argmax(np.where(inside >= 0, inside + 0.01 * size, -np.inf)))
+
+
+class AnswerHead(Head):
+    """A start and a stop score for each column (Devlin et al. 2019, section 4.3); column 0 stands for no answer.
+
+    best     so many spans are kept of each row
+    words    answers have at most so many words
+    tokens   and at most so many columns; None: no limit
+    """
+
+    def __init__(
+        self, *, hidden: int, dropout: float, best: int = 20, words: int = 30, tokens: int | None = None
+    ) -> None:
+        super().__init__()
+        assert best >= 1 and words >= 1 and (tokens is None or tokens >= 1), "at least one span of one column"
+        self.best, self.longest_words, self.longest_tokens = best, words, tokens
+        self.dropout = nn.Dropout(dropout)
+        self.linear = nn.Linear(hidden, 2)
+
+    def scores(self, states: Tensor) -> Tensor:
+        """States [r, w, d] → start and stop scores [2, r, w] float32."""
+        with full_precision(states):
+            y: Tensor = self.linear(self.dropout(states.float()))
+            return y.permute(2, 0, 1)
+
+    def loss(self, states: Tensor, batch: Batch) -> Tensor:
+        """The mean of the cross entropies of start and stop over column 0 and those of the mask."""
+        allowed = batch.mask.clone()
+        allowed[:, 0] = True
+        start, stop = self.scores(states).masked_fill(~allowed, -torch.inf)
+        return (mean_loss(start, batch.targets["start"]) + mean_loss(stop, batch.targets["stop"])) / 2
+
+    @torch.no_grad()
+    def decode(self, states: Tensor, batch: Batch) -> list[Answers]:
+        """For each row (score of no answer, best spans first); scores are sums of the two columns' scores.
+
+        All columns of a span are in the mask, which but for column 0 is one run of columns. Of equal spans the one that
+        starts first, then the shorter one.
+        """
+        start, stop = self.scores(states).double().cpu().numpy()
+        mask = batch.mask.cpu().numpy()
+        word_of = np.arange(mask.size).reshape(mask.shape) if batch.word_of is None else batch.word_of.cpu().numpy()
+        spans = [self._spans(*row) for row in zip(start, stop, mask, word_of, strict=True)]
+        return list(zip((start[:, 0] + stop[:, 0]).tolist(), spans, strict=True))
+
+    def _spans(
+        self, start: Floats, stop: Floats, mask: NDArray[np.bool_], word_of: NDArray[np.int64]
+    ) -> list[tuple[float, int, int]]:
+        """The best spans of a row [w]: all spans are a table [context, longest] of first column and length − 1."""
+        context = 1 + np.flatnonzero(mask[1:])
+        if not len(context):
+            return []
+        word = word_of[context]
+        most = np.searchsorted(word, word + self.longest_words) - np.arange(len(context))  # columns from each one on
+        if self.longest_tokens is not None:
+            most = np.minimum(most, self.longest_tokens)
+        widest = int(most.max())
+        stops = sliding_window_view(np.pad(stop[context], (0, widest - 1)), widest)
+        inside = np.arange(widest) < most[:, None]
+        scores = np.where(inside, start[context][:, None] + stops, -np.inf).ravel()
+        count = min(self.best, int(most.sum()))
+        least = np.partition(scores, -count)[-count]
+        found = np.flatnonzero(scores >= least)
+        found = found[np.argsort(-scores[found], kind="stable")][:count]
+        first, further = context[found // widest], found % widest
+        return list(zip(scores[found].tolist(), first.tolist(), (first + further).tolist(), strict=True))

@@ -1,22 +1,24 @@
-"""Slot filling: a BIO tag for each word of an utterance, and its intent."""
+"""Slot filling: a BIO tag for each word of an utterance, and its intent.
+
+Gold and predictions: ``{"slots": ["O", "B-city"], "intent": "flight"}``; O for a word that was not read.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from probes.transfer.batch import Examples, Reader
-from probes.transfer.heads.head import Head
-from probes.transfer.metrics.metric import Metric
-from probes.transfer.tasks.base import Labels
-from probes.transfer.tasks.ner import OUTSIDE, span_tags
-from probes.transfer.tasks.tags import TagExamples
-from probes.transfer.tasks.words import WordTask, classes_of, names_in, not_inserted, with_unseen
+from probes.transfer.batch import Batch, Examples, Reader
+from probes.transfer.config import HeadConfig
+from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
+from probes.transfer.tasks.heads import ClassifyHead, TagHead
+from probes.transfer.tasks.metrics import OUTSIDE, Floats, Metric, f1, item_metric, named, span_counts
+from probes.transfer.tasks.words import TagExamples, WordTask, names_in, not_inserted, span_tags, with_unseen
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
@@ -24,28 +26,13 @@ from synthlang.tasks.batch import TaskBatch
 UNSEEN_INTENT = "items with an intent that training does not have"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SlotsExamples(TagExamples):
-    """Utterances; their intents are targets of items."""
-
-    intents: tuple[str, ...]
-
-    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """[items] slots and intent; ``outputs`` are (intent, classes of the words that are read)."""
-        tags = self.tags_of(classes for _, classes in outputs)
-        return [
-            {"slots": slots, "intent": self.intents[intent]} for slots, (intent, _) in zip(tags, outputs, strict=True)
-        ]
-
-
 class Slots(WordTask):
-    """Utterances with the column ``slot``, each with an intent."""
+    """Utterances with the column ``slot``, each with an intent; all words but inserted ones have a gold tag."""
 
     name = "slots"
     requires = ("slot",)
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
-        """[words] all but inserted ones."""
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:
@@ -56,7 +43,6 @@ class Slots(WordTask):
         return {"tags": tags, "intents": tuple(names_in(_intents(train), np.ones(len(train), bool)))}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
-        """A tag for each word and an intent for each item."""
         words, intents = self.words(batch, readers), _intents(batch)
         column = words.column("slot")
         tags, unseen = classes_of(column, labels["tags"])
@@ -75,23 +61,64 @@ class Slots(WordTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
-        """A tagger and a classifier of the whole utterance."""
-        from probes.transfer.heads.slots import SlotsHead
-
         sizes = {name: len(labels[name]) for name in ("tags", "intents")}
         return SlotsHead(hidden=hidden, **sizes, config=self.config.head)
 
     def metrics(self) -> dict[str, Metric]:
-        """F1 over slots, accuracy of intents, and of whole frames (intent and every slot)."""
-        from probes.transfer.metrics import frame_metrics
+        """Slot F1 (strict spans), intent accuracy, and the share of items whose slots and intent are all right.
 
-        return frame_metrics(self.config.score.repair)
+        Slots are right when the same mentions are found: an I that is no mention neither helps nor hurts.
+        """
+
+        def slots(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
+            right, said = ([frame["slots"] for frame in frames] for frames in (gold, predictions))
+            return span_counts(right, said, self.config.score.repair)
+
+        def intents(gold: Sequence[Any], predictions: Sequence[Any]) -> list[bool]:
+            return [g["intent"] == p["intent"] for g, p in zip(gold, predictions, strict=True)]
+
+        def frames(gold: Sequence[Any], predictions: Sequence[Any]) -> Any:
+            counts = slots(gold, predictions)
+            return (counts == counts[:, :1]).all(axis=1) & np.asarray(intents(gold, predictions), bool)
+
+        items = item_metric("intent_accuracy", intents), item_metric("frame_accuracy", frames)
+        return named(Metric("slot_f1", slots, f1), *items)
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """The most frequent intent and no slot."""
-        counts = Counter(frame["intent"] for frame in train)
-        intent = min(counts, key=lambda name: (-counts[name], name))
+        intent = most_frequent(frame["intent"] for frame in train)
         return [{"slots": [OUTSIDE] * len(frame["slots"]), "intent": intent} for frame in test]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotsExamples(TagExamples):
+    """Utterances; their intents are targets of items."""
+
+    intents: tuple[str, ...]
+
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        tags = self.tags_of(classes for _, classes in outputs)
+        return [
+            {"slots": slots, "intent": self.intents[intent]} for slots, (intent, _) in zip(tags, outputs, strict=True)
+        ]
+
+
+class SlotsHead(Head):
+    """A TagHead for the slots and a ClassifyHead for the intent over the same states; its loss is the sum of theirs.
+
+    ``decode`` gives (intent, a tag for each word that is there) of each row.
+    """
+
+    def __init__(self, *, hidden: int, tags: int, intents: int, config: HeadConfig) -> None:
+        super().__init__()
+        self.slots = TagHead(hidden=hidden, classes=tags, config=config)
+        self.intent = ClassifyHead(hidden=hidden, classes=intents, dropout=config.dropout, target="intent")
+
+    def loss(self, states: Tensor, batch: Batch) -> Tensor:
+        return self.slots.loss(states, batch) + self.intent.loss(states, batch)
+
+    def decode(self, states: Tensor, batch: Batch) -> list[tuple[int, list[int]]]:
+        return list(zip(self.intent.decode(states, batch), self.slots.decode(states, batch), strict=True))
 
 
 def _intents(batch: TaskBatch) -> Column:

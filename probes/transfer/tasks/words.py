@@ -1,12 +1,16 @@
-"""What the tasks share that label the words of a text: which words have a label, and their rows."""
+"""Tasks that label the words of a text: which words have a label, their rows, and those with one tag a word.
+
+text     the cats .            words      the   cats   .
+tokens   <s> Ġthe Ġcat s Ġ. </s>  columns  1 1   2 3    4 4
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +18,11 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
+from pretrain.model.text import Text
 from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
-from probes.transfer.rows import TokenRows, places, token_rows
-from probes.transfer.tasks.base import Task
+from probes.transfer.tasks.base import Head, Labels, Task, classes_of
+from probes.transfer.tasks.heads import TagHead
+from probes.transfer.tasks.metrics import OUTSIDE
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.sources.base import require_columns
@@ -28,10 +34,81 @@ from synthlang.transforms.mark import INSERTED_TAG
 
 Rows = NDArray[np.int64]
 
+ROUND_WIDTH = 8  # rows are padded to a multiple of it, so that few shapes occur
 CUT = "words beyond the length"
 TOKENLESS = "words without a token"
 UNLABELLED = "words without a gold label"
 UNSEEN = "words with a label that training does not have"
+
+
+@dataclass(frozen=True)
+class TokenRows:
+    """The rows of a set.
+
+    ids       [tokens + 1] the rows one after another with their ``<s>`` and ``</s>``; the last one fills up rows
+    bounds    [rows + 1] where each row starts
+    columns   [words, 2] first and last column of the subwords of each word of the batch, in the row of its text
+    pieces    [words] how many subwords each word has
+    whole     [words] whether all of them are in the row, and there is one
+    """
+
+    reader: Reader
+    ids: Rows
+    bounds: Rows
+    columns: Rows
+    pieces: Rows
+    whole: NDArray[np.bool_]
+
+    def text(self, rows: Rows) -> Text:
+        """The rows with these numbers, padded to the longest of them, rounded up."""
+        at = padded_places(self.bounds, rows, ROUND_WIDTH)
+        return Text.of(torch.from_numpy(self.ids[at]), self.reader.member, torch.from_numpy(at >= 0)).without_padding()
+
+
+def token_rows(batch: TaskBatch, reader: Reader, length: int) -> TokenRows:
+    """The first text of every item as a row of at most ``length`` tokens; what is longer is cut.
+
+    InputError for a language of tokens that the model reads as words.
+    """
+    encoded = reader.encode(batch.corpus)
+    starts, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
+    text_starts = encoded.word_offsets[batch.word_offsets]  # [texts + 1] in tokens
+    kept = np.minimum(np.diff(text_starts), length - 2)  # [texts] tokens of each in its row
+    text_of_word = np.repeat(np.arange(len(kept)), np.diff(batch.word_offsets))
+    first = 1 + starts - text_starts[text_of_word]
+    columns = np.stack([first, first + pieces - 1], axis=1)
+    whole = (pieces > 0) & (columns[:, 1] <= kept[text_of_word])
+    ids, bounds = _with_specials(encoded.ids, text_starts, kept, batch.texts[:, 0], reader)
+    return TokenRows(reader, ids, bounds, columns, pieces, whole)
+
+
+def _with_specials(tokens: Rows, text_starts: Rows, kept: Rows, texts: Rows, reader: Reader) -> tuple[Rows, Rows]:
+    """The tokens of each item's text between ``<s>`` and ``</s>``, and the bounds of the rows."""
+    index, _ = ranges(text_starts[texts], text_starts[texts] + kept[texts])
+    bounds = np.concatenate([[0], np.cumsum(kept[texts] + 2)]).astype(np.int64)
+    ids = np.empty(int(bounds[-1]) + 1, np.int64)
+    is_token = np.ones(len(ids), bool)
+    for at, special in ((bounds[:-1], reader.specials.bos), (bounds[1:] - 1, reader.specials.eos)):
+        ids[at], is_token[at] = special, False
+    ids[-1], is_token[-1] = reader.specials.pad, False
+    ids[is_token] = tokens[index]
+    return ids, bounds
+
+
+def padded_places(bounds: Rows, rows: Rows, multiple: int = 1) -> Rows:
+    """[rows, width] where the values of lists stand that lie one after another; −1 beyond the end of a list.
+
+    Of values with one more at their end that one is what fills up rows. Width is that of the longest of the
+    lists, at least 1, rounded up to a ``multiple``.
+
+    >>> padded_places(np.array([0, 1, 4]), np.array([1, 0]))
+    array([[ 1,  2,  3],
+           [ 0, -1, -1]])
+    """
+    starts, stops = bounds[rows], bounds[rows + 1]
+    width = -(-max(int((stops - starts).max(initial=0)), 1) // multiple) * multiple
+    at = starts[:, None] + np.arange(width)
+    return np.where(at < stops[:, None], at, -1)
 
 
 @dataclass(frozen=True)
@@ -61,7 +138,7 @@ class Words:
 
     @cached_property
     def read_offsets(self) -> Rows:
-        """[items + 1] the same for the words that are read."""
+        """[items + 1] ``offsets`` of the words that are read alone."""
         return np.concatenate([[0], np.cumsum(self.read)]).astype(np.int64)[self.offsets]
 
     def lists(self, values: list[Any]) -> list[list[Any]]:
@@ -108,7 +185,6 @@ class WordExamples(Examples):
 
     @property
     def lengths(self) -> Rows:
-        """[rows] tokens, those around the text included."""
         return np.diff(self.words.tokens.bounds)
 
     @cached_property
@@ -120,7 +196,7 @@ class WordExamples(Examples):
 
     def batch(self, rows: Rows) -> Batch:
         """The rows with these numbers; only words that are read are there."""
-        at = places(self.words.read_offsets, rows)
+        at = padded_places(self.words.read_offsets, rows)
         columns, of_words = self._read
         targets = {name: values[at] for name, values in of_words.items()}
         targets |= {name: values[rows] for name, values in self.item_targets.items()}
@@ -149,7 +225,6 @@ class WordTask(Task):
         return task
 
     def words(self, batch: TaskBatch, readers: Sequence[Reader]) -> Words:
-        """The words of the items that have a gold label."""
         return words_of(batch, readers[0], self.config.length, self.has_gold(batch.corpus))
 
     @abstractmethod
@@ -180,14 +255,54 @@ def names_in(column: Column, among: NDArray[np.bool_]) -> list[str]:
     return sorted({(column.names or ())[code] for code in np.unique(column.codes[among]).tolist()})
 
 
-def classes_of(column: Column, names: Sequence[str]) -> tuple[Rows, int]:
-    """[words] the place of each label among ``names``, NO_LABEL if it is none of them, and how many are not."""
-    index = {name: i for i, name in enumerate(names)}
-    table = np.asarray([index.get(name, NO_LABEL) for name in column.names or ()], np.int64)
-    classes = table[column.codes]
-    return classes, int((classes == NO_LABEL).sum())
-
-
 def with_unseen(counts: Mapping[str, int], unseen: int, reason: str = UNSEEN) -> dict[str, int]:
     """The counts and one more, if it is not 0."""
     return {**counts, **({reason: unseen} if unseen else {})}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagExamples(WordExamples):
+    """A tag for each word; ``unread`` is what is predicted for a word that was not read."""
+
+    tags: tuple[str, ...]
+    unread: str
+
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        return self.tags_of(outputs)
+
+    def tags_of(self, outputs: Iterable[Iterable[int]]) -> list[list[str]]:
+        """For each item the tag of each word, from the classes of those that were read."""
+        classes = np.full(len(self.words.read), len(self.tags), np.int64)
+        classes[self.words.read] = np.fromiter(chain.from_iterable(outputs), np.int64)
+        names = (*self.tags, self.unread)
+        return self.words.lists([names[code] for code in classes.tolist()])
+
+
+class TagTask(WordTask):
+    """Words with a tag each, in the first column of ``requires``; ``unread`` as in TagExamples."""
+
+    unread: ClassVar[str]
+
+    def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
+        words = self.words(batch, readers)
+        column = words.column(self.requires[0])
+        classes, unseen = classes_of(column, labels["tags"])
+        gold, counts = words.lists(column.values()), with_unseen(words.counts, unseen)
+        return TagExamples(
+            batch.ids,
+            gold,
+            counts,
+            words=words,
+            targets={"tags": classes},
+            tags=labels["tags"],
+            unread=self.unread,
+        )
+
+    def head(self, hidden: int, labels: Labels) -> Head:
+        return TagHead(hidden=hidden, classes=len(labels["tags"]), config=self.config.head)
+
+
+def span_tags(column: Column, among: NDArray[np.bool_]) -> tuple[str, ...]:
+    """O and both tags of each kind of span that occurs ``among`` [words], sorted."""
+    kinds = {name[2:] for name in names_in(column, among) if name != OUTSIDE}
+    return tuple(sorted({OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI")}))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from probes.transfer.metrics import answer_metrics
-from probes.transfer.metrics.normal import rules_of
+from probes.transfer.tasks.answers import answer_metrics, rules_of
 from synthlang.errors import InputError
 
 ASCII = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"

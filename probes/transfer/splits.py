@@ -1,0 +1,309 @@
+"""The data of a transfer: which split of which items each set is, and every set in the parent's language and the
+target's.
+
+    source train, dev, test     the parent's items
+    target train, dev, test     the same items derived, or those of another natural language
+    mixed FIELD                 test items with that one text in the target language, the others in the parent's
+
+What a model is chosen by is always the dev set of the language it is trained on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from probes.transfer.batch import Reader
+from probes.transfer.config import TransferConfig
+from probes.transfer.mixed import Translated, mixed_items, translated
+from probes.transfer.model import Pretrained
+from probes.transfer.tasks.base import Task, task_of
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.language import Language, bind_language
+from synthlang.progress import Report, silent
+from synthlang.sources import open_source
+from synthlang.sources.base import size_of
+from synthlang.sources.reasons import because
+from synthlang.tasks import TaskSet, derive_task
+from synthlang.tasks.batch import TaskBatch, join_batches
+from synthlang.tasks.choice import choose, split_for
+
+DEV_SHARE = 10  # without a dev split, one item in ten of the training items is held out
+
+
+@dataclass(frozen=True)
+class Split:
+    """Items of an opened task that are not read yet."""
+
+    task: TaskSet
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint("task-split", task=self.task.fingerprint, split=self.name)
+
+    def items(self, limit: int | None = None) -> TaskBatch:
+        """The first ``limit`` items (none: all); InputError if there is none."""
+        batches, count = [], 0
+        for batch in self.task.batches(self.name):
+            batches.append(batch)
+            count += len(batch)
+            if limit is not None and count >= limit:
+                break
+        if not count:
+            counts = Counter[str]()
+            for batch in batches:
+                counts.update(batch.counts)
+            raise InputError(f"{self.task.name}: the split {self.name} has no item{because(counts)}")
+        joined = join_batches(batches)
+        return joined if limit is None or count <= limit else joined.take(np.arange(limit, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The sets of one language. No ``dev``: it is the last tenth of ``train``; no ``test``: nothing is tested."""
+
+    train: Split | None
+    dev: Split | None
+    test: Split | None
+
+    @property
+    def named(self) -> dict[str, Split]:
+        """Those that there are."""
+        return {name: split for name, split in vars(self).items() if split is not None}
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        return {name: split.fingerprint for name, split in self.named.items()}
+
+    def read(self, config: TransferConfig) -> dict[str, TaskBatch]:
+        """The items of each set, those of dev held out of train where they have no split of their own."""
+        limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
+        items = {name: split.items(limits[name]) for name, split in self.named.items()}
+        if self.train is not None and self.dev is None:
+            count = len(items["train"]) - max(1, len(items["train"]) // DEV_SHARE)
+            if not count:
+                raise InputError(f"{self.train.task.name}: one item is too few to train on and to choose by")
+            every = np.arange(len(items["train"]), dtype=np.int64)
+            # what the reader left out of all of them is told of the training items
+            items["dev"] = replace(items["train"].take(every[count:]), counts={})
+            items["train"] = items["train"].take(every[:count])
+        return {name: items[name] for name in limits if name in items}
+
+    def with_trees(self, parse: Callable[[TaskSet], TaskSet]) -> Splits:
+        """The same sets of tasks that are parsed."""
+        tasks = {id(split.task): split.task for split in self.named.values()}
+        done = {key: parse(task) for key, task in tasks.items()}
+        parsed = {name: replace(split, task=done[id(split.task)]) for name, split in self.named.items()}
+        return replace(self, **parsed)
+
+
+def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits, Splits | None]:
+    """The task and its sets, the target's own ones too; every name is checked and little is read.
+
+    text     the spec of the pretraining text, which a task without ``train`` is read from
+    length   how many tokens the model reads at once
+    """
+    opener, train = _opener(config, text, length)
+    target = config.target
+    own = None if target is None else opener.splits(target.train, target.dev, target.test)
+    found = opener.splits(train, config.dev, config.test or train)
+    every = [splits for splits in (found, own) if splits is not None]
+    for trained in every:
+        for tested in every:
+            assert tested.test is not None, "it was named"
+            _check_apart(trained, tested.test, config)
+    return opener.task, found, own
+
+
+def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits]:
+    """The task and the sets that a model is fine-tuned on in the source language, and chosen by."""
+    opener, train = _opener(config, text, length)
+    return opener.task, opener.splits(train, config.dev, None)
+
+
+def _opener(config: TransferConfig, text: str | None, length: int) -> tuple[_Opener, str]:
+    """What opens the task's sets, and the spec of those to train on."""
+    task = task_of(config)
+    task.main_metric()  # an unknown one is an error
+    if config.length > length:
+        raise InputError(f"length {config.length} is longer than the {length} tokens that the model reads")
+    train = config.train or text
+    if train is None:
+        raise InputError(f"the task {config.task} needs labelled sentences: name them with --train")
+    return _Opener(task), train
+
+
+class _Opener:
+    """Opens sets of a task, each source once."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._opened: dict[str, TaskSet] = {}
+
+    def split(self, spec: str, name: str) -> Split:
+        source, chosen = choose(spec)
+        if source not in self._opened:
+            self._opened[source] = self.task.open(source)
+        return Split(self._opened[source], split_for(self._opened[source], name, chosen, spec))
+
+    def splits(self, train: str | None, dev: str | None, test: str | None) -> Splits:
+        trained = None if train is None else self.split(train, "train")
+        chosen_by = None if dev is None else self.split(dev, "dev")
+        if dev is None and trained and "dev" in trained.task.splits and trained.name != "dev":
+            chosen_by = Split(trained.task, "dev")
+        return Splits(trained, chosen_by, None if test is None else self.split(test, "test"))
+
+
+def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
+    """Raise InputError if a test set, of either language, is also trained on or chosen by."""
+    for name, split in (("train", trained.train), ("dev", trained.dev)):
+        if split is not None and split.fingerprint == test.fingerprint:
+            where = f"{split.task.name}, {split.name}"
+            if config.test is None and name == "train" and test is trained.test:
+                raise InputError(
+                    f"there is no test set beside {where}: name one with --test (SOURCE#dev chooses a split)"
+                )
+            raise InputError(
+                f"the {name} and the test set of the task {config.task} are the same items ({where}); name another "
+                f"one with --{name} or --test (SOURCE#dev chooses a split)"
+            )
+
+
+def check_columns(language: Language, splits: Splits) -> None:
+    """Raise InputError if the language reads a column that a set has not."""
+    for split in splits.named.values():
+        missing = [column for column in language.requires if column not in split.task.columns]
+        if missing:
+            raise InputError(
+                f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} has not; let a "
+                "parser add it: --set parser=spacy:NAME"
+            )
+
+
+def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
+    """The same sets with the trees that a parser, if there is one, gives their sentences."""
+    if parser is None:
+        return splits
+    from synthlang.parsing import ParsedSource, open_engine
+    from synthlang.tasks.parsed import ParsedTask
+
+    engine = open_engine(parser)
+
+    def with_trees(task: TaskSet) -> TaskSet:
+        def count(part: str, amount: int) -> None:
+            report(f"parse {task.name}", amount, size_of(task.as_source(), part) or amount, part)
+
+        return ParsedTask(task, lambda source: ParsedSource(source, engine, report=count))
+
+    return splits.with_trees(with_trees)
+
+
+@dataclass(frozen=True)
+class ItemSet:
+    """Items of one set and how each text of an item is read; ``drops``: reason → how many were left out or changed.
+
+    What a reader left out it counts for all that was read: also of items beyond ``train_items`` and the like.
+    """
+
+    batch: TaskBatch
+    readers: tuple[Reader, ...]
+    drops: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class TransferData:
+    """Every set by its name (see above); ``language`` is the target's, bound to what it needs."""
+
+    task: Task
+    sets: Mapping[str, ItemSet]
+    language: Language
+    fingerprints: Mapping[str, object]
+
+    @property
+    def has_target_train(self) -> bool:
+        """Whether a model can be trained on the target language, for SUP."""
+        return "target train" in self.sets
+
+
+def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
+    """Read every set, and derive those of the target language."""
+    task, splits, own = open_splits(config, pretrained.text, pretrained.length)
+    splits = parsed(splits, config.parser, report)
+    assert splits.train is not None, "the parent's language is trained on"
+    language = pretrained.target.language
+    if not pretrained.natural:
+        language = _bound(language, pretrained, splits.train.task)
+        check_columns(language, splits)
+    source, target = pretrained.source, replace(pretrained.target, language=language)
+    fields = splits.train.task.fields
+    sets = _named_sets("source", splits.read(config), source, len(fields))
+    if own is not None:
+        sets |= _named_sets("target", own.read(config), target, len(fields))
+    else:
+        for name in ("train", "dev", "test"):
+            sets[f"target {name}"] = _derived(sets[f"source {name}"].batch, language, source, target, None)
+    if config.mixed:
+        both = None if own is None else _translated(splits, own, config)
+        for number, field in enumerate(fields):
+            sets[f"mixed {field}"] = (
+                _derived(sets["source test"].batch, language, source, target, number)
+                if both is None
+                else _mixed(both, source, target, number)
+            )
+    _check_left(sets, config)
+    prints: dict[str, object] = {"source": splits.fingerprints, "language": language.fingerprint}
+    if own is not None:
+        prints["target"] = own.fingerprints
+    return TransferData(task, sets, language, prints)
+
+
+def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
+    """The sets that a model is fine-tuned on in the source language, and chosen by: nothing is derived or tested."""
+    task, splits = open_training(config, pretrained.text, pretrained.length)
+    splits = parsed(splits, config.parser, report)
+    assert splits.train is not None, "the parent's language is trained on"
+    sets = _named_sets("source", splits.read(config), pretrained.source, len(splits.train.task.fields))
+    _check_left(sets, config)
+    return TransferData(task, sets, pretrained.target.language, {"source": splits.fingerprints})
+
+
+def _named_sets(role: str, items: Mapping[str, TaskBatch], reader: Reader, fields: int) -> dict[str, ItemSet]:
+    return {f"{role} {name}": ItemSet(batch, (reader,) * fields, batch.counts) for name, batch in items.items()}
+
+
+def _translated(splits: Splits, own: Splits, config: TransferConfig) -> Translated:
+    """What both test sets have; the first items of one need not be the first of the other."""
+    assert splits.test is not None and own.test is not None, "they were named"
+    return translated(splits.test.items(), own.test.items(), config.test_items)
+
+
+def _mixed(both: Translated, source: Reader, target: Reader, field: int) -> ItemSet:
+    batch = mixed_items(both, field)
+    readers = tuple(target if i == field else source for i in range(batch.texts.shape[1]))
+    return ItemSet(batch, readers, batch.counts)
+
+
+def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
+    for name, items in sets.items():
+        if not len(items.batch):
+            raise InputError(f"{name}: no item of the task {config.task} is left{because(items.drops)}")
+
+
+def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
+    """The language with the word counts that it needs: those of the pretraining text, or of the training items."""
+    if not language.needs_counts:
+        return language
+    return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
+
+
+def _derived(batch: TaskBatch, language: Language, source: Reader, target: Reader, field: int | None) -> ItemSet:
+    """The items in the target language, or (``field``) with that one text in it."""
+    fields = batch.texts.shape[1]
+    derived, counts = derive_task(batch, language, None if field is None else (field,))
+    readers = tuple(target if field in (None, i) else source for i in range(fields))
+    return ItemSet(derived, readers, {**batch.counts, **counts})

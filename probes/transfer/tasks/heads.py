@@ -1,0 +1,211 @@
+"""Heads that several tasks share: a class for a row, and a label for each word, with a BiLSTM and a CRF.
+
+Heads compute in float32 whatever the body does: they are small, and log-sums and arc scores need the digits.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from probes.transfer.batch import NO_LABEL, Batch
+from probes.transfer.config import HeadConfig
+from probes.transfer.tasks.base import Head
+
+LSTM_LAYERS = 2
+
+
+def full_precision(states: Tensor) -> AbstractContextManager[object]:
+    """No autocast on the device of ``states``; what comes in must be made float32 by the caller."""
+    return torch.autocast(states.device.type, enabled=False)
+
+
+def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
+    """Cross entropy in nats of scores [..., c] against classes [...], mean over those that are not NO_LABEL.
+
+    0 with a gradient where there is none.
+    """
+    flat, gold = scores.reshape(-1, scores.shape[-1]), target.reshape(-1)
+    total = F.cross_entropy(flat, gold, ignore_index=NO_LABEL, reduction="sum")
+    return total / (gold != NO_LABEL).sum().clamp(min=1)
+
+
+class ClassifyHead(Head):
+    """A class for each row: dropout and a linear map of the state of ``<s>``.
+
+    ``target`` is the name of what is learned in a batch.
+    """
+
+    def __init__(self, *, hidden: int, classes: int, dropout: float, target: str = "label") -> None:
+        super().__init__()
+        self.target = target
+        self.dropout = nn.Dropout(dropout)
+        self.linear = nn.Linear(hidden, classes)
+
+    def scores(self, states: Tensor) -> Tensor:
+        """States [r, 1 + k, d] → [r, classes] float32."""
+        with full_precision(states):
+            y: Tensor = self.linear(self.dropout(states[:, 0].float()))
+            return y
+
+    def loss(self, states: Tensor, batch: Batch) -> Tensor:
+        """Cross entropy, mean over the rows that have a label."""
+        return mean_loss(self.scores(states), batch.targets[self.target])
+
+    @torch.no_grad()
+    def decode(self, states: Tensor, batch: Batch) -> list[int]:  # noqa: ARG002
+        """The best class of each row, the first of equals."""
+        best: list[int] = self.scores(states).argmax(dim=1).tolist()
+        return best
+
+
+class TagHead(Head):
+    """A class for each word: linear, with a CRF, or with a BiLSTM and a CRF, as ``config.kind`` says.
+
+    The words of each row come first in its mask.
+
+    Words without a label, such as those whose gold tag does not occur in training, are left out of the loss of a
+    linear head. Under a CRF a sentence needs a whole path, so all tags of such a word are summed over (Crf).
+    """
+
+    def __init__(self, *, hidden: int, classes: int, config: HeadConfig) -> None:
+        super().__init__()
+        self.lstm: BiLstm | None = None
+        if config.kind == "bilstm_crf":
+            self.lstm = BiLstm(hidden=hidden, width=config.hidden, dropout=config.dropout)
+        self.dropout = nn.Dropout(0.0 if self.lstm else config.dropout)  # the BiLSTM has its own
+        self.linear = nn.Linear(self.lstm.width if self.lstm else hidden, classes)
+        self.crf = None if config.kind == "linear" else Crf(classes)
+
+    def scores(self, states: Tensor, mask: Tensor) -> Tensor:
+        """States [r, 1 + k, d] → [r, k, classes] float32, the emissions of the CRF if there is one."""
+        with full_precision(states):
+            words = states[:, 1:].float()
+            if self.lstm is not None:
+                words = self.lstm(words, mask)
+            y: Tensor = self.linear(self.dropout(words))
+            return y
+
+    def loss(self, states: Tensor, batch: Batch) -> Tensor:
+        """Cross entropy, or −log p of the paths, divided by the number of labelled words."""
+        tags = batch.targets["tags"].masked_fill(~batch.mask, NO_LABEL)
+        scores = self.scores(states, batch.mask)
+        if self.crf is None:
+            return mean_loss(scores, tags)
+        with full_precision(states):
+            total = self.crf.log_likelihood(scores, tags, batch.mask).sum()
+            return -total / (tags != NO_LABEL).sum().clamp(min=1)
+
+    @torch.no_grad()
+    def decode(self, states: Tensor, batch: Batch) -> list[list[int]]:
+        """A class for each word that is there: its best one, or those of the best path; the first of equals."""
+        scores = self.scores(states, batch.mask)
+        if self.crf is not None:
+            with full_precision(states):
+                return self.crf.viterbi(scores, batch.mask)
+        best, here = scores.argmax(dim=2).tolist(), batch.mask.sum(dim=1).tolist()
+        return [row[:count] for row, count in zip(best, here, strict=True)]
+
+
+class BiLstm(nn.Module):
+    """Two bidirectional LSTM layers over the words of a sentence, ``width`` units a direction; dropout on what goes
+    in, comes out, and goes from one layer to the next."""
+
+    def __init__(self, *, hidden: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(hidden, width, LSTM_LAYERS, batch_first=True, dropout=dropout, bidirectional=True)
+        self.width = 2 * width
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """[r, k, d], words first in each row of the mask [r, k] → [r, k, 2 · width]; padding is never read."""
+        words = states.shape[1]
+        if not words:
+            return states.new_zeros(len(states), 0, self.width)
+        # one step at least, which packed sequences ask for: in a row without words nobody looks at it
+        lengths = mask.sum(dim=1).clamp(min=1).cpu()
+        packed = pack_padded_sequence(self.dropout(states), lengths, batch_first=True, enforce_sorted=False)
+        y, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=words)
+        dropped: Tensor = self.dropout(y)
+        return dropped
+
+
+class Crf(nn.Module):
+    """Linear-chain conditional random field (Lafferty, McCallum & Pereira 2001): p(tags | sentence) ∝ exp score, where
+
+    score(y) = start[y₁] + Σᵢ emissions[i, yᵢ] + Σᵢ transitions[yᵢ, yᵢ₊₁] + end[yₙ].
+
+    Emissions are [r, k, c], the mask [r, k] has the words of each sentence first. A sentence without words has one
+    (empty) path with score 0. Everything is a sum of logarithms (logsumexp), so float32 does not overflow.
+    """
+
+    def __init__(self, tags: int) -> None:
+        super().__init__()
+        self.start = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
+        self.end = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
+        self.transitions = nn.Parameter(torch.empty(tags, tags).uniform_(-0.1, 0.1))
+
+    def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """[r] log Σ exp score over all paths; an emission of −inf forbids a tag there."""
+        if not emissions.shape[1]:
+            return emissions.sum(dim=(1, 2))
+        alpha = self.start + emissions[:, 0]
+        for place in range(1, emissions.shape[1]):
+            further = torch.logsumexp(alpha[:, :, None] + self.transitions, dim=1) + emissions[:, place]
+            alpha = torch.where(mask[:, place, None], further, alpha)
+        total = torch.logsumexp(alpha + self.end, dim=1)
+        return torch.where(mask[:, 0], total, torch.zeros_like(total))
+
+    def score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
+        """[r] the score of one path for each sentence; tags [r, k], anything where there is no word."""
+        if not emissions.shape[1]:
+            return emissions.sum(dim=(1, 2))
+        path = tags.masked_fill(~mask, 0)
+        own = emissions.gather(2, path[:, :, None])[:, :, 0]
+        steps = self.transitions[path[:, :-1], path[:, 1:]]
+        last = path.gather(1, (mask.sum(dim=1, keepdim=True) - 1).clamp(min=0))[:, 0]
+        inner = own.masked_fill(~mask, 0.0).sum(dim=1) + steps.masked_fill(~mask[:, 1:], 0.0).sum(dim=1)
+        ends = self.start[path[:, 0]] + self.end[last]
+        return inner + ends.masked_fill(~mask[:, 0], 0.0)
+
+    def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
+        """[r] log p of the tags [r, k] of each sentence.
+
+        A word whose tag is negative (NO_LABEL) may have any: the paths of all its tags are summed, as for a path that
+        is only partly observed. A sentence without a tag has log-likelihood 0.
+        """
+        open_words = tags < 0
+        if bool((open_words & mask).any()):
+            gold = torch.arange(emissions.shape[2], device=tags.device) == tags[:, :, None]
+            allowed = gold | open_words[:, :, None] | ~mask[:, :, None]
+            numerator = self.log_partition(emissions.masked_fill(~allowed, -torch.inf), mask)
+        else:
+            numerator = self.score(emissions, tags, mask)
+        free = (open_words | ~mask).all(dim=1)  # both sums are the same then: not even a rounded gradient is left
+        return (numerator - self.log_partition(emissions, mask)).masked_fill(free, 0.0)
+
+    @torch.no_grad()
+    def viterbi(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
+        """The best path of each sentence; of equal ones the one with the lowest last tag, then last but one, …"""
+        rows, words, tags = emissions.shape
+        if not words:
+            return [[] for _ in range(rows)]
+        alpha = self.start + emissions[:, 0]
+        stay = torch.arange(tags, device=emissions.device).expand(rows, tags)
+        back = []
+        for place in range(1, words):
+            best, previous = (alpha[:, :, None] + self.transitions).max(dim=1)
+            there = mask[:, place, None]
+            alpha = torch.where(there, best + emissions[:, place], alpha)
+            back.append(torch.where(there, previous, stay))
+        tag = (alpha + self.end).argmax(dim=1)
+        path = [tag]
+        for previous in reversed(back):
+            tag = previous.gather(1, tag[:, None])[:, 0]
+            path.append(tag)
+        columns = torch.stack(path[::-1], dim=1).tolist()
+        return [row[:length] for row, length in zip(columns, mask.sum(dim=1).tolist(), strict=True)]
