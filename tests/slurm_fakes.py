@@ -109,20 +109,21 @@ class PlainTask:
     """A task that is only sent, never run."""
 
     key: str
-    parents: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     kind: str = "pretrain"
+
+    @property
+    def parents(self) -> "list[PlainTask]":
+        return [PlainTask(key) for key in self.needs]
 
     @property
     def label(self) -> str:
         return f"plain {self.key}"
 
-    def files(self) -> list[Path]:
-        return []
-
     def to_json(self) -> dict[str, Any]:
         return {"key": self.key}
 
-    def run(self, store: Any, report: Any) -> str:
+    def make(self, store: Any, report: Any) -> None:
         raise AssertionError("never run here")
 
 
@@ -145,7 +146,7 @@ def start_runner(tmp_path, slurm):
 
 def record(executor, key, job, error=None):
     """What the job of a task writes at its end."""
-    outcome = Outcome(key, None if error else f"made-{key}", error, "its log" if error else "", 1.0)
+    outcome = Outcome(key, error, "its log" if error else "")
     executor.sender.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from probes.study.cell import MODEL, SECOND
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
+from probes.study.digests import Digests
 from probes.study.done import is_done
-from probes.study.stage import graph
+from probes.study.stage import Look, graph
 from synthlang.config import parse
 from synthlang.progress import silent
 from tests.tiny import PRETRAIN, STUDY
@@ -46,6 +47,11 @@ def graph_of(data, path=None):
     study = study_of(data)
     cells = expand(study, path)
     return graph(cells, study.seeds), cells
+
+
+def keyed(stage):
+    """A stage by itself, with its key."""
+    return Look(Digests()).keyed(stage)
 
 
 def run_all(stages, store) -> list[str]:

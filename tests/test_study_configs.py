@@ -75,12 +75,12 @@ def study(name: str) -> tuple[StudyConfig, list[Cell]]:
 @cache
 def keys(name: str) -> frozenset[str]:
     config, cells = study(name)
-    return frozenset(graph(cells, config.seeds).tasks)
+    return frozenset(graph(cells, config.seeds).stages)
 
 
 def pretrainings(name: str) -> set[str]:
     config, cells = study(name)
-    return {key for key, task in graph(cells, config.seeds).tasks.items() if task.kind == "pretrain"}
+    return {key for key, task in graph(cells, config.seeds).stages.items() if task.kind == "pretrain"}
 
 
 def labels(cells: list[Cell]) -> dict[str, set[str]]:
@@ -349,7 +349,7 @@ def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_
     config, cells = load_study(tmp_path / "my-study.yaml", [])
     check_cells(cells)
     assert len(cells) == 12 and config.seeds == [0, 1, 2]
-    assert len(graph(cells, config.seeds).tasks) == 12 + 12 + 36  # pretrainings, alignments, transfers
+    assert len(graph(cells, config.seeds).stages) == 12 + 12 + 36  # pretrainings, alignments, transfers
     changed = mine[1].replace("../tiny/", f"{STUDIES}/tiny/")
     for base in ("runs", "transfer"):
         (tmp_path / "studies").mkdir(exist_ok=True)

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probes.study.finished import is_intact, is_whole
-from probes.study.unused import delete_unused
 
 from pretrain.adjust.step import AdjustStep
 from pretrain.folder import export_sizes
 from pretrain.step import Step
-from probes.study.gc import collect
-from probes.study.stage import AdjustStage, PretrainStage
+from probes.study.done import is_intact, is_whole
+from probes.study.gc import collect, delete_unused
 from probes.transfer.run import Transfer
 from tests.study_cases import opened, own_copy, run_here, stages_of, tables
 from tests.study_graphs import ADJUST, SOURCE
@@ -174,8 +172,8 @@ def test_after_gc_an_export_that_it_kept_is_watched(out, trained):
 def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
     run = run_of(out, "adjust")
     shutil.rmtree(run / "export")
-    assert is_whole(AdjustStage, run)
-    assert not is_intact(AdjustStage, run)
+    assert is_whole("adjust", run)
+    assert not is_intact("adjust", run)
     run_here(out, {**ALL, "adjust": None})
     assert run in [one.folder.resolve() for one in delete_unused([out])]
 
@@ -183,8 +181,8 @@ def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
 def test_a_record_that_only_ends_as_it_should_is_no_record(out):
     run = run_of(out, "pretrain")
     (run / "done.json").write_bytes((run / "done.json").read_bytes()[60:])
-    assert is_whole(PretrainStage, run)
-    assert not is_intact(PretrainStage, run)
+    assert is_whole("pretrain", run)
+    assert not is_intact("pretrain", run)
 
 
 # --- what is found when it is read ---

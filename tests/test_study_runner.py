@@ -250,7 +250,7 @@ def test_a_finished_study_of_a_thousand_cells_starts_and_ends_at_once(tmp_path, 
     }
     study = parse(StudyConfig, changed(STUDY, grid={"product": product}))
     cells = expand(study)
-    finish_all(graph(cells, study.seeds).tasks, tmp_path / "stages")
+    finish_all(graph(cells, study.seeds).stages.values(), tmp_path / "stages")
     monkeypatch.setattr(runner, "open_executor", None)  # nothing is to be run
     before = os.times()
     written: list[int] = []
@@ -269,10 +269,10 @@ def test_a_finished_study_of_a_thousand_cells_starts_and_ends_at_once(tmp_path, 
 def test_what_another_runner_finished_since_the_start_is_seen(tmp_path, monkeypatch):
     study = parse(StudyConfig, STUDY)
     cells = expand(study)
-    tasks = graph(cells, study.seeds).tasks
+    tasks = graph(cells, study.seeds).stages
     run = StudyRun(study, cells, tmp_path, RunOptions())
     assert len(run.to_do()) == len(tasks)
-    finish_all(tasks, tmp_path / "stages")
+    finish_all(tasks.values(), tmp_path / "stages")
     monkeypatch.setattr(runner, "open_executor", None)  # nothing is left to be run
     run.run()
     assert {cell.status for cell in run.cells} == {"done"}

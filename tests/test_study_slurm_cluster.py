@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.slurm_cluster import cancel, hurry, kill, lose_node, preempt, queue, requeue, restarts, until, warn, why_not
+from tests.study_graphs import keyed
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -78,7 +79,7 @@ def disturbed(executor, task, happens):
 
 @pytest.mark.parametrize("happens", [requeue, preempt, warn, lose_node], ids=lambda function: function.__name__)
 def test_a_job_that_goes_back_into_the_queue_goes_on_bit_exactly(happens, tmp_path, undisturbed):
-    store, task, steps = Store(tmp_path / "stages"), PretrainStage(config()), []
+    store, task, steps = Store(tmp_path / "stages"), keyed(PretrainStage(config=config())), []
 
     def happen(job):
         happens(job)
@@ -90,12 +91,12 @@ def test_a_job_that_goes_back_into_the_queue_goes_on_bit_exactly(happens, tmp_pa
     assert restarts(job) == 1
     assert 0 < steps[0] < STEPS
     assert (steps[0] % EVERY == 0) == (happens is lose_node)  # all others save where they stand
-    assert_same_run(store.path("pretrain", outcome.fingerprint), undisturbed)
+    assert_same_run(store.path("pretrain", task.key), undisturbed)
 
 
 @pytest.mark.parametrize(("happens", "state"), [(kill, "FAILED"), (cancel, "CANCELLED")], ids=["kill", "cancel"])
 def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state, tmp_path, undisturbed):
-    store, task = Store(tmp_path / "stages"), PretrainStage(config())
+    store, task = Store(tmp_path / "stages"), keyed(PretrainStage(config=config()))
     executor = SlurmExecutor(store, tmp_path, FAST)
     when = []
 
@@ -113,14 +114,14 @@ def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state,
     outcome = until(lambda: executor.wait(silent, 1.0))[0]
     assert outcome.error is None, outcome.log
     assert executor.ledger.jobs[task.key] != job
-    assert_same_run(store.path("pretrain", outcome.fingerprint), undisturbed)
+    assert_same_run(store.path("pretrain", task.key), undisturbed)
 
 
 def test_what_waits_for_a_job_that_failed_leaves_the_queue(tmp_path):
     """And the next start sends both again."""
     (tmp_path / "text.txt").write_text("a b c .\n" * 100)
-    broken = PretrainStage(config(source=str(tmp_path / "text.txt"), optimizer__learning_rate=1e30))
-    tasks = [broken, AlignmentStage(broken)]
+    broken = keyed(PretrainStage(config=config(source=str(tmp_path / "text.txt"), optimizer__learning_rate=1e30)))
+    tasks = [broken, keyed(AlignmentStage(pretrained=broken))]
     executor = SlurmExecutor(Store(tmp_path / "stages"), tmp_path, FAST)
     executor.submit_graph(tasks)
     jobs = dict(executor.ledger.jobs)

@@ -409,6 +409,10 @@ class Look:
         parents = [parent.key for parent in stage.parents]
         return fingerprint(stage.kind, formats=formats, settings=stage.settings(self), parents=parents)
 
+    def keyed(self, stage: S) -> S:
+        """A stage whose parents have their keys, with its own."""
+        return stage.model_copy(update={"key": self.key(stage)})
+
 
 def _is_as_keyed(stage: Stage, look: Look) -> bool:
     return look.key(stage) == stage.key and all(_is_as_keyed(parent, look) for parent in stage.parents)
@@ -427,7 +431,7 @@ class Graph:
 
     def add(self, stage: S, look: Look) -> S:
         """The stage with its key. It has its own settings also where another one is the same work."""
-        keyed = stage.model_copy(update={"key": look.key(stage)})
+        keyed = look.keyed(stage)
         self.stages.setdefault(keyed.key, keyed)
         return keyed
 
