@@ -16,7 +16,8 @@ def probe(
     probe: Annotated[
         str | None,
         typer.Option(
-            metavar="P[,P…]", help="words, retrieval, maps, cka, distances or all (default: the config's, else all)."
+            metavar="P[,P…]",
+            help="Names of probes, or all (default: the config's, else all); see docs/probes.md.",
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A YAML file, such as one of configs/probes.")] = None,

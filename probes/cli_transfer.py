@@ -75,6 +75,8 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="JSON file to write.")] = None,
 ) -> None:
     """Test whether results differ from the first one: paired t-test and permutation test of the kept predictions."""
-    from probes.transfer.command import compare_command
+    from probes.transfer.command import show_comparison
+    from probes.transfer.compare import compare as compared
 
-    compare_command(results, metric, test, correction, rounds, swap, out)
+    found = compared(results, metrics=metric, tests=test, correction=correction, rounds=rounds, swap=swap)
+    show_comparison(found, out)

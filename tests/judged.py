@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from probes.statistics import Interval
-from probes.study.judged.beside import Beside
 from probes.study.judged.claims import Claim
 from probes.study.judged.estimates import Estimate
 from probes.study.judged.observed import Results
+from probes.study.judged.paper_tables import Beside
 from probes.study.judged.papers import read_paper
 from probes.study.judged.quantities import Quantity
 from probes.study.judged.verdicts import Verdict
 from probes.study.measures import COLUMNS as MEASURE_COLUMNS
 from probes.study.results import COLUMNS as RESULT_COLUMNS
+from probes.study.table import measurements
 
 ACROSS_LAYERS = {
     "layer": "each",
@@ -35,6 +37,15 @@ def result(
     """A row of results."""
     row = dict.fromkeys(RESULT_COLUMNS) | {"cell": "c", "task": task, "task_name": task, "seed": seed}
     return row | {"pretrain_seed": model, "labels": json.dumps(labels)} | scores
+
+
+def observed(
+    rows: Iterable[Mapping[str, Any]] = (), measures: Iterable[Mapping[str, Any]] = (), later: Collection[str] = ()
+) -> Results:
+    """Results of such rows."""
+    both = ((rows, RESULT_COLUMNS), (measures, MEASURE_COLUMNS))
+    tables = (pa.Table.from_pylist(list(held), pa.schema(list(columns.items()))) for held, columns in both)
+    return Results(measurements(*tables), later)
 
 
 def claim(**comparison: Any) -> Claim:
@@ -85,7 +96,7 @@ def echo(name: str, models: int = 4, spread: float = 0.02) -> Results:
                 rows.append(result(where, model, task=task, mixed=json.dumps({measure.partition(" ")[2]: noisy})))
             else:
                 rows.append(result(where, model, task=task) | {measure: noisy})
-    return Results(rows, measures)
+    return observed(rows, measures)
 
 
 def interval(found: Verdict | Beside) -> Interval:

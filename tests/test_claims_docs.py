@@ -7,10 +7,9 @@ from pathlib import Path
 
 from probes.study.cells import load_study
 from probes.study.judged.claims import Compare, Correlate, Entry, read_claims
-from probes.study.judged.observed import Results
 from probes.study.judged.papers import read_tables
 from probes.study.judged.verdicts import judge
-from tests.judged import result
+from tests.judged import observed, result
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,7 +39,7 @@ def test_the_files_of_the_document_are_read_and_judged(tmp_path, monkeypatch):
         high, aligns = labels["transform"] == "trans+inv", labels["objective"] == "ALIGN-MLM"
         delta = (30.0 if high else 2.0) / (1 + aligns) + seed**2 / (9 + high)
         held.append(result(labels, seed, alignment_all=40.0 + 50 * aligns - 10 * high + seed, delta=delta))
-    verdicts = {name: judge(claim, Results(held)).verdict for name, claim in claims.items()}
+    verdicts = {name: judge(claim, observed(held)).verdict for name, claim in claims.items()}
     assert verdicts["inversion-costs"] == "agrees in sign" and "not run" not in verdicts.values()
 
 

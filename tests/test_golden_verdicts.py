@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from probes.statistics import Interval
-from probes.study.judged.beside import beside
 from probes.study.judged.claims import read_claims
 from probes.study.judged.estimates import Estimate
 from probes.study.judged.observed import Results
+from probes.study.judged.paper_tables import beside
 from probes.study.judged.papers import read_paper
 from probes.study.judged.verdicts import WORDS, judge
 from probes.study.report.data import read_study
 from probes.study.report.judged import compared
+from probes.study.table import measurements
 from tests.golden import FOLDER, check_golden
 from tests.report_study import change, make_grid
 from tests.test_study_report_shared import probed, with_runs_of
@@ -35,8 +36,7 @@ SEEDS = {"pretrain.seed": ["0", "1", "2"]}
 def judged(paper: str) -> dict[str, Any]:
     """Every verdict on the kept results of a paper: the one place that knows how results are judged."""
     rows, measures = (pq.read_table(FOLDER / "results" / f"{paper}-{name}.parquet") for name in ("results", "measures"))
-    results = Results(rows.to_pylist())
-    results.wait_with(measures)
+    results = Results(measurements(rows, measures))
     claims = {}
     for claim in read_claims(paper):
         found = judge(claim, results)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pretrain.config import PretrainConfig
 from pretrain.model.text import Text
 from pretrain.run import pretrain
+from probes.measures import ProbeConfig
 from probes.measures.cka.probe import cka_probe, drawn_rows
-from probes.measures.page import against_retrieval
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
+from probes.measures.together import against_retrieval
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError

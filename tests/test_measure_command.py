@@ -5,20 +5,22 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measures import command
-from probes.measures.command import MEASURES, probe_command, probe_names, read_probe_config
-from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import PROBES, ProbeConfig
+from probes.measures import PROBES, ProbeConfig, command
+from probes.measures.command import probe_command, probe_names, read_probe_config, run_probe
+from probes.measures.probe_input import ROLES, ProbeInput
+from probes.measures.result import ProbeResult
+from probes.measures.settings import ProbeSettings
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
-from synthlang.progress import silent
+from synthlang.progress import Report
 from tests.tiny import PRETRAIN
 
 PRESETS = sorted((Path(__file__).parents[1] / "configs" / "probes").glob("*.yaml"))
@@ -102,7 +104,7 @@ def found_by(run, probes, settings):
     config = read_probe_config(None, {"probes": probes}, settings)
     given = ProbeInput(open_pretrained(str(run), None), config, run)
     with given.reading():
-        return {name: MEASURES[name](given, silent).values for name in probes}
+        return {name: run_probe(name, given).values for name in probes}
 
 
 def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):
@@ -137,3 +139,42 @@ def test_words_is_left_out_aloud_where_no_translations_are_known(settings, ours,
     kept = command._without_words(config, ours, Console(file=said))
     assert ("words" not in kept.probes) == left_out == ("words is left out" in said.getvalue())
     assert set(kept.probes) | {"words"} == set(config.probes) | {"words"}
+
+
+class LengthsConfig(ProbeSettings):
+    """How many words a sentence has.
+
+    most   so many sentences at most
+    """
+
+    title: ClassVar[str] = "Lengths of sentences"
+    about: ClassVar[str] = "How many words the measured sentences have."
+    run: ClassVar[str] = f"{__name__}:lengths_probe"
+    most: int = 100
+
+
+def lengths_probe(given: ProbeInput, report: Report) -> ProbeResult:
+    rows = given.measured[: given.config.of(LengthsConfig).most]
+    words = {role: float(given.side(role).corpus.lengths[rows].mean()) for role in ROLES}
+    return ProbeResult({"words": words, "counts": {"sentences counted": len(rows)}}, notes=["spaces separate words"])
+
+
+class MoreProbes(ProbeConfig):
+    """All probes and one more: the file above, and one line."""
+
+    lengths: LengthsConfig = LengthsConfig()
+
+
+def test_a_probe_is_a_file_and_a_line(run, tmp_path):
+    config = parse(MoreProbes, {"probes": ["lengths"], "data": {"dev": 30}, "lengths": {"most": 9}})
+    assert probe_names("lengths,cka", MoreProbes) == ["lengths", "cka"] and "lengths" in MoreProbes.table()
+    folder = probe_command(str(run), config, tmp_path / "out")
+    found = json.loads((folder / "probes.json").read_text())["probes"]
+    assert list(found) == ["lengths"] and found["lengths"]["counts"] == {"sentences counted": 9}
+    page = (folder / "probes.html").read_text()
+    for text in ("<h2>Lengths of sentences</h2>", "spaces separate words", "sentences counted: 9"):
+        assert text in page
+    with pytest.raises(InputError, match=r"probes.*'distances' or 'lengths'"):
+        parse(MoreProbes, {"probes": ["length"]})
+    with pytest.raises(InputError, match=r"lengths\.most: "):
+        parse(MoreProbes, {"lengths": {"most": "many"}})

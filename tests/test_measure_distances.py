@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from probes.measures import ProbeConfig
 from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import unrelated
 from probes.measures.distances.probe import distances_probe
 from probes.measures.distances.separation import separations
 from probes.measures.distances.text import Readers, linked_in_order, shared_text
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.rng import key_of, permutation

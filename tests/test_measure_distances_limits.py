@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
+from probes.measures.distances import DistancesConfig
 from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
-from probes.measures.distances.settings import DistancesConfig
 from probes.measures.distances.text import Readers, shared_text
 from probes.measures.probe_input import ProbeInput
 from probes.transfer.model import open_pretrained

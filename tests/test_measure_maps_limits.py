@@ -12,10 +12,10 @@ from scipy.stats import ortho_group
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
+from probes.measures import ProbeConfig
+from probes.measures.maps import MapsConfig
 from probes.measures.maps.probe import maps_probe
-from probes.measures.maps.settings import MapsConfig
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.rotation.saved import load_maps
 from probes.transfer.model import Pretrained, open_pretrained
 from synthlang.config import parse

@@ -9,8 +9,8 @@ import torch
 from scipy.stats import ortho_group
 
 from pretrain.adjust.vectors import layer_states
+from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
 
+from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.static.training import train_vectors
 from probes.study.measures import probe_measures
 from synthlang.config import parse

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput, linked_states, word_states
-from probes.measures.settings import ProbeConfig
 from probes.states import sentence_states
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse

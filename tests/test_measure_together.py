@@ -3,8 +3,9 @@
 import pytest
 from scipy import stats
 
-from probes.measures.page import cka_against_retrieval, write_page
+from probes.measures.page import write_page
 from probes.measures.result import ProbeResult
+from probes.measures.together import cka_against_retrieval
 
 
 def found_of(cka, counted, linked, variants=("context",)):

@@ -11,8 +11,8 @@ import torch
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
+from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.measures.words.probe import words_probe
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse

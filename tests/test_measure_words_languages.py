@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from pretrain.config import PretrainConfig
 from pretrain.run import open_run, pretrain
+from probes.measures import ProbeConfig
 from probes.measures.command import probe_command, read_probe_config
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.measures.words.probe import words_probe
 from probes.transfer.batch import Role
 from probes.transfer.model import open_pretrained

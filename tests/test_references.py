@@ -6,7 +6,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import parse
 from synthlang.language import Language

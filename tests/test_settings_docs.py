@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.strict_yaml import parse_yaml
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from probes.rotation.fitted import fit_map
+from probes.rotation.fitted import MapFitter
 from probes.rotation.normalise import Normaliser
 from probes.static.vec_file import read_vec
 from probes.static.vectors import StaticVectors, augmented, pool_rows
@@ -163,7 +163,9 @@ def test_the_sentence_tells_senses_apart():
     w = torch.linalg.qr(torch.randn(16, 16, generator=torch.Generator().manual_seed(1))).Q
     right = left.mapped(lambda rows: 3 * rows @ w.T + 1)
     sides = [Normaliser.fit(side.vectors, "unit-centre-unit") for side in (left, right)]
-    fitted = fit_map(left.vectors, right.vectors, (sides[0], sides[1]))
+    fitter = MapFitter(sides[0], sides[1])
+    fitter.update(left.vectors, right.vectors)
+    fitted = fitter.fit()
     here, there = left.mapped(fitted.apply), right.mapped(fitted.apply_right)
     assert float((here.vectors - there.vectors).norm(dim=1).max()) > 0  # lengths and the shift do bend the directions
     sentences = [["w0", f"w{i}", f"w{i + 20}"] for i in range(1, 20)]  # w0 is in each of them

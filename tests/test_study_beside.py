@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.study.judged.beside import TURNED, beside
 from probes.study.judged.observed import Results
+from probes.study.judged.paper_tables import TURNED, beside
 from probes.study.judged.papers import Cell, Table, read_tables
 from probes.study.judged.quantities import Quantity
-from tests.judged import echo, interval, measured, result
+from tests.judged import echo, interval, measured, observed, result
 
 
 def table(measure="delta", average=None, against=None, **values) -> Table:
@@ -22,7 +22,7 @@ def table(measure="delta", average=None, against=None, **values) -> Table:
 
 
 def results(measure="delta", labels=None, **values) -> Results:
-    return Results(
+    return observed(
         result({"objective": name, **(labels or {})}, model, **{measure: value})
         for name, held in values.items()
         for model, value in enumerate(held)
@@ -49,7 +49,7 @@ def test_order_and_sign():
     )
     assert verdicts(table(A=40, B=5, C=9), far) == ["agrees in order", "agrees in order", "not run"]
     assert verdicts(table(A=40), results(A=[30.0])) == ["too small to tell"]
-    assert verdicts(table(A=40), Results()) == ["not run"]
+    assert verdicts(table(A=40), observed()) == ["not run"]
 
 
 def test_one_order_the_other_way_round_differs():
@@ -76,10 +76,10 @@ def test_means_over_labels_that_are_there_are_compared_over_those_of_both():
     """B has French only: its order against A is that of French, and a gain, too."""
     held = [result({"objective": o, "pair": p}, m, zs=v + m * (1 + v / 50)) for m in range(3)
             for o, p, v in (("A", "fr", 10.0), ("A", "ru", 90.0), ("B", "fr", 30.0))]  # fmt: skip
-    found = beside(table("zs", {"pair": ()}, A=1, B=5), Results(held))
+    found = beside(table("zs", {"pair": ()}, A=1, B=5), observed(held))
     assert [row.verdict for row in found] == ["agrees in order"] * 2
     assert interval(found[0]).mean > 50 and "over fr, ru" in found[0].text
-    [gain] = beside(table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), Results(held))
+    [gain] = beside(table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), observed(held))
     assert interval(gain).mean == pytest.approx(20 + 0.4) and "left out, not in all that is compared: ru" in gain.text
 
 
@@ -104,7 +104,7 @@ def test_a_sign_that_is_the_other_way_round_differs_whatever_the_orders():
 
 def shares(**values) -> Results:
     rows = [measured({"objective": name}, m, "cka", v + m * v / 99) for name, v in values.items() for m in range(3)]
-    return Results([], rows)
+    return observed([], rows)
 
 
 def test_ties_in_print_are_of_the_unit_of_the_column():
@@ -154,7 +154,7 @@ def test_mean_over_an_axis():
     ]
 
     def mean(*labels, more=()):
-        [row] = beside(table("zs", {"pair": labels}, A=1.0), Results([*held, *more]))
+        [row] = beside(table("zs", {"pair": labels}, A=1.0), observed([*held, *more]))
         return row.ours and interval(row).mean
 
     assert mean("fr", "ru") == mean() == 20.5
@@ -169,9 +169,9 @@ def test_an_axis_that_the_table_does_not_name():
     [row] = beside(table(A=3.0), one)
     assert interval(row).mean == 1.5
     rows = [result({"objective": "A", "size": size}, 0, delta=1.0) for size in ("1", "2")]
-    [row] = beside(table(A=3.0), Results(rows))
+    [row] = beside(table(A=3.0), observed(rows))
     assert row.verdict == "not run" and row.text == "the table does not say which size: 1, 2"
-    [row] = beside(table(A=3.0), Results([*rows, result({"objective": "A"}, 0, delta=7.0)]))
+    [row] = beside(table(A=3.0), observed([*rows, result({"objective": "A"}, 0, delta=7.0)]))
     assert interval(row).mean == 7.0  # a study without the axis is the table's
 
 

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from probes.study.judged.claims import read_claims
-from probes.study.judged.observed import Results
 from probes.study.judged.verdicts import judge
+from tests.judged import observed
 from tests.test_study_papers import GOOD, PAPERS, refused
 
 
@@ -51,7 +51,7 @@ def test_one_task_of_three_decides(right, verdict):
         for task in ("nli", "ner", "pos")
         for seed in range(3)
     ]
-    assert judge(claim, Results(rows)).verdict == verdict
+    assert judge(claim, observed(rows)).verdict == verdict
 
 
 CLAIM = """

@@ -9,40 +9,42 @@ from scipy import stats
 from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
 from probes.study.judged.estimates import difference, estimate, outcome_of
-from probes.study.judged.observed import Model, Replicates, Results
+from probes.study.judged.observed import Model, Replicates
 from probes.study.judged.verdicts import WORDS, judge
-from tests.judged import claim, echo, interval, less, measured, result, rows
+from tests.judged import claim, echo, interval, less, measured, observed, result, rows
 
 
 def test_each_verdict_of_a_comparison():
     low, high = [1.0, 2.0, 3.0], [21.0, 23.0, 22.0]
-    assert judge(less(), Results(rows(high, low))).verdict == "agrees in sign"
-    assert judge(less(), Results(rows(low, high))).verdict == "differs"
-    assert judge(less(), Results(rows([1.0, 9.0, 5.0], [2.0, 7.0, 5.5]))).verdict == "too small to tell"
-    assert judge(less(), Results(rows(high[:1], low[:1]))).verdict == "too small to tell"  # one seed, however far apart
-    assert judge(less(), Results(rows(high, []))).verdict == "not run"
-    assert judge(less(), Results()).verdict == "not run"
-    assert judge(less(margin=30), Results(rows(high, low))).verdict == "differs"  # 20 less, not 30
-    assert judge(less(margin=-30), Results(rows(low, high))).verdict == "agrees in sign"  # at most 30 more
-    assert judge(less(relation="greater"), Results(rows(high, low))).verdict == "differs"
+    assert judge(less(), observed(rows(high, low))).verdict == "agrees in sign"
+    assert judge(less(), observed(rows(low, high))).verdict == "differs"
+    assert judge(less(), observed(rows([1.0, 9.0, 5.0], [2.0, 7.0, 5.5]))).verdict == "too small to tell"
+    assert (
+        judge(less(), observed(rows(high[:1], low[:1]))).verdict == "too small to tell"
+    )  # one seed, however far apart
+    assert judge(less(), observed(rows(high, []))).verdict == "not run"
+    assert judge(less(), observed()).verdict == "not run"
+    assert judge(less(margin=30), observed(rows(high, low))).verdict == "differs"  # 20 less, not 30
+    assert judge(less(margin=-30), observed(rows(low, high))).verdict == "agrees in sign"  # at most 30 more
+    assert judge(less(relation="greater"), observed(rows(high, low))).verdict == "differs"
     assert {"agrees in sign", "differs", "too small to tell", "not run", "agrees in order"} == set(WORDS)
 
 
 def test_the_text_says_what_is_asked():
     asked = {"greater": "> 3", "less": "< -3", "near": "within ±3"}
     for relation, said in asked.items():
-        text = judge(less(relation=relation, margin=3), Results(rows([1.0, 2.0], [9.0, 8.5]))).text
+        text = judge(less(relation=relation, margin=3), observed(rows([1.0, 2.0], [9.0, 8.5]))).text
         assert f"delta, B − A (asked {said}): " in text
-    assert "(asked < 0): " in judge(less(), Results(rows([1.0, 2.0], [9.0, 8.5]))).text
+    assert "(asked < 0): " in judge(less(), observed(rows([1.0, 2.0], [9.0, 8.5]))).text
 
 
 def test_near():
     near = {"relation": "near", "margin": 2.0}
-    assert judge(less(**near), Results(rows([1.0, 2.0, 3.0], [1.5, 2.4, 3.3]))).verdict == "agrees in sign"
-    assert judge(less(**near), Results(rows([1.0, 2.0, 3.0], [9.0, 10.1, 11.2]))).verdict == "differs"
-    assert judge(less(**near), Results(rows([1.0, 2.0, 3.0], [3.0, 4.5, 4.4]))).verdict == "too small to tell"
+    assert judge(less(**near), observed(rows([1.0, 2.0, 3.0], [1.5, 2.4, 3.3]))).verdict == "agrees in sign"
+    assert judge(less(**near), observed(rows([1.0, 2.0, 3.0], [9.0, 10.1, 11.2]))).verdict == "differs"
+    assert judge(less(**near), observed(rows([1.0, 2.0, 3.0], [3.0, 4.5, 4.4]))).verdict == "too small to tell"
     value = claim(compare=[{"measure": "delta", "left": {"where": {"objective": "A"}}, "value": 5.0, **near}])
-    found = judge(value, Results(rows([5.1, 5.3, 4.9], [])))
+    found = judge(value, observed(rows([5.1, 5.3, 4.9], [])))
     assert found.verdict == "agrees in sign" and interval(found).mean == pytest.approx(0.1)
 
 
@@ -52,19 +54,19 @@ def test_outcomes_at_the_margin():
     assert outcome_of(Interval(1, 0.1, 2, 3, 0.95), "less") == "fails"
     assert outcome_of(Interval(1, -2.0, 2, 3, 0.95), "near", 2) == "open"
     assert outcome_of(Interval(1, None, None, 1, 0.95), "greater") == "open"
-    assert judge(less(), Results(rows([50.0] * 3, [33.3] * 3))).verdict == "too small to tell"  # no seed did anything
+    assert judge(less(), observed(rows([50.0] * 3, [33.3] * 3))).verdict == "too small to tell"  # no seed did anything
 
 
 def test_paired_interval_is_that_of_scipy():
     random = np.random.default_rng(1)
     a, b = random.normal(30, 8, 6), random.normal(20, 1, 6) + np.arange(6)
-    found = judge(less(), Results(rows(a, b)))
+    found = judge(less(), observed(rows(a, b)))
     expected = stats.ttest_rel(b, a).confidence_interval(0.95)
     assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
     assert interval(found).mean == pytest.approx(float((b - a).mean())) and found.n == interval(found).n == 6
     fine = [result({"objective": name}, 0, seed, delta=value) for name, held in (("A", a), ("B", b))
             for seed, value in enumerate(held)]  # fmt: skip
-    of_seeds = judge(less(), Results(fine))
+    of_seeds = judge(less(), observed(fine))
     assert of_seeds.ours == found.ours and "n = 6 fine-tuning seeds" in of_seeds.text and "n = 6 models" in found.text
     assert of_seeds.one_model and of_seeds.unit == "fine-tuning seeds" and not found.one_model
 
@@ -79,13 +81,13 @@ def test_models_are_the_units_where_there_are_several():
         for model in range(3)
         for seed in range(4)
     ]
-    found = judge(less(), Results(held))
+    found = judge(less(), observed(held))
     means = effect.mean(axis=2)
     expected = stats.ttest_rel(means[1], means[0]).confidence_interval(0.95)
     assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
     assert found.n == 3
     fewer = [row for row in held if not (row["pretrain_seed"] == 2 and "B" in row["labels"])]
-    both = judge(less(), Results(fewer))  # only models that both have
+    both = judge(less(), observed(fewer))  # only models that both have
     assert (
         both.n == 2
         and "left out, not on both sides or in all conditions: seeds 0, 1, 2, 3 of pretraining 2" in both.text
@@ -97,7 +99,7 @@ def test_a_given_model_against_several_is_not_paired():
     base, adjusted = random.normal(60, 1, 5), random.normal(66, 2, 4)
     held = [result({"objective": "A"}, None, seed, delta=value) for seed, value in enumerate(base)]
     held += [result({"objective": "B", "adjust.seed": str(n)}, None, delta=value) for n, value in enumerate(adjusted)]
-    found = judge(less(), Results(held))
+    found = judge(less(), observed(held))
     expected = stats.ttest_ind(adjusted, base, equal_var=False).confidence_interval(0.95)
     assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
     assert found.verdict == "differs" and (found.n, found.unit) == (4, "adjustments")
@@ -128,10 +130,10 @@ def test_other_axes_are_paired_and_averaged():
             for task, add in (("pos", 0), ("ner", 30))
         ]
         held += [result({"objective": "B"}, model, task="pos", delta=8.0 + model + 0.1 * model)]
-    found = judge(less(), Results(held))
+    found = judge(less(), observed(held))
     assert interval(found).mean == pytest.approx(-1.9) and found.n == 3
     held += [result({"objective": "B"}, model, task="ner", delta=50.0 + model) for model in range(3)]
-    assert interval(judge(less(), Results(held))).mean == pytest.approx((-1.9 + 10) / 2)
+    assert interval(judge(less(), observed(held))).mean == pytest.approx((-1.9 + 10) / 2)
 
 
 def test_an_axis_that_one_side_names_tells_nothing_apart():
@@ -139,7 +141,7 @@ def test_an_axis_that_one_side_names_tells_nothing_apart():
     held += [
         result({"objective": "B", "parallel": p}, m, delta=v + m) for m in range(3) for p, v in (("1%", 1), ("9%", 40))
     ]
-    found = judge(less(left={"where": {"objective": "B", "parallel": "9%"}}), Results(held))
+    found = judge(less(left={"where": {"objective": "B", "parallel": "9%"}}), observed(held))
     assert found.verdict == "differs" and interval(found).mean == pytest.approx(37 + 1 - 1 / 9)
 
 
@@ -150,7 +152,7 @@ def test_several_comparisons():
 
     def of(ner):
         held = [result({"objective": o}, m, delta=v + m * v / 40) for o, v in (("A", 9), ("B", 1)) for m in range(3)]
-        return Results(
+        return observed(
             held + [result({"objective": o}, m, task="ner", delta=v) for o, vs in ner for m, v in enumerate(vs)]
         )
 
@@ -190,17 +192,17 @@ def test_gap_of_gaps():
         for name in "AB"
         for model in range(3)
     ]
-    found = judge(gap_of(), Results(held))
+    found = judge(gap_of(), observed(held))
     expected = stats.t.interval(0.95, 2, np.mean(pos - ner), stats.sem(pos - ner))
     assert (interval(found).low, interval(found).high) == pytest.approx(expected)
     assert found.verdict == "agrees in sign" and (found.n, found.unit) == (3, "models")
     assert found.text.startswith("(pos zs, B − A) − (ner zs, B − A) (asked > 0): 5.0")
-    assert judge(gap_of(relation="less"), Results(held)).verdict == "differs"
-    assert judge(gap_of(margin=4.5), Results(held)).verdict == "too small to tell"
+    assert judge(gap_of(relation="less"), observed(held)).verdict == "differs"
+    assert judge(gap_of(margin=4.5), observed(held)).verdict == "too small to tell"
     lost = [row for row in held if (row["task"], row["pretrain_seed"]) != ("ner", 2)]
-    found = judge(gap_of(), Results(lost))
+    found = judge(gap_of(), observed(lost))
     assert found.n == 2 and "seed 0 of pretraining 2" in found.text
-    assert judge(gap_of(), Results(row for row in held if row["task"] == "pos")).verdict == "not run"
+    assert judge(gap_of(), observed(row for row in held if row["task"] == "pos")).verdict == "not run"
 
 
 def test_gap_of_a_given_model_and_several_adjustments_of_it():
@@ -211,11 +213,11 @@ def test_gap_of_a_given_model_and_several_adjustments_of_it():
             for task, values in (("pos", left), ("ner", right)) for i, value in enumerate(values)]  # fmt: skip
     held += [result({"objective": "A"}, None, i, task, zs=float(value))
              for task, values in (("pos", base), ("ner", off)) for i, value in enumerate(values)]  # fmt: skip
-    found = judge(gap_of(), Results(held))
+    found = judge(gap_of(), observed(held))
     expected = stats.ttest_ind(left - right, base - off, equal_var=False).confidence_interval()
     assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
     others = [row if row["task"] == "pos" else row | {"pretrain_seed": 7} for row in held]
-    found = judge(gap_of(), Results(others))
+    found = judge(gap_of(), observed(others))
     assert found.verdict == "not run" and "no difference of them is paired" in found.text
 
 
@@ -224,7 +226,7 @@ def test_gap_of_models_that_are_others_here_and_there():
     gains = {"pos": np.array([5.0, 6.0, 8.0]), "ner": np.array([1.0, 1.0, 2.0])}
     held = [result({"objective": name}, model + (3 if task == "ner" else 0), task=task, zs=9.0 + (name == "B") * gain)
             for task, added in gains.items() for name in "AB" for model, gain in enumerate(added)]  # fmt: skip
-    found = judge(gap_of(), Results(held))
+    found = judge(gap_of(), observed(held))
     expected = stats.ttest_ind(gains["pos"], gains["ner"], equal_var=False).confidence_interval()
     assert (interval(found).low, interval(found).high) == pytest.approx((expected.low, expected.high))
 
@@ -235,12 +237,14 @@ def test_a_measure_instead_of_another():
                             "right": {"where": {"objective": "A"}}, "relation": "greater"}])  # fmt: skip
     y = [measured({"objective": o}, m, "y", v + m * v) for o, v in (("A", 1.0), ("B", 5.0)) for m in range(3)]
     x = [measured({"objective": o}, m, "x", v + m * v) for o, v in (("A", 5.0), ("B", 1.0)) for m in range(3)]
-    assert interval(judge(asked, Results([], y))).mean == 8 and judge(asked, Results([], y)).text.startswith("y, B − A")
-    assert interval(judge(asked, Results([], x + y))).mean == -8
-    assert judge(asked, Results([], x + y)).text.startswith("x, B − A")
+    assert interval(judge(asked, observed([], y))).mean == 8 and judge(asked, observed([], y)).text.startswith(
+        "y, B − A"
+    )
+    assert interval(judge(asked, observed([], x + y))).mean == -8
+    assert judge(asked, observed([], x + y)).text.startswith("x, B − A")
     own = claim(compare=[{"measure": "probe:x", "instead": "probe:y", "left": {"measure": "probe:z"}, "value": 0,
                           "relation": "greater"}])  # fmt: skip
-    assert judge(own, Results([], y)).verdict == "not run", "instead goes with its measure"
+    assert judge(own, observed([], y)).verdict == "not run", "instead goes with its measure"
 
 
 def test_a_whole_claim():
@@ -249,10 +253,10 @@ def test_a_whole_claim():
               "relation": "greater"} for task in ("pos", "ner")]  # fmt: skip
     held = {task: [result({"objective": "B"}, m, task=task, zs=5.0 + m) for m in range(3)] for task in ("pos", "ner")}
     whole = claim(compare=parts, whole=True)
-    assert judge(claim(compare=parts), Results(held["pos"])).verdict == "agrees in sign"
-    found = judge(whole, Results(held["pos"]))
+    assert judge(claim(compare=parts), observed(held["pos"])).verdict == "agrees in sign"
+    found = judge(whole, observed(held["pos"]))
     assert found.verdict == "not run" and found.text.startswith("a part shows nothing of it: 1 of 2 comparisons")
-    assert judge(whole, Results(held["pos"] + held["ner"])).verdict == "agrees in sign"
+    assert judge(whole, observed(held["pos"] + held["ner"])).verdict == "agrees in sign"
 
 
 def test_order():
@@ -260,7 +264,7 @@ def test_order():
     rising = claim(order=[{"measure": "zs", "along": along, "direction": "rising"}])
 
     def of(**values):
-        return Results(
+        return observed(
             [result({"size": k[1:]}, m, zs=v + m + (m == 1) * 0.1 * v) for k, v in values.items() for m in range(3)]
         )
 

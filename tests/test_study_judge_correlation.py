@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from probes.statistics import Interval
-from probes.study.judged.correlated import RESAMPLED, clustered, outcome_of_correlation
-from probes.study.judged.in_common import first_in_common
-from probes.study.judged.observed import Results
+from probes.study.judged.correlated import RESAMPLED, clustered, connected_groups, outcome_of_correlation
 from probes.study.judged.verdicts import judge
-from tests.judged import claim, interval, result
+from tests.judged import claim, interval, observed, result
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5, -2.0])
@@ -74,7 +72,7 @@ def test_conditions_that_share_measurements_are_one(models):
     while pair := next(((a, b) for a, b in combinations(groups, 2) if a[1] & b[1]), None):
         groups = [group for group in groups if group not in pair] + [(pair[0][0] | pair[1][0], pair[0][1] | pair[1][1])]
     first = {number: min(numbers) for numbers, _ in groups for number in numbers}
-    assert first_in_common(models) == [first[number] for number in range(len(models))]
+    assert connected_groups(models) == [first[number] for number in range(len(models))]
 
 
 def test_points_of_a_correlation_are_means_over_the_same_conditions():
@@ -93,14 +91,14 @@ def test_points_of_a_correlation_are_means_over_the_same_conditions():
             "expect": "positive",
         }
     )
-    whole = judge(about, Results(every))
+    whole = judge(about, observed(every))
     assert whole.verdict == "agrees in sign" and "left out" not in whole.text
     part = [row for row in every if "hard" not in row["labels"] or any(f'"o{o}"' in row["labels"] for o in range(4))]
-    found = judge(about, Results(part))
+    found = judge(about, observed(part))
     assert (found.verdict, found.n) == ("agrees in sign", 8) and interval(found).mean == interval(whole).mean
     assert found.text.endswith("; 4 conditions left out, which not all points have")
     apart = [row for row in every if ("hard" in row["labels"]) == any(f'"o{o}"' in row["labels"] for o in range(4))]
-    assert judge(about, Results(apart)).n == 8, "a language that goes with the objective is no mean"
+    assert judge(about, observed(apart)).n == 8, "a language that goes with the objective is no mean"
 
 
 def test_correlation():
@@ -110,7 +108,7 @@ def test_correlation():
     expect = {sign: claim(correlate={**over, "expect": sign}) for sign in ("positive", "negative")}
 
     def of(y, models=1, count=12):
-        return Results(
+        return observed(
             result(
                 {"cell": str(i), "pretrain.seed": str(m)}, m, seed, delta=float(y[i]) + seed, alignment_all=float(x[i])
             )

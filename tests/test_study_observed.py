@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import json
 
-import pyarrow as pa
 import pytest
 
 from probes.study.judged.claims import read_claims
-from probes.study.judged.observed import Results
 from probes.study.judged.quantities import Quantity
 from probes.study.judged.verdicts import judge
-from probes.study.measures import COLUMNS
 from synthlang.errors import InputError
-from tests.judged import ACROSS_LAYERS, claim, interval, less, measured, result, rows
+from tests.judged import ACROSS_LAYERS, claim, interval, less, measured, observed, result, rows
 
 
 def test_alignment_is_of_models_not_of_their_fine_tunings():
     held = [result({"objective": o}, 0, seed, task=t, alignment_all=v) for o, v in (("A", 9.0), ("B", 1.0))
             for seed in range(3) for t in ("pos", "ner")]  # fmt: skip
-    found = judge(less(measure="alignment_all"), Results(held))
+    found = judge(less(measure="alignment_all"), observed(held))
     assert found.n == 1 and found.verdict == "too small to tell" and interval(found).mean == -8.0
     name = "alignment.scores.all.cosine.mean"  # cells without a task have it in measures.parquet only
     only = [measured({"objective": o}, m, name, v + m / 5) for o, v in (("A", 9.0), ("B", 1.0)) for m in range(2)]
-    assert judge(less(measure="alignment_all"), Results([], only)).n == 2
+    assert judge(less(measure="alignment_all"), observed([], only)).n == 2
 
 
 def test_plain_axes_have_the_names_of_the_papers():
     plain = {"pretrain.language": "trans+inv", "pretrain.seed": "0"}
     held = [result({**plain, "pretrain.objective.kind": kind}, m, delta=d + m, zs=50.0 - d)
             for kind, d in (("mlm", 40), ("align_mlm", 5)) for m in range(3)]  # fmt: skip
-    verdicts = {c.id: judge(c, Results(held)) for c in read_claims("align_mlm")}
+    verdicts = {c.id: judge(c, observed(held)) for c in read_claims("align_mlm")}
     assert interval(verdicts["align-beats-mlm"]).mean == -35.0
     assert verdicts["align-beats-xlm"].verdict == "not run"
 
@@ -40,7 +37,7 @@ def test_plain_axes_have_the_names_of_the_papers():
 )
 def test_a_plain_axis_beside_a_named_one_keeps_its_key(plain, named):
     held = [result({plain: f"p{p}", named: f"n{n}"}, 0, delta=10.0 * p + n) for p in range(2) for n in range(2)]
-    found = Results(held).series(Quantity({}, "delta"))
+    found = observed(held).series(Quantity({}, "delta"))
     assert {condition: next(iter(parts[()].values())) for condition, parts in found.items()} == {
         tuple(sorted({plain: f"p{p}", named: f"n{n}", "task": "pos"}.items())): 10.0 * p + n
         for p in range(2)
@@ -52,12 +49,12 @@ def test_probes_of_one_cell_that_measure_the_same_are_conditions_not_one_number(
     """As of two languages of a multilingual model; labels without a second probe stay as they are."""
     held = [{**measured({"objective": "A"}, m, "cka", v + m), "probe": probe}
             for probe, v in (("es", 10.0), ("de", 90.0)) for m in range(2)]  # fmt: skip
-    found = Results([], held).series(Quantity({"objective": "A"}, "probe:cka"))
+    found = observed([], held).series(Quantity({"objective": "A"}, "probe:cka"))
     assert {c: sorted(parts[()].values()) for c, parts in found.items()} == {
         (("probe", "es"),): [10.0, 11.0],
         (("probe", "de"),): [90.0, 91.0],
     }
-    alone = Results([], held[:2]).series(Quantity({"objective": "A"}, "probe:cka"))
+    alone = observed([], held[:2]).series(Quantity({"objective": "A"}, "probe:cka"))
     assert list(alone) == [()]
 
 
@@ -74,7 +71,7 @@ def test_a_named_axis_of_adjustment_seeds_is_of_one_pretraining():
             }
         ]
     )
-    told = {later: judge(more, Results(rows, later=later)) for later in ((), ("adjust_seed",))}
+    told = {later: judge(more, observed(rows, later=later)) for later in ((), ("adjust_seed",))}
     assert [(found.unit, found.n, found.one_model) for found in told.values()] == [
         ("models", 3, False),
         ("adjustments", 3, True),
@@ -102,7 +99,7 @@ def test_layers(layer):
         values |= {1: 4.0, 4: 9.0, 3: 4.0}
     held = [measured({}, 0, "m", value, layer=number) for number, value in reversed(values.items())]
     asked = claim(compare=[{"measure": "probe:m", "left": {"layer": layer}, "value": 0, "relation": "greater"}])
-    found = judge(asked, Results([], held))
+    found = judge(asked, observed([], held))
     if expected is None:
         assert found.ours is None
     else:
@@ -118,19 +115,18 @@ def test_correlation_over_layers_within_pairs():
             value = 40.0 * number + layer + (layer % 2) * 0.1
             held.append(measured({"pair": pair}, 0, "x", 40.0 * number - layer, layer=layer))
             held += [measured({"pair": pair}, 0, "y", value, layer=layer)]
-    found = judge(positive, Results([], held))
+    found = judge(positive, observed([], held))
     assert found.verdict == "differs" and interval(found).mean < -0.99 and found.n == 12
 
 
 def test_the_last_step_counts_and_what_has_no_step_first():
     asked = claim(compare=[{"measure": "probe:m", "left": {}, "value": 0, "relation": "greater"}])
     steps = [measured({}, 0, "m", float(step), step=step) for step in (5, 20, 10)]
-    assert interval(judge(asked, Results([], steps))).mean == 20
-    assert interval(judge(asked, Results([], [*steps, measured({}, 0, "m", 1.0)]))).mean == 1
+    assert interval(judge(asked, observed([], steps))).mean == 20
+    assert interval(judge(asked, observed([], [*steps, measured({}, 0, "m", 1.0)]))).mean == 1
 
 
-@pytest.mark.parametrize("how", ["rows", "table"])
-def test_measures_of_several_studies_are_read_when_asked_for(how):
+def test_measures_whose_names_begin_alike_are_told_apart():
     more = [
         measured({"objective": name}, model, measure, value + model * (1 + value / 20), layer=layer)
         for name, value in (("A", 1.0), ("B", 5.0))
@@ -138,10 +134,7 @@ def test_measures_of_several_studies_are_read_when_asked_for(how):
         for layer in (1, 2)
         for measure in ("x.y", "x", "z")
     ]
-    results = Results(rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), more if how == "rows" else ())
-    if how == "table":
-        for half in (more[::2], more[1::2]):
-            results.wait_with(pa.Table.from_pylist(half, pa.schema(list(COLUMNS.items()))))
+    results = observed(rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), more)
     assert judge(less(), results).verdict == "agrees in sign"
     assert judge(less(measure="probe:x"), results).verdict == "differs"
     assert judge(less(measure="probe:x.y"), results).n == 3
@@ -150,4 +143,4 @@ def test_measures_of_several_studies_are_read_when_asked_for(how):
 
 def test_labels_that_are_no_object():
     with pytest.raises(InputError, match="must be a JSON object"):
-        Results([result({}, 0) | {"labels": json.dumps(["A"])}])
+        observed([result({}, 0, delta=1.0) | {"labels": json.dumps(["A"])}])

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from probes.study.judged.estimates import UNPAIRED, difference
-from probes.study.judged.observed import Model, Replicates, Results
+from probes.study.judged.observed import Model, Replicates
 from probes.study.judged.verdicts import judge
-from tests.judged import claim, interval, less, result
+from tests.judged import claim, interval, less, observed, result
 
 BASE = np.array([[60.0, 60.3], [70.1, 69.9], [81.0, 80.2]])
 """Of each pretraining and seed of fine-tuning: pretrainings are far apart."""
@@ -33,7 +33,7 @@ def original(task="pos", base=BASE):
 
 def more(rows):
     """Whether B has more than A."""
-    return judge(less(measure="zs", relation="greater"), Results(rows))
+    return judge(less(measure="zs", relation="greater"), observed(rows))
 
 
 def of_scipy(differences):
@@ -117,11 +117,11 @@ def test_a_gap_of_gaps_is_paired_by_pretraining():
     ner = [row | {"zs": row["zs"] - BASE[row["pretrain_seed"], row["seed"]] + far[row["pretrain_seed"], row["seed"]]}
            for row in adjusted("ner", of_ner)]  # fmt: skip
     rows = original() + adjusted() + original("ner", far) + ner
-    found = judge(claim(compare=[GAP]), Results(rows))
+    found = judge(claim(compare=[GAP]), observed(rows))
     assert bounds(found) == of_scipy((GAIN - of_ner).mean(axis=(1, 2)))
     assert (found.n, found.unit) == (3, "models") and UNPAIRED not in found.text and "left out" not in found.text
     lost = [row for row in rows if not (row["pretrain_seed"] == 2 and row["task"] == "ner" and "A" in row["labels"])]
-    found = judge(claim(compare=[GAP]), Results(lost))
+    found = judge(claim(compare=[GAP]), observed(lost))
     assert bounds(found) == of_scipy((GAIN - of_ner).mean(axis=(1, 2))[:2])
     assert left_out(found) == ["2", "2 adjust.seed 0", "2 adjust.seed 1"], "of A in pos, and of B"
 
@@ -130,7 +130,7 @@ def test_the_halves_of_a_gap_that_are_not_paired_are_told():
     gains = {"pos": [5.0, 6.0, 8.0], "ner": [1.0, 1.0, 2.0]}
     rows = [result({"objective": o}, model + 3 * (task == "ner"), task=task, zs=9.0 + (o == "B") * gain)
             for task, added in gains.items() for o in "AB" for model, gain in enumerate(added)]  # fmt: skip
-    assert UNPAIRED in judge(claim(compare=[GAP]), Results(rows)).text
+    assert UNPAIRED in judge(claim(compare=[GAP]), observed(rows)).text
 
 
 def test_sides_that_are_constant_but_for_rounding_decide_nothing():

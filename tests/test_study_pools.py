@@ -16,7 +16,7 @@ from probes.study.report.pools import pools
 from probes.study.resolved import DIFFERS
 from synthlang.config import load_yaml
 from synthlang.files import read_json, write_json
-from tests.report_study import Page, make_grid, read_rows, write_rows
+from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
 AXES = {"objective": ["ALIGN-MLM", "MLM"], "transform": ["trans+inv"], "pretrain.seed": ["0", "1", "2"]}
 CLAIM = """claims: [{id: better, claim: ALIGN-MLM is better., source: table 3, compare: [{where: {transform: trans+inv},
@@ -83,20 +83,22 @@ def test_claims_that_cannot_be_read_are_said_and_the_rest_goes_on(tmp_path: Path
 
 @pytest.mark.parametrize("what", ["transfer", "alignment", "probe"])
 def test_what_is_another_run(what: str, tmp_path: Path) -> None:
-    held = read_study(make_grid(tmp_path / "a", AXES, layers=2))
-    rows: dict[str, Any] = {"transfer": {"transfer": "ef" * 8}, "alignment": {"probe": "ef" * 8}}.get(what, {})
-    stages = {"probe cka": "ef" * 8} if what == "probe" else {}
-    cells = tuple(replace(cell, stages={**cell.stages, "probe cka": "ab" * 8}) for cell in held.cells)
-    one = replace(held, cells=cells, rows=tuple(replace(row, probe="ab" * 8) for row in held.rows))
-    same, other = (
-        replace(one, name="b", cells=tuple(replace(c, stages={**c.stages, **more}) for c in one.cells), rows=changed)
-        for more, changed in (({}, one.rows), (stages, tuple(replace(row, **rows) for row in one.rows)))
-    )
-    assert [len(pools([one, two])) for two in (same, other)] == [1, 2]
-    labels = ({"objective": "x"} for _ in one.cells)
-    elsewhere = tuple(replace(cell, labels=own) for cell, own in zip(other.cells, labels, strict=True))
-    moved = replace(other, cells=elsewhere, rows=tuple(replace(row, labels={"objective": "x"}) for row in other.rows))
-    assert len(pools([one, moved])) == 1, "labels of its own"
+    """Of a measurement under the same labels; labels of its own keep no study apart."""
+
+    def made(name: str, run: str, label: str = "") -> Study:
+        axes = AXES | ({"objective": [label]} if label else {})
+        folder = make_grid(tmp_path / name, axes, layers=2, name="grid", fingerprint=name)
+        cells = read_json(folder / "study.json")["cells"]
+        stages = {"probe cka": run if what == "probe" else "ab" * 8}
+        change(folder, cells=[cell | {"stages": {"pretrain": "cd" * 8, **stages}} for cell in cells])
+        keys = {"transfer": "ab" * 8, "probe": "ab" * 8, "pretrain": "cd" * 8}
+        keys |= {} if what == "probe" else {{"alignment": "probe"}.get(what, what): run}
+        write_rows(folder, [row | keys for row in read_rows(folder)])
+        return read_study(folder)
+
+    one = made("a", "ab" * 8)
+    assert [len(pools([one, two])) for two in (made("b", "ab" * 8), made("c", "ef" * 8))] == [1, 2]
+    assert len(pools([one, made("d", "ef" * 8, "x")])) == 1
 
 
 def test_two_studies_of_one_name_and_scale_stay_two_conditions(tmp_path: Path) -> None:
@@ -179,7 +181,7 @@ def test_data_that_cells_differ_in_is_compared_as_written(tmp_path: Path) -> Non
 
 
 def _study(held: Study, name: str, config: dict[str, Any]) -> Study:
-    return replace(held, name=name, fingerprint=name, scale="lab", config=config, rows=())
+    return replace(held, name=name, fingerprint=name, scale="lab", config=config, table=held.table.iloc[:0])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from probes.study.report.data import Study, read_study
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
-from probes.study.report.pooled import probes_of
 from probes.study.report.pools import names_of_parts, pools
 from probes.study.resolved import DIFFERS
 from tests.report_study import Page, make_grid, read_rows, write_rows
@@ -84,7 +83,7 @@ def _elsewhere(held: Study) -> Study:
     """With other labels."""
     return replace(
         held,
-        rows=tuple(replace(row, labels={**row.labels, "size": "big"}) for row in held.rows),
+        table=held.table.assign(labels=held.table["labels"].map(lambda text: text[:-1] + ', "size": "big"}')),
         cells=tuple(replace(cell, labels={**cell.labels, "size": "big"}) for cell in held.cells),
     )
 
@@ -95,7 +94,7 @@ def test_settings_of_a_probe_count_where_both_have_it(layers: list[int], togethe
     for name, seeds, held in (("a", "012", [1, 2]), ("b", "345", layers)):
         folder = part(tmp_path, name, seeds, layers=2)
         studies.append(replace(read_study(folder), settings={"probes": {"cka": {"layers": held}}}, scale="tiny"))
-        assert {name for _, name in probes_of(studies[-1])} == {"cka"}
+        assert set(studies[-1].table["probe"].unique()) == {"", "cka"}
     assert len(pools(studies)) == (1 if together else 2)
 
 

@@ -8,19 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 
 from probes.figures.drawing import COLOURS
 from probes.study.labels import axis_titles, is_seed, layout, numbers_of
+from probes.study.measures import COLUMNS
 from probes.study.report.budget import FIGURES_OF_MANY
 from probes.study.report.data import read_study
 from probes.study.report.folder import write_report
 from probes.study.report.judged import compared
 from probes.study.report.layers import curves
-from probes.study.report.measures import Measure
 from probes.study.report.scores import scores_of
+from probes.study.table import measurements
 from synthlang.files import read_json, write_json
+from tests.judged import measured
 from tests.report_study import Page, change, make_grid, read_rows, write_rows
 
 GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
@@ -144,11 +147,10 @@ def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     rows = read_rows(tmp_path)
     write_rows(tmp_path, [row | {"pretrain": run_of[row["cell"]], "adjust": row["cell"]} for row in rows])
     write_report(tmp_path)
-    measured = read_study(tmp_path).measures
-    name = measured[0].measure
-    held = [
-        [m.value for m in measured if (m.measure, m.layer, m.run) == (name, 0, run)] for run in set(run_of.values())
-    ]
+    rows_of = read_study(tmp_path).measures
+    name = rows_of["measure"].iloc[0]
+    first = rows_of[(rows_of["measure"] == name) & (rows_of["layer"] == 0)]
+    held = [first.loc[first["pretrain"] == run, "value"].tolist() for run in set(run_of.values())]
     assert [len(values) for values in held] == [3, 3]
     means = [np.mean(values) for values in held]
     low, high = stats.t.interval(0.95, 1, np.mean(means), stats.sem(means))
@@ -232,7 +234,8 @@ def test_intervals_of_one_value_have_no_bounds_in_tables(tmp_path: Path) -> None
 def test_measures_that_claims_read_are_drawn_first(tmp_path: Path) -> None:
     held = layout(["a"], [{"a": "x"}, {"a": "y"}], "one")
     names = ["maps.before.words.csls.mean", "maps.n", "maps.residual", "maps.loss"]
-    found = [Measure("c", {"a": "x"}, "maps", name, layer, None, 1.0) for name in names for layer in (0, 1)]
+    rows = [measured({"a": "x"}, 0, name, 1.0, layer=layer) | {"probe": "maps"} for name in names for layer in (0, 1)]
+    found = measurements(None, pa.Table.from_pylist(rows, pa.schema(list(COLUMNS.items()))))
     telling = [curve.measure for curve in curves(found, held, "layer")]
     assert telling == ["maps.before.words.csls.mean", "maps.residual", "maps.loss"]
     asked = [curve.measure for curve in curves(found, held, "layer", ["maps.nothing", "maps.loss", "maps.residual"])]

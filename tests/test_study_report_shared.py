@@ -13,7 +13,7 @@ from probes.study.judged.quantities import Quantity
 from probes.study.report.data import read_study
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
-from probes.study.report.pooled import results_of
+from probes.study.report.pools import results_of
 from tests.report_study import change, make_grid, read_rows, write_measures, write_rows
 
 SEEDS = {"pretrain.seed": ["0", "1", "2"]}

@@ -7,9 +7,9 @@ import pytest
 
 from probes.figures.bars import retrieval_bars
 from probes.study.report import words_alone
+from probes.study.report.data import WITHOUT_CONTEXT
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
-from probes.study.report.measures import WITHOUT_CONTEXT
 from tests.report_study import change, make_grid, write_measures
 
 AXES = {"pair": ["en-fr", "en-zh"], "seed": ["0", "1", "2"]}

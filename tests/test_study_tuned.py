@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.study import work
 from probes.study.checks import check_cells
 from probes.study.digests import Digests

@@ -15,12 +15,12 @@ from probes.statistics import permutation_test
 from probes.transfer.compare import compare, metrics_of
 from probes.transfer.predictions import Predictions, write_predictions
 from synthlang.files import read_json, write_json
-from tests.compare_cases import METRICS, NER, NLI, TESTS, pair, predicted, result
+from tests.compare_cases import METRICS, NER, TESTS, pair, predicted, result
 
 
 def test_means_over_items_get_the_papers_t_test(tmp_path: Path) -> None:
     files = pair(tmp_path, "nli", {"parent": 0.5, "zs": 0.8})
-    found = compare(files, known=NLI)
+    found = compare(files)
     assert [(row["test"], row["by"]) for row in found.rows] == [(test, "paired t-test") for test in TESTS]
     for row in found.rows:
         values = [
@@ -41,7 +41,7 @@ def test_means_over_items_get_the_papers_t_test(tmp_path: Path) -> None:
 
 def test_sums_over_items_get_the_permutation_test(tmp_path: Path) -> None:
     files = pair(tmp_path, "ner", {"parent": 0.5, "zs": 0.8})
-    found = compare(files, known=NER)
+    found = compare(files)
     same, better = found.rows
     assert {row["by"] for row in found.rows} == {"permutation test"}
     assert (same["n"], better["n"]) == (300, 300)  # the predictions of both seeds
@@ -64,7 +64,7 @@ def test_items_may_be_swapped_with_all_their_predictions(tmp_path: Path) -> None
         write_predictions(path.with_name(f"{path.stem}.predictions.parquet"), repeated)
         held = read_json(path)
         write_json(path, held | {"seeds": [{"seed": s, "scores": {}} for s in (0, 1)]})
-    of = {swap: compare(files, known=NER, swap=swap, rounds=3000).rows for swap in ("prediction", "item")}
+    of = {swap: compare(files, swap=swap, rounds=3000).rows for swap in ("prediction", "item")}
     assert [row["n"] for row in of["item"]] == [150, 150]
     assert all(one["p"] < other["p"] for one, other in zip(of["prediction"], of["item"], strict=True))
 
@@ -72,7 +72,7 @@ def test_items_may_be_swapped_with_all_their_predictions(tmp_path: Path) -> None
 def test_a_file_against_itself(tmp_path: Path) -> None:
     for task, metrics in METRICS.items():
         path = result(tmp_path / f"{task}.json", task, {"parent": 0.6})
-        for row in compare([path, path], known=metrics, metrics=list(metrics)).rows:
+        for row in compare([path, path], metrics=list(metrics)).rows:
             assert (row["difference"], row["low"], row["high"], row["p"], row["p_corrected"]) == (0, 0, 0, 1, 1)
 
 
@@ -81,26 +81,26 @@ def test_three_files_several_metrics_and_kept_settings(tmp_path: Path) -> None:
         result(tmp_path / f"{n}.json", "nli", {"zs": share, "mixed premise": share}, settings=2, salt=n)
         for n, share in enumerate((0.3, 0.5, 0.7))
     ]
-    found = compare(files, known=NLI, metrics=["accuracy", "macro_f1"], correction="bh", rounds=200)
+    found = compare(files, metrics=["accuracy", "macro_f1"], correction="bh", rounds=200)
     assert len(found.rows) == 2 * 2 * 2
     assert {row["system"] for row in found.rows} == {str(path) for path in files[1:]}
     assert {row["by"] for row in found.rows} == {"paired t-test", "permutation test"}
     assert {row["n"] for row in found.rows if row["metric"] == "macro_f1"} == {150 * 4}
     assert all(row["p_corrected"] >= row["p"] for row in found.rows)
-    assert compare(files, known=NLI, tests=["zs"], correction="none").rows[0]["test"] == "zs"
+    assert compare(files, tests=["zs"], correction="none").rows[0]["test"] == "zs"
 
 
 def test_test_sets_that_one_file_lacks_are_named(tmp_path: Path) -> None:
     files = pair(tmp_path, "nli", {"zs": 0.5, "sup": 0.6})
-    found = compare(files, known=NLI)
+    found = compare(files)
     assert {row["test"] for row in found.rows} == {"zs"}
     assert set(found.left_out) == {"parent", "sup"}
 
 
 def test_it_repeats_and_is_json_and_a_table(tmp_path: Path) -> None:
     files = pair(tmp_path, "ner", {"parent": 0.5, "zs": 0.8})
-    found = compare(files, known=NER)
-    assert found == compare(files, known=NER)
+    found = compare(files)
+    assert found == compare(files)
     text = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert text["rows"] == list(found.rows) and text["correction"] == "holm" and text["format"] == 1
     console = Console(width=250, record=True, file=StringIO())

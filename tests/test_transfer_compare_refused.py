@@ -14,7 +14,7 @@ import pytest
 from probes.transfer.compare import compare
 from probes.transfer.predictions import Predictions, write_predictions
 from synthlang.errors import InputError
-from tests.compare_cases import NER, NLI, TESTS, pair, predicted, result
+from tests.compare_cases import TESTS, pair, predicted, result
 
 
 def other_task(held: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ def elsewhere(held: dict[str, Any]) -> None:
 def test_files_that_cannot_be_compared(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     files = pair(tmp_path, "nli", {"zs": 0.6}, **options)
     with pytest.raises(InputError, match=message) as error:
-        compare(files, known=NLI)
+        compare(files)
     assert "b.json" in str(error.value) and "\n" not in str(error.value)
 
 
@@ -89,7 +89,7 @@ def test_values_of_another_type(tmp_path: Path, where: tuple[str | int, ...], va
         held[where[-1]] = value
 
     with pytest.raises(InputError, match="is no result of synthlang transfer"):
-        compare(pair(tmp_path, "nli", {"zs": 0.6}, change=change), known=NLI)
+        compare(pair(tmp_path, "nli", {"zs": 0.6}, change=change))
 
 
 def test_a_score_that_is_no_number_is_not_the_predictions_score(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_score_that_is_no_number_is_not_the_predictions_score(tmp_path: Path) 
     change(held)
     files[1].write_text(json.dumps(held))
     with pytest.raises(InputError, match="but its predictions give"):
-        compare(files, known=NLI)
+        compare(files)
 
 
 def test_predictions_with_gaps(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_predictions_with_gaps(tmp_path: Path) -> None:
     seeds = pa.array([None, *table["seed"].to_pylist()[1:]], pa.int64())
     pq.write_table(table.set_column(table.schema.get_field_index("seed"), "seed", seeds), beside)
     with pytest.raises(InputError, match="a column has gaps or values of another type"):
-        compare(files, known=NLI)
+        compare(files)
 
 
 def damage(path: Path, change: Callable[[Predictions], Predictions]) -> None:
@@ -132,14 +132,14 @@ def test_changed_predictions(tmp_path: Path, change: Callable[[Predictions], Pre
     files = pair(tmp_path, "nli", dict.fromkeys(TESTS, 0.6))
     damage(files[1], change)
     with pytest.raises(InputError, match=message):
-        compare(files, known=NLI)
+        compare(files)
 
 
 def test_predictions_of_another_form(tmp_path: Path) -> None:
     files = pair(tmp_path, "ner", dict.fromkeys(TESTS, 0.6))
     damage(files[1], lambda p: Predictions(p.test, p.seed, 0, p.ids, p.gold, [None] * len(p.gold)))
     with pytest.raises(InputError, match="are none of the task ner: the file was changed"):
-        compare(files, known=NER)
+        compare(files)
 
 
 def test_missing_files_and_options(tmp_path: Path) -> None:
@@ -153,16 +153,16 @@ def test_missing_files_and_options(tmp_path: Path) -> None:
     ]
     for option, message in options:
         with pytest.raises(InputError, match=message):
-            compare(files, known=NLI, **option)
+            compare(files, **option)
     with pytest.raises(InputError, match="at least two"):
-        compare(files[:1], known=NLI)
+        compare(files[:1])
     third = result(tmp_path / "c.json", "nli", {"sup": 0.5})
     with pytest.raises(InputError, match="no test set in common; there are zs, sup"):
-        compare([files[1], third], known=NLI)
+        compare([files[1], third])
     (tmp_path / "b.predictions.parquet").unlink()
     with pytest.raises(InputError, match=r"predictions b.predictions.parquet are not beside it"):
-        compare(files, known=NLI)
+        compare(files)
     for text in ("[]", "{}", '{"format": 1}'):
         files[1].write_text(text)
         with pytest.raises(InputError, match="is no result of synthlang transfer"):
-            compare(files, known=NLI)
+            compare(files)

@@ -9,9 +9,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
+from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.study.models import open_model
 from probes.transfer.command import transfer_command
 from probes.transfer.config import TransferConfig

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from probes.figures.drawing import COLOURS, Drawing, grid, shorten
-from probes.measures.distances.separation import BINS, Distance, Separation, histograms
+from probes.measures.distances import BINS
+from probes.measures.distances.separation import Distance, Separation, histograms
 from probes.statistics import Interval
 from synthlang.errors import InputError
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +12,20 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import store_of
-from probes.measures.cka.probe import cka_probe
-from probes.measures.distances.probe import distances_probe
-from probes.measures.maps.probe import maps_probe
-from probes.measures.page import cka_against_retrieval, write_page
+from probes.measures import FORMAT, ProbeConfig
+from probes.measures.page import write_page
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
-from probes.measures.retrieval.probe import retrieval_probe
-from probes.measures.settings import FORMAT, PROBES, ProbeConfig, ProbeName
-from probes.measures.words.probe import words_probe
+from probes.measures.settings import InputConfig
+from probes.measures.together import cka_against_retrieval
 from probes.transfer.model import open_pretrained
 from probes.transfer.model_names import derived_members, is_run, model_path
 from synthlang.config import load, load_yaml, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
-from synthlang.progress import Display, Report
+from synthlang.progress import Display
 from synthlang.store import Store
-
-Probe = Callable[[ProbeInput, Report], ProbeResult]
-MEASURES: Mapping[ProbeName, Probe] = {
-    "words": words_probe,
-    "retrieval": retrieval_probe,
-    "maps": maps_probe,
-    "cka": cka_probe,
-    "distances": distances_probe,
-}
 
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
@@ -46,15 +35,15 @@ def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: 
     return parse(ProbeConfig, override(data, overrides), path or "probe")
 
 
-def probe_names(text: str | None) -> list[str] | None:
+def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> list[str] | None:
     """``a,b`` as names, ``all`` for every probe; None where the option is not given. InputError for other names."""
     if text is None:
         return None
-    names = [name.strip() for name in text.split(",")]
+    names, table = [name.strip() for name in text.split(",")], config.table()
     for name in names:
-        if name not in (*PROBES, "all"):
-            raise InputError(f"--probe {name}: there is {', '.join(PROBES)}, and all")
-    return list(PROBES) if "all" in names else list(dict.fromkeys(names))
+        if name not in (*table, "all"):
+            raise InputError(f"--probe {name}: there is {', '.join(table)}, and all")
+    return list(table) if "all" in names else list(dict.fromkeys(names))
 
 
 def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
@@ -84,7 +73,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
     return folder
 
 
-def _tell(results: Mapping[ProbeName, ProbeResult], notes: Sequence[str], console: Console) -> None:
+def _tell(results: Mapping[str, ProbeResult], notes: Sequence[str], console: Console) -> None:
     """Print the tables and notes of each probe, and the notes on all of them."""
     for held in results.values():
         for table in held.tables:
@@ -104,29 +93,34 @@ def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeCo
     return config.model_copy(update={"probes": tuple(name for name in config.probes if name != "words")})
 
 
-def measure(given: ProbeInput, folder: Path, told: ProbeConfig | None = None) -> dict[ProbeName, ProbeResult]:
+def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) -> dict[str, ProbeResult]:
     """Run the probes of a config and write ``probes.json``, ``figures/`` and ``probes.html``.
 
     ``told`` are the settings as the record has them (default: those of ``given``). Results that were in the folder are
     replaced, all at once.
     """
-    found: dict[ProbeName, ProbeResult] = {}
+    found: dict[str, ProbeResult] = {}
     with given.reading():
         for name in given.config.probes:
-            found[name] = MEASURES[name](given, given.report)
+            found[name] = run_probe(name, given)
     values = record(given, found, told)
     with atomic_folder(folder, replace=True) as new:
         write_json(new / "probes.json", values)
         for held in found.values():
             for figure in held.figures:
                 figure.write(new / "figures")
-        write_page(new, values, found)
+        write_page(new, values, found, given.config.table())
     return found
 
 
-def record(
-    given: ProbeInput, found: Mapping[ProbeName, ProbeResult], told: ProbeConfig | None = None
-) -> dict[str, Any]:
+def run_probe(name: str, given: ProbeInput) -> ProbeResult:
+    """What one probe finds; within ``given.reading()``."""
+    module, _, function = getattr(given.config, name).run.partition(":")
+    found: ProbeResult = getattr(import_module(module), function)(given, given.report)
+    return found
+
+
+def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfig | None = None) -> dict[str, Any]:
     """The content of probes.json; ``told`` as in ``measure``."""
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")

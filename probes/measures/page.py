@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table as TerminalTable
 
+from probes.measures import PROBES
 from probes.measures.result import ProbeResult
-from probes.measures.retrieval.show import drawn_kind
-from probes.measures.settings import ProbeName
+from probes.measures.settings import ProbeSettings
 from probes.report.page import Block, Bullets, Code, Figures, Paragraph, Section, Table, html_page
-from probes.statistics import Correlation, correlation
-from synthlang.errors import InputError
 from synthlang.files import atomic_file
-from synthlang.rng import key_of
-
-SAID: Mapping[ProbeName, tuple[str, str]] = {
-    "words": (
-        "Word embeddings",
-        "How often the embedding of a word lies nearest to that of its counterpart, in percent; every word of the "
-        "other language that occurs in training competes, whether it has a counterpart or not. Words of the training "
-        "dictionary were pulled together on purpose; the held-out ones show what the model found by itself.",
-    ),
-    "retrieval": (
-        "Words in context",
-        "How often a word in a sentence finds the word that it is linked to in the translation of the sentence, among "
-        "the words of all sentences, in percent (Cao et al. 2020).",
-    ),
-    "maps": (
-        "Rotations",
-        "Whether the two languages have the same shape: an orthogonal map is fitted on some sentences and measured on "
-        "others, at every layer.",
-    ),
-    "cka": (
-        "Similarity of layers",
-        "Linear CKA: how alike the states of a sentence and of its translation are up to a rotation, 0 to 1; "
-        "compared with a model of random weights and, where given, with a paraphrase.",
-    ),
-    "distances": (
-        "Distances",
-        "Whether words that translate each other lie closer than words that do not: AUC is 0.5 by chance and 1 where "
-        "every related pair is closer than every unrelated one.",
-    ),
-}
 
 
-def write_page(folder: Path, values: Mapping[str, Any], found: Mapping[ProbeName, ProbeResult]) -> Path:
-    """Write ``probes.html``."""
+def write_page(
+    folder: Path,
+    values: Mapping[str, Any],
+    found: Mapping[str, ProbeResult],
+    table: Mapping[str, type[ProbeSettings]] = PROBES,
+) -> Path:
+    """Write ``probes.html``; ``table`` says what each probe is called."""
     notes = [Section("Notes", [Bullets(values["notes"])])] if values["notes"] else []
-    sections = notes + [Section(SAID[name][0], _blocks(name, held)) for name, held in found.items()]
+    sections = notes + [Section(table[name].title, _blocks(table[name], held)) for name, held in found.items()]
     together = values["cka_against_retrieval"]
     if together is not None:
         sections.append(Section("CKA against retrieval", [Paragraph(_together(together))]))
@@ -66,8 +39,8 @@ def write_page(folder: Path, values: Mapping[str, Any], found: Mapping[ProbeName
     return path
 
 
-def _blocks(name: ProbeName, held: ProbeResult) -> list[Block]:
-    blocks: list[Block] = [Paragraph(SAID[name][1])]
+def _blocks(probe: type[ProbeSettings], held: ProbeResult) -> list[Block]:
+    blocks: list[Block] = [Paragraph(probe.about)]
     blocks += [Paragraph(note, "note") for note in held.notes]
     blocks += [block_of(table) for table in held.tables]
     if held.figures:
@@ -95,52 +68,3 @@ def block_of(table: TerminalTable) -> Table:
     columns = [[str(cell) for cell in column.cells] for column in table.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return Table(str(table.title or ""), [str(column.header) for column in table.columns], rows)
-
-
-KINDS = {"counted": "pairs that count", "unlike": "pairs not written alike", "linked": "all linked pairs"}
-
-
-def cka_against_retrieval(found: Mapping[ProbeName, ProbeResult], seed: int) -> dict[str, Any] | None:
-    """Pearson's r over layers as JSON, or None for r and the reason; None where one of the probes did not run.
-
-    ``pairs`` are the linked words of retrieval that are meant, those of its figure: the ones that count, or, where
-    these are few, the next larger set.
-    """
-    if not {"cka", "retrieval"} <= found.keys():
-        return None
-    cka = found["cka"].values["comparisons"]["languages"]["same_layer"]["biased"]
-    retrieval = found["retrieval"].values
-    context = retrieval["variants"].get("context")
-    if context is None:
-        return _nothing("words in context were not retrieved (retrieval.variants)")
-    if cka is None:
-        return _nothing("the models are read at different numbers of layers")
-    if retrieval["static"] is not None:
-        return _nothing("words were retrieved by static vectors, which have no layers (retrieval.static)")
-    kind = drawn_kind(retrieval)
-    accuracy = [_accuracy(layer["pairs"][kind]) for layer in context["layers"]]
-    return {"pairs": KINDS[kind], **against_retrieval(cka, accuracy, seed).to_json()}
-
-
-def _nothing(reason: str) -> dict[str, Any]:
-    return {"pairs": None, **Correlation("pearson", 0, 0, 0, reason=reason).to_json()}
-
-
-def _accuracy(pairs: Mapping[str, Any]) -> float | None:
-    """Percent under CSLS, both directions averaged; None where no pair is left."""
-    value = (pairs["csls"] or {}).get("mean")
-    return None if value is None else float(value)
-
-
-def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | None], seed: int = 0) -> Correlation:
-    """Pearson's r over layers of CKA and retrieval accuracy, both [layers] in the order of the layers.
-
-    As in Conneau et al. 2020, section 5.2, where it is over 0.9 for four pairs of languages. Layers where one is None
-    are left out; with fewer than 3 there is no r but a reason. Layers are not independent of each other, so p and the
-    interval say less than for that many models. InputError for lists of different layers, NaN and infinity.
-    """
-    if len(cka) != len(retrieval):
-        raise InputError(f"CKA is of {len(cka)} layers and retrieval of {len(retrieval)}: name the same layers")
-    known = [(a, b) for a, b in zip(cka, retrieval, strict=True) if a is not None and b is not None]
-    key = key_of("cka-retrieval", seed)
-    return correlation([a for a, _ in known], [b for _, b in known], key, "pearson")

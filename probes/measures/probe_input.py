@@ -18,7 +18,7 @@ from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword
 from pretrain.model.encoder import MaskedLM
 from probes.measures.distances.pairs import Linked
-from probes.measures.settings import ProbeConfig
+from probes.measures.settings import InputConfig
 from probes.states import StateReader, batches_by_length, link_batches, reading
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
@@ -54,7 +54,7 @@ class ProbeInput:
     """
 
     pretrained: Pretrained
-    config: ProbeConfig
+    config: InputConfig
     run: Path | None = None
     store: Store | None = None
     report: Report = silent

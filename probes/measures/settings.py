@@ -1,26 +1,35 @@
-"""What ``synthlang probe`` measures and on which text: one YAML file, every key checked."""
+"""What all probes have in common: what is read, and what the settings of a probe say of it; without torch."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
 from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import PairConfig
 from pretrain.config.model import numbered
-from probes.measures.cka.settings import CkaConfig
-from probes.measures.distances.settings import DistancesConfig
-from probes.measures.maps.settings import MapsConfig
-from probes.measures.retrieval.settings import RetrievalConfig
-from probes.measures.words.settings import WordsConfig
 from synthlang.config import StrictModel
 from synthlang.references import LanguageSpec, ModelName
 
-FORMAT = 3  # raise when the same settings give other numbers
 
-ProbeName = Literal["words", "retrieval", "maps", "cka", "distances"]
-PROBES: tuple[ProbeName, ...] = get_args(ProbeName)
+class ProbeSettings(StrictModel):
+    """Settings of one probe.
+
+    title, about      its heading on a page, and what it measures
+    run               ``module:function`` of what measures it: (ProbeInput, Report) → ProbeResult
+    reads_sentences   whether it needs sentence pairs
+    """
+
+    title: ClassVar[str]
+    about: ClassVar[str]
+    run: ClassVar[str]
+    reads_sentences: ClassVar[bool] = True
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits something on sentence pairs that are not measured."""
+        return False
 
 
 class ProbeDataConfig(DataConfig):
@@ -33,8 +42,11 @@ class ProbeDataConfig(DataConfig):
     sentences: int | None = Field(default=20_000, ge=1)
 
 
-class ProbeConfig(StrictModel):
-    """Probes, the languages and the text they are measured on.
+Settings = TypeVar("Settings", bound=ProbeSettings)
+
+
+class InputConfig(StrictModel):
+    """Which probes, of which languages and on which text; a field of a subclass that is ``ProbeSettings`` is a probe.
 
     probes     which
     language   what the parent is compared with: for a run the name or spec of one of its languages (none: the first
@@ -52,7 +64,7 @@ class ProbeConfig(StrictModel):
     seed       of everything that is drawn
     """
 
-    probes: tuple[ProbeName, ...] = Field(default=PROBES, min_length=1)
+    probes: tuple[str, ...] = Field(default=(), min_length=1)
     language: LanguageSpec | None = None
     natural: bool = False
     model2: ModelName | None = None
@@ -61,14 +73,24 @@ class ProbeConfig(StrictModel):
     subword: Literal["start", "end", "mean"] = "end"
     layers: tuple[int, ...] | None = Field(default=None, min_length=1)
     seed: int = Field(default=0, ge=0)
-    words: WordsConfig = WordsConfig()
-    retrieval: RetrievalConfig = RetrievalConfig()
-    maps: MapsConfig = MapsConfig()
-    cka: CkaConfig = CkaConfig()
-    distances: DistancesConfig = DistancesConfig()
+
+    @classmethod
+    def table(cls) -> dict[str, type[ProbeSettings]]:
+        """Name → settings of every probe that there is."""
+        fields = ((name, field.annotation) for name, field in cls.model_fields.items())
+        return {name: kind for name, kind in fields if isinstance(kind, type) and issubclass(kind, ProbeSettings)}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **settings: Any) -> None:
+        """``probes`` takes the names of the probes that there are; all of them where none is named."""
+        super().__pydantic_init_subclass__(**settings)
+        names = tuple(cls.table())
+        cls.model_fields["probes"].annotation = tuple[Literal[names], ...]  # type: ignore[valid-type]
+        cls.model_fields["probes"].default = names
+        cls.model_rebuild(force=True)
 
     @model_validator(mode="after")
-    def _sound(self) -> ProbeConfig:
+    def _sound(self) -> InputConfig:
         if self.natural and self.language is None:
             raise ValueError("natural: the other language needs a name: language")
         if self.natural and self.reads_sentences and not any(self.pairs.values()):
@@ -81,12 +103,22 @@ class ProbeConfig(StrictModel):
         """The layers that are read of a model of ``count``; InputError for one that it does not have."""
         return tuple(range(count + 1)) if self.layers is None else numbered(self.layers, count, "layers")
 
+    def of(self, kind: type[Settings]) -> Settings:
+        """The settings of a probe, by their class."""
+        found = next(value for value in vars(self).values() if isinstance(value, kind))
+        assert isinstance(found, kind)
+        return found
+
+    def chosen(self) -> dict[str, ProbeSettings]:
+        """The settings of the probes that are asked for."""
+        return {name: getattr(self, name) for name in self.probes}
+
     @property
     def reads_sentences(self) -> bool:
         """Whether a probe needs sentence pairs; ``words`` reads embeddings only."""
-        return set(self.probes) != {"words"}
+        return any(settings.reads_sentences for settings in self.chosen().values())
 
     @property
     def fits(self) -> bool:
         """Whether a probe fits something on sentence pairs that are not measured."""
-        return "maps" in self.probes or ("retrieval" in self.probes and self.retrieval.fits)
+        return any(settings.fits for settings in self.chosen().values())

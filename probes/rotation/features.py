@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,8 @@ from torch import Tensor
 from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.model.encoder import MaskedLM
 from probes.rotation.dictionary import lowered_text, named_translations
-from probes.rotation.procrustes import Fit, Fitter, LinearMap
+from probes.rotation.fitted import fit_layers
+from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import check_linear, load_maps
 from probes.rotation.settings import RotationConfig
 from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading, translations
@@ -101,20 +102,12 @@ def fit_rotation(
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: StateReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
     text, types = _dictionary(config, texts[0]) if config.supervision == "dictionary" else (texts[0], None)
-    fitters = [Fitter(next(iter(sizes))) for _ in features.layers]
+    pairs = _pairs(config, text, types, sides, seed, report)
+    moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     with reading(bodies.values()):
-        _update(fitters, _pairs(config, text, types, sides, seed, report), config.moves)
-    fits = tuple(fitter.fit(config.centre) for fitter in fitters)
+        maps = fit_layers(lambda: moved, len(features.layers), next(iter(sizes)), "none", centre=config.centre)
     name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
-    return Rotation(config.moves, features.layers, fits, dict(text.data.counts), name)
-
-
-def _update(fitters: Sequence[Fitter], pairs: Iterable[tuple[Tensor, Tensor]], moves: Role) -> None:
-    """Give each layer's fitter the vectors of the language that ``moves``, and of the other one."""
-    for left, right in pairs:
-        x, y = (right, left) if moves == "source" else (left, right)
-        for fitter, of_x, of_y in zip(fitters, x, y, strict=True):
-            fitter.update(of_x, of_y)
+    return Rotation(config.moves, features.layers, tuple(one.fit for one in maps), dict(text.data.counts), name)
 
 
 def rotation_fingerprint(

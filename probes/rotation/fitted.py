@@ -1,4 +1,4 @@
-"""Maps between the vectors of two languages: each side normalised, the left turned onto the right, kept in a folder.
+"""Maps between the vectors of two languages: each side normalised, then the left turned onto the right.
 
 Where the pairs come from makes no difference here: mean vectors of dictionary words over a corpus (word anchors,
 Kulshreshtha et al. 2020, section 2.2.1), linked words of parallel sentences (2.2.2), or mean vectors of the sentences.
@@ -6,20 +6,21 @@ Kulshreshtha et al. 2020, section 2.2.1), linked words of parallel sentences (2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Any, Literal
+from typing import Any
 
 from torch import Tensor
 
-from probes.rotation.normalise import Normaliser, NormaliserFitter, Rows, batches_of, held, largest_of, plan
+from probes.rotation.normalise import Normaliser, NormaliserFitter, largest_of, plan
 from probes.rotation.procrustes import Fit, Fitter, LinearMap
 from probes.rotation.settings import ROUNDS, Method
 from probes.spool import Spool
 from synthlang.errors import InputError
 
 LINEAR = ("none", "centre")
+Batches = Iterable[tuple[Tensor, Tensor]]
+"""Left and right vectors [layers, n, d]; row i of the one belongs to row i of the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,46 +59,13 @@ class NormalisedMap:
                 f"a map with the normalisation {self.left.method} moves nothing into the other language's own space; "
                 "use none or centre, or normalise both languages"
             )
-        fitted, (x_mean, y_mean) = self.fit.map, (side.means.sum(0) for side in sides)
-        return LinearMap(fitted.matrix, fitted.before + x_mean, fitted.after + y_mean)
+        turn, (x_mean, y_mean) = self.fit.map, (side.means.sum(0) for side in sides)
+        return LinearMap(turn.matrix, turn.before + x_mean, turn.after + y_mean)
 
     def to_json(self) -> dict[str, Any]:
         """Numbers of the fit and of both normalisers."""
         sides = {"left": self.left.to_json(), "right": self.right.to_json()}
         return {**self.fit.to_json(), "zeros": self.zeros, "normalise": sides}
-
-
-def fit_map(
-    x_batches: Rows,
-    y_batches: Rows,
-    normalise: Method | tuple[Normaliser, Normaliser] = "none",
-    centre: bool = False,
-    rounds: int = ROUNDS,
-) -> NormalisedMap:
-    """The orthogonal map of the left vectors x onto their counterparts y, both normalised before.
-
-    Row i of ``x_batches`` belongs to row i of ``y_batches``: two matrices [n, d] or two series of batches cut alike.
-    ``normalise`` names a method that is fitted here, to the pairs, each side by itself; or it is two normalisers, as
-    Zhang et al. 2019 have it: fitted to all words of each language. ``centre`` lets the map move to y's mean
-    (``Fitter.fit``): with ``none`` this is the map of Kulshreshtha et al. 2020, equation 5.
-
-    Memory is d² and a batch. Methods that need means go through the pairs again and again: batches that can be read
-    only once (generators) are then held as a whole. Pairs with a vector of zeros on a side are left out and counted.
-    InputError if the sides differ in number or width, if a vector is not finite, and if no pair is left.
-    """
-    if isinstance(normalise, str) and "centre" in plan(normalise, rounds):
-        x_batches, y_batches = held(x_batches), held(y_batches)
-        normalise = Normaliser.fit(x_batches, normalise, rounds), Normaliser.fit(y_batches, normalise, rounds)
-    fitter: MapFitter | None = None
-    for x, y in _together(x_batches, y_batches):
-        if isinstance(normalise, str):
-            method: Literal["none", "unit"] = "unit" if normalise == "unit" else "none"
-            normalise = Normaliser.plain(method, x.shape[1]), Normaliser.plain(method, x.shape[1])
-        fitter = fitter or MapFitter(*normalise)
-        fitter.update(x, y)
-    if fitter is None:
-        raise InputError("there are no pairs of vectors to fit a map on")
-    return fitter.fit(centre)
 
 
 class MapFitter:
@@ -106,12 +74,15 @@ class MapFitter:
     def __init__(self, left: Normaliser, right: Normaliser) -> None:
         self.sides = left, right
         self.zeros = 0
-        self._fitter: Fitter | None = None
+        self._fitter = Fitter(left.means.shape[1])
 
     def update(self, x: Tensor, y: Tensor) -> None:
-        """Add left rows [n, d] and their right counterparts; InputError for another width, NaN and infinity."""
-        _check_width(self.sides, x.shape[1])
-        self._fitter = self._fitter or Fitter(x.shape[1])
+        """Add left rows [n, d] and their right counterparts; InputError if they do not pair up, and if not finite."""
+        if x.shape != y.shape:
+            raise InputError(f"the sides do not pair up: vectors {[*x.shape]} on the left, {[*y.shape]} on the right")
+        for side in self.sides:
+            if side.means.shape[1] != x.shape[1]:
+                raise InputError(f"the vectors have {x.shape[1]} dimensions, their normaliser {side.means.shape[1]}")
         # in float64, as the fitter computes: the map of vectors far from 0 keeps its digits
         normal = [side.apply(rows.detach().double()) for side, rows in zip(self.sides, (x, y), strict=True)]
         kept = ~(_nothing(x, normal[0], self.sides[0]) | _nothing(y, normal[1], self.sides[1]))
@@ -120,9 +91,7 @@ class MapFitter:
 
     def fit(self, centre: bool = False) -> NormalisedMap:
         """The map; InputError without a pair of which neither vector is zero."""
-        if self._fitter is None:
-            raise InputError("there are no pairs of vectors to fit a map on")
-        if not self._fitter.pairs:
+        if self.zeros and not self._fitter.pairs:
             raise InputError(f"there are no pairs of vectors to fit a map on: a vector is zero in each of {self.zeros}")
         return NormalisedMap(*self.sides, self._fitter.fit(centre), self.zeros)
 
@@ -131,29 +100,6 @@ def _nothing(rows: Tensor, normal: Tensor, side: Normaliser) -> Tensor:
     """Which rows are no vectors: zeros, or with unit length nothing but rounding once the mean was taken away."""
     zero = largest_of(rows)[..., 0] == 0
     return zero if side.method in LINEAR else zero | (largest_of(normal)[..., 0] == 0)
-
-
-def _check_width(sides: tuple[Normaliser, Normaliser], width: int) -> None:
-    for side in sides:
-        if side.means.shape[1] != width:
-            raise InputError(f"the vectors have {width} dimensions, their normaliser {side.means.shape[1]}")
-
-
-def _together(x_batches: Rows, y_batches: Rows) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of both sides; InputError where they do not fit each other."""
-    for x, y in zip_longest(batches_of(x_batches), batches_of(y_batches)):
-        counts = [0 if side is None else len(side) for side in (x, y)]
-        if counts[0] != counts[1] or x is None or y is None:
-            raise InputError(f"the sides do not pair up: a batch has {counts[0]} left and {counts[1]} right vectors")
-        if x.shape[1] != y.shape[1]:
-            raise InputError(
-                f"the vectors of the two sides have {x.shape[1]} and {y.shape[1]} dimensions, not the same"
-            )
-        yield x, y
-
-
-Batches = Iterable[tuple[Tensor, Tensor]]
-"""Left and right vectors [layers, n, d]; row i of the one belongs to row i of the other."""
 
 
 def passes_of(method: Method, rounds: int = ROUNDS) -> int:
@@ -170,31 +116,36 @@ def spooled(batches: Batches) -> Callable[[], Batches]:
 
 
 def fit_layers(
-    pairs: Callable[[], Batches], layers: int, width: int, method: Method, rounds: int = ROUNDS
+    pairs: Callable[[], Batches], layers: int, width: int, method: Method, rounds: int = ROUNDS, centre: bool = False
 ) -> tuple[NormalisedMap, ...]:
-    """For each layer what ``fit_map(left, right, method)`` gives.
+    """For each layer the orthogonal map of the left vectors onto their counterparts, both normalised before.
+
+    Each side is normalised by itself, as fitted to the pairs. ``centre`` lets the map move to the mean of the right
+    side (``Fitter.fit``): with the method ``none`` this is the map of Kulshreshtha et al. 2020, equation 5. Pairs with
+    a vector of zeros on a side are left out and counted.
 
     ``pairs()`` gives the same batches each time; it is called ``passes_of(method)`` times. Memory is that of
-    2 · layers · d² and a batch. InputError as ``fit_map`` has it.
+    2 · layers · d² and a batch. InputError if the sides differ in number or width, if a vector is not finite, and if no
+    pair is left.
     """
-    fitters = [[NormaliserFitter(width, method, rounds) for _ in range(2)] for _ in range(layers)]
+    fitters = [
+        (NormaliserFitter(width, method, rounds), NormaliserFitter(width, method, rounds)) for _ in range(layers)
+    ]
     for _ in range(passes_of(method, rounds) - 1):
         for batch in pairs():
-            for side, vectors in enumerate(batch):
-                for layer, rows in enumerate(vectors):
-                    fitters[layer][side].update(rows)
+            for both, *sides in zip(fitters, *batch, strict=True):
+                for fitter, rows in zip(both, sides, strict=True):
+                    fitter.update(rows)
         for both in fitters:
             for fitter in both:
                 fitter.end_pass()
-    maps = [MapFitter(*(_normaliser(fitter, method, width) for fitter in both)) for both in fitters]
-    for left, right in pairs():
-        for pairs_of_layer, x, y in zip(maps, left, right, strict=True):
-            pairs_of_layer.update(x, y)
-    return tuple(map(MapFitter.fit, maps))
+    maps = [MapFitter(left.normaliser(), right.normaliser()) for left, right in fitters]
+    for batch in pairs():
+        for one, x, y in zip(maps, *batch, strict=True):
+            one.update(x, y)
+    return tuple(one.fit(centre) for one in maps)
 
 
-def _normaliser(fitter: NormaliserFitter, method: Method, width: int) -> Normaliser:
-    """That of a fitter; a method without means has none to fit."""
-    if fitter.done:
-        return fitter.normaliser()
-    return Normaliser.plain("unit" if method == "unit" else "none", width)
+def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False, rounds: int = ROUNDS) -> NormalisedMap:
+    """The map of one layer: ``fit_layers`` of the rows x [n, d] and their counterparts y."""
+    return fit_layers(lambda: [(x[None], y[None])], 1, x.shape[1], method, rounds, centre)[0]

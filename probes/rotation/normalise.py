@@ -16,10 +16,8 @@ a row that lies on the mean of unit rows (within ``ON_THE_MEAN``): what is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,9 +27,6 @@ from synthlang.errors import InputError
 
 ON_THE_MEAN = 1e-6  # distance of a unit row from the mean
 FITTED_ROWS = 1024  # at a time, so that the copies in float64 stay in the processor's cache
-
-Rows = Tensor | Iterable[Tensor]
-"""A matrix [n, d], or batches of its rows."""
 
 
 def plan(method: Method, rounds: int = ROUNDS) -> tuple[str, ...]:
@@ -67,30 +62,17 @@ class Normaliser:
     zeros: int = 0
 
     @staticmethod
-    def fit(rows: Rows, method: Method = "iterative", rounds: int = ROUNDS) -> Normaliser:
-        """Fit to the rows of one language, in memory of one batch.
+    def fit(rows: Tensor, method: Method = "iterative", rounds: int = ROUNDS) -> Normaliser:
+        """Fit to the rows [n, d] of one language; copies in float64 are of ``FITTED_ROWS`` rows at a time.
 
-        ``rows`` is gone through once for each step ``centre`` (``iterative``: k times) and never held as a whole,
-        unless its batches can be read only once (a generator) and are needed again.
         InputError without rows, if one is not finite, if all are zeros, and where all rows point the same way so that
         nothing is left of them without their mean (methods with ``unit`` before ``centre``).
         """
-        fitter: NormaliserFitter | None = None
-        if plan(method, rounds).count("centre") > 1:
-            rows = held(rows)
-        while fitter is None or not fitter.done:
-            for batch in batches_of(rows):
-                fitter = fitter or NormaliserFitter(batch.shape[-1], method, rounds)
-                fitter.update(batch)
-            if fitter is None:
-                raise InputError("there are no vectors to normalise")
+        fitter = NormaliserFitter(rows.shape[-1], method, rounds)
+        while not fitter.done:
+            fitter.update(rows)
             fitter.end_pass()
         return fitter.normaliser()
-
-    @staticmethod
-    def plain(method: Literal["none", "unit"], width: int) -> Normaliser:
-        """One that needs no fit."""
-        return Normaliser(method, 1, torch.zeros(0, width, dtype=torch.float64))
 
     def apply(self, rows: Tensor) -> Tensor:
         """[…, d] → […, d], of the type of ``rows`` and on its device; half precision is computed in float32.
@@ -164,22 +146,11 @@ class NormaliserFitter:
         self._start()
 
     def normaliser(self) -> Normaliser:
-        """The fitted normaliser, once all passes are ``done``."""
+        """The fitted normaliser, once all passes are ``done``; a method without means needs none."""
+        if not self._centres and not self.passes:
+            return Normaliser(self.method, 1, self._means)
         assert self.done, f"{self.passes} passes, {len(self._centres)} means"
         return Normaliser(self.method, self.rounds, self._means, self.rows, self.zeros)
-
-
-def batches_of(rows: Rows) -> Iterator[Tensor]:
-    """The batches of ``rows``; a matrix is cut, so that what is computed from it in float64 stays small."""
-    if isinstance(rows, Tensor):
-        yield from (rows[a:b] for a, b in pairwise([*range(0, len(rows), 8192), len(rows)]))
-    else:
-        yield from rows
-
-
-def held(rows: Rows) -> Rows:
-    """As it is, or as a list of batches if it can be gone through only once."""
-    return list(rows) if isinstance(rows, Iterator) else rows
 
 
 def largest_of(x: Tensor) -> Tensor:

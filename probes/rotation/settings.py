@@ -16,6 +16,24 @@ METHODS: tuple[Method, ...] = get_args(Method)
 ROUNDS = 5  # Zhang et al. 2019 and their code
 
 
+class FitSettings(StrictModel):
+    """How an orthogonal map of each layer is fitted.
+
+    normalise   of both languages before a map is fitted and applied: ``iterative`` (Emerging Cross-lingual Structure,
+                section 5.1), ``none`` or ``centre`` (Kulshreshtha et al. 2020), which alone can move features in a
+                transfer, or ``unit-centre-unit`` (Cao et al. 2020, section 3.4)
+    rounds      of ``iterative``
+    moves       whose states are mapped to the other language's
+    words       at most so many linked words or translations are used (none: all); with a normalisation that centres,
+                their vectors wait in a temporary file (TMPDIR) of 8 · layers · d bytes for each word
+    """
+
+    normalise: Method = "iterative"
+    rounds: int = Field(default=ROUNDS, ge=1)
+    moves: Literal["target", "source"] = "target"
+    words: int | None = Field(default=100_000, ge=2)
+
+
 class RotationConfig(StrictModel):
     """An orthogonal map of each layer between the languages (Kulshreshtha et al. 2020, section 2).
 

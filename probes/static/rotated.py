@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from probes.measures.probe_input import ProbeInput
-from probes.rotation.fitted import fit_map
+from probes.rotation.fitted import MapFitter
 from probes.rotation.normalise import Normaliser
 from probes.static.settings import LoadedVectors, StaticBaseline, TrainedVectors
 from probes.static.training import train_vectors
@@ -89,7 +87,11 @@ def static_pair(
         for one, rows in zip((left, right), pairs.T, strict=True)
     ]
     (x, of_x, x_rows), (y, of_y, y_rows) = held if moves == "target" else held[::-1]
-    fitted = fit_map(_batches(x, x_rows), _batches(y, y_rows), (of_x, of_y))
+    fitter = MapFitter(of_x, of_y)
+    for start in range(0, len(pairs), ROWS):
+        at = slice(start, start + ROWS)
+        fitter.update(x.vectors[torch.from_numpy(x_rows[at])], y.vectors[torch.from_numpy(y_rows[at])])
+    fitted = fitter.fit()
     facts = {
         "vectors": {"left": dict(left.facts), "right": dict(right.facts)},
         "fit": fitted.to_json(),
@@ -138,11 +140,6 @@ def _rows(text: StaticText, left: StaticVectors, right: StaticVectors) -> tuple[
     )
     known = (rows >= 0).all(1)
     return rows[known], int((~known).sum())
-
-
-def _batches(held: StaticVectors, rows: Codes) -> Iterator[Tensor]:
-    for start in range(0, len(rows), ROWS):
-        yield held.vectors[torch.from_numpy(rows[start : start + ROWS])]
 
 
 def _without_zeros(held: StaticVectors) -> StaticVectors:

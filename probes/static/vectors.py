@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.rotation.normalise import batches_of
 from probes.static.settings import POOLS, Pool
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
@@ -53,11 +52,12 @@ class StaticVectors:
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> StaticVectors:
         """The same words with other vectors: ``function`` takes and gives rows, batch by batch (``map.apply``)."""
-        rows = torch.cat([function(batch) for batch in batches_of(self.vectors)])
+        rows = torch.cat([function(batch) for batch in torch.split(self.vectors, ROWS)])
         return StaticVectors(self.words, rows.float(), self.facts)
 
 
 SENTENCES = 500
+ROWS = 8192  # of vectors that are mapped at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.study.blame import blame, in_study
 from probes.study.cell import MODEL, SECOND, START, Cell, reach_of
 from probes.study.config import LARGEST, StudyConfig

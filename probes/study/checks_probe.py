@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from pretrain.config import PretrainConfig
-from probes.measures.settings import ProbeConfig
-from probes.measures.words.settings import no_rows
+from probes.measures import ProbeConfig
+from probes.measures.words import no_rows
 from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.cell import MODEL, Cell

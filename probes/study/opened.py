@@ -9,7 +9,7 @@ from pretrain.adjust.config import DataConfig
 from pretrain.adjust.pairs import AlignerLinks, DerivedPair, TextPair, count_text
 from pretrain.adjust.text import check_left
 from pretrain.config import PretrainConfig
-from probes.measures.settings import ProbeConfig
+from probes.measures import ProbeConfig
 from probes.study.cell import MODEL, SECOND, Cell, Reach, reach_of
 from probes.study.models import reach_of_model
 from probes.transfer.config import TransferConfig

@@ -27,8 +27,8 @@ from pretrain.config import PretrainConfig
 from pretrain.config.run import FORMAT as PRETRAIN_FORMAT
 from pretrain.config.run import OF_WEIGHTS
 from pretrain.folder import kept_steps
-from probes.measures.settings import FORMAT as PROBE_FORMAT
-from probes.measures.settings import ProbeConfig
+from probes.measures import FORMAT as PROBE_FORMAT
+from probes.measures import ProbeConfig
 from probes.study.cell import Cell
 from probes.study.digests import Digests, Stats
 from probes.transfer.config import FORMAT as TRANSFER_FORMAT

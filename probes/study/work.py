@@ -16,9 +16,9 @@ from pretrain.folder import kept_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
+from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
-from probes.measures.settings import ProbeConfig
 from probes.measures.words.alignment import probe_alignment
 from probes.study.cell import MODEL, SECOND
 from probes.study.digests import Digests
@@ -41,7 +41,7 @@ from probes.study.stage import (
 from probes.transfer.model import Pretrained, check_keep, keep_languages
 from probes.transfer.model_names import is_run, model_path
 from probes.transfer.predictions import write_predictions
-from probes.transfer.result import drops, facts, seed_record
+from probes.transfer.result import drops, facts, of_sets, seed_record
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, load_training
 from synthlang.config import dump_yaml
@@ -147,11 +147,9 @@ def _transfer(stage: TransferStage, store: Store, report: Report, reading: _Read
     def build(path: Path) -> None:
         transfer.check()
         result = transfer.run(stage.seed, _unfinished(store, stage))
-        sets = {name: held.batch for name, held in data.sets.items()}
-        record = {**facts(transfer), **seed_record(result, transfer.main.name), "majority": transfer.majority}
-        counts = {name: {"items": len(b), "words": int(b.corpus.offsets[-1])} for name, b in sets.items()}
+        record = {**facts(transfer), **seed_record(result, transfer.main.name), **of_sets(transfer)}
         with atomic_folder(path) as folder:
-            write_json(folder / RESULT, {**record, "counts": counts, "drops": drops(transfer)})
+            write_json(folder / RESULT, record)
             write_predictions(folder / PREDICTIONS, result.predictions)
 
     _obtain(stage, store, reading, build)

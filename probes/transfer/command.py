@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from probes.transfer.compare import compare
+from probes.transfer.compare import Comparison
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import Pretrained, check_keep, open_pretrained
 from probes.transfer.model_names import is_run
@@ -66,7 +66,9 @@ def transfer_command(
             display.message(f"{key} has no effect on the task {config.task}")
         for note in pretrained.notes:
             display.message(f"note: {note}")
-        _say_drops(transfer, display)
+        for name, counts in drops(transfer).items():
+            for reason, count in counts.items():
+                display.message(f"{name}: {reason}: {count:,}")
         lost = [seed for seed in range(seeds) if seed in file.seeds and keep is not None]
         if lost:
             raise InputError("--keep: has seeds already, whose models are gone; name another file with --out", path)
@@ -74,8 +76,7 @@ def transfer_command(
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
     shutil.rmtree(work)
-    held = read_json(path)
-    Console().print(result_table(held))
+    Console().print(result_table(read_json(path)))
     Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
     return path
 
@@ -100,24 +101,17 @@ def _work_folder(path: Path) -> Path:
     return work
 
 
-def _say_drops(transfer: Transfer, display: Display) -> None:
-    for name, counts in drops(transfer).items():
-        for reason, count in counts.items():
-            display.message(f"{name}: {reason}: {count:,}")
-
-
-def result_table(held: Mapping[str, Any]) -> Table:
+def result_table(result: Mapping[str, Any]) -> Table:
     """A result as a table: mean, 95 % intervals over seeds and items and over seeds alone, each seed."""
-    items = held["counts"]["target test"]["items"]
-    title = f"{held['task']}, {held['model']} → {held['language']} ({held['metric']}, %; {items:,} test items)"
+    items = result["counts"]["target test"]["items"]
+    title = f"{result['task']}, {result['model']} → {result['language']} ({result['metric']}, %; {items:,} test items)"
     table = Table(title=title)
-    seeds = [record["seed"] for record in held["seeds"]]
-    for column in ("", "mean", "95 % interval", "over seeds", "majority", *(f"seed {s}" for s in seeds)):
+    seeds = [f"seed {record['seed']}" for record in result["seeds"]]
+    for column in ("", "mean", "95 % interval", "over seeds", "majority", *seeds):
         table.add_column(column, justify="right")
-    keys = {"parent": "parent", "SUP": "sup", "ZS": "zs"}
-    for label, whole, values in rows_of(held):
+    for test, label, whole, values in rows_of(result):
         bounds = [_bounds(whole["low"], whole["high"]), _bounds(whole["seeds_low"], whole["seeds_high"])]
-        majority = held["majority"].get(keys.get(label, label))
+        majority = result["majority"].get(test)
         shown = "–" if majority is None else f"{majority:.1f}"
         table.add_row(label, f"{whole['mean']:.1f}", *bounds, shown, *(f"{v:.1f}" for v in values))
     return table
@@ -127,24 +121,8 @@ def _bounds(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.1f} … {high:.1f}"
 
 
-def compare_command(
-    results: Sequence[Path],
-    metrics: Sequence[str],
-    tests: Sequence[str],
-    correction: str,
-    rounds: int,
-    swap: str,
-    out: Path | None,
-) -> None:
-    """Compare results with the first one, print the table and write it where ``out`` says."""
-    found = compare(
-        results,
-        metrics=metrics,
-        tests=tests,
-        correction=correction,  # type: ignore[arg-type]
-        rounds=rounds,
-        swap=swap,  # type: ignore[arg-type]
-    )
+def show_comparison(found: Comparison, out: Path | None) -> None:
+    """Print the table of a comparison and write it where ``out`` says."""
     Console().print(found.table())
     for test in found.left_out:
         Console().print(f"not compared, some file does not have it: {test}", markup=False)

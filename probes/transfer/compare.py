@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
+from pydantic import BaseModel, Field, StrictFloat, StrictInt, ValidationError
 from rich.table import Table
 
 from probes.statistics import (
@@ -38,9 +39,7 @@ FORMAT = 1
 CORRECTIONS = ("holm", "bh", "none")
 SWAPS = ("prediction", "item")
 DIGITS = 4
-KEYS = ("fingerprint", "task", "metric", "settings", "seeds", "predictions")
 ROUNDING = 1e-3  # recorded scores are rounded
-Swap = Literal["prediction", "item"]
 Run = tuple[int, int]  # seed, setting
 
 
@@ -57,14 +56,13 @@ class Comparison:
     task: str
     files: tuple[str, ...]
     seeds: int
-    correction: Correction
+    correction: str
     rounds: int
-    swap: Swap
+    swap: str
     rows: tuple[dict[str, Any], ...]
     left_out: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON file has it."""
         return {"format": FORMAT, **vars(self), **{k: list(getattr(self, k)) for k in ("files", "rows", "left_out")}}
 
     def table(self) -> Table:
@@ -87,10 +85,9 @@ def compare(
     *,
     metrics: Sequence[str] | None = None,
     tests: Sequence[str] | None = None,
-    correction: Correction = "holm",
+    correction: str = "holm",
     rounds: int = TEST_ROUNDS,
-    swap: Swap = "prediction",
-    known: Mapping[str, Metric] | None = None,
+    swap: str = "prediction",
 ) -> Comparison:
     """Compare the first result file with each other one, on every test set that all of them have.
 
@@ -98,7 +95,6 @@ def compare(
     tests     test sets: parent, zs, sup, mixed … (none: all)
     swap      what a round of a permutation test swaps: one prediction, as in the paper, or an item with its predictions
               of all seeds, which does not take them as independent
-    known     metrics by name (none: those of the task)
 
     Raises InputError for files that cannot be compared: other tasks, rules, seeds or test items; changed files.
     """
@@ -106,9 +102,9 @@ def compare(
     outcomes = [read_outcome(path) for path in files]
     check_alike(outcomes)
     first = outcomes[0]
-    task = str(first.held["task"])
-    held = known or metrics_of(task, first.held["settings"], first.path)
-    chosen = [_named(held, name, f"metric of the task {task}") for name in metrics or [first.held["metric"]]]
+    task = first.result.task
+    known = metrics_of(task, first.result.settings.model_dump(), first.path)
+    chosen = [_named(known, name, f"metric of the task {task}") for name in metrics or [first.result.metric]]
     shared = {test: test for test in first.tests if all(test in outcome.tests for outcome in outcomes)}
     every = dict.fromkeys(test for outcome in outcomes for test in outcome.tests)
     if not shared:
@@ -117,11 +113,12 @@ def compare(
     for test in [_named(shared, name, "test set that all files have") for name in tests or shared]:
         check_items(outcomes, test)
         for metric in chosen:
-            rows += _rows(outcomes, test, metric, rounds, swap)
-    for row, p in zip(rows, corrected([row["p"] for row in rows], correction), strict=True):
+            before = first.stats(test, metric)
+            rows += [_row(first, other, before, test, metric, rounds, swap) for other in outcomes[1:]]
+    for row, p in zip(rows, corrected([row["p"] for row in rows], cast(Correction, correction)), strict=True):
         row["p_corrected"] = p
     names, left = tuple(str(path) for path in files), tuple(test for test in every if test not in shared)
-    return Comparison(task, names, len(first.held["seeds"]), correction, rounds, swap, tuple(rows), left)
+    return Comparison(task, names, len(first.result.seeds), correction, rounds, swap, tuple(rows), left)
 
 
 def _check_options(files: int, correction: str, rounds: int, swap: str) -> None:
@@ -134,34 +131,32 @@ def _check_options(files: int, correction: str, rounds: int, swap: str) -> None:
         raise InputError(f"a permutation test needs at least one round, not {rounds}")
 
 
-def _named(held: Mapping[str, Any], name: str, what: str) -> Any:
-    if name not in held:
-        raise InputError(f"{name!r} is no {what}; there are {', '.join(held)}")
-    return held[name]
+def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
+    if name not in known:
+        raise InputError(f"{name!r} is no {what}; there are {', '.join(known)}")
+    return known[name]
 
 
-def _rows(outcomes: Sequence[Outcome], test: str, metric: Metric, rounds: int, swap: Swap) -> list[dict[str, Any]]:
-    """A row for each file but the first."""
-    first, before = outcomes[0], outcomes[0].stats(test, metric)
-    rows = []
-    for other in outcomes[1:]:
-        after = other.stats(test, metric)
-        key = key_of("compare", first.held["fingerprint"], other.held["fingerprint"], test, metric.name)
-        found = _items(before, after) if metric.of_items else _sums(before, after, metric, rounds, swap, key)
-        interval = bootstrap_difference(after, before, metric.score, key, paired=True)
-        means = {"mean": _mean(after, metric), "against_mean": _mean(before, metric), "difference": interval.mean}
-        bounds = {"low": interval.low, "high": interval.high}
-        rounded = {name: None if v is None else round(v, DIGITS) for name, v in {**means, **bounds}.items()}
-        rows.append(
-            {
-                **{"test": test, "metric": metric.name, "system": str(other.path), "against": str(first.path)},
-                **rounded,
-                "by": "paired t-test" if metric.of_items else "permutation test",
-                "statistic": found.t if metric.of_items else round(found.difference, DIGITS),
-                **{"n": found.n, "p": found.p, "reason": found.reason},
-            }
-        )
-    return rows
+def _row(
+    first: Outcome, other: Outcome, before: Floats, test: str, metric: Metric, rounds: int, swap: str
+) -> dict[str, Any]:
+    after = other.stats(test, metric)
+    key = key_of("compare", first.result.fingerprint, other.result.fingerprint, test, metric.name)
+    if metric.of_items:
+        found = _items(before, after)
+    else:
+        left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
+        found = permutation_test(left, right, metric.score, key, rounds)
+    interval = bootstrap_difference(after, before, metric.score, key, paired=True)
+    means = {"mean": _mean(after, metric), "against_mean": _mean(before, metric)}
+    numbers = {**means, "difference": interval.mean, "low": interval.low, "high": interval.high}
+    return {
+        **{"test": test, "metric": metric.name, "system": str(other.path), "against": str(first.path)},
+        **{name: None if value is None else round(value, DIGITS) for name, value in numbers.items()},
+        "by": "paired t-test" if metric.of_items else "permutation test",
+        "statistic": found.t if metric.of_items else round(found.difference, DIGITS),
+        **{"n": found.n, "p": found.p, "reason": found.reason},
+    }
 
 
 def _mean(stats: Floats, metric: Metric) -> float:
@@ -176,15 +171,33 @@ def _items(before: Floats, after: Floats) -> PairedTest:
     return paired_t_test(100 * before[:, counted, 0], 100 * after[:, counted, 0])
 
 
-def _sums(before: Floats, after: Floats, metric: Metric, rounds: int, swap: Swap, key: int) -> PairedTest:
-    if swap == "item":
-        return permutation_test(before.sum(axis=0), after.sum(axis=0), metric.score, key, rounds)
-    k = before.shape[-1]
-    return permutation_test(before.reshape(-1, k), after.reshape(-1, k), metric.score, key, rounds)
-
-
 def _shown(p: float | None) -> str:
     return "–" if p is None else "< .001" if p < 0.001 else f"{p:.3f}"
+
+
+class _Settings(BaseModel, extra="allow"):
+    """Those of the transfer, of which the rules of its scores count."""
+
+    score: dict[str, Any] = {}
+
+
+class _Seed(BaseModel):
+    """test → metric → score."""
+
+    seed: StrictInt
+    scores: dict[str, dict[str, StrictInt | StrictFloat | None]]
+
+
+class _Result(BaseModel):
+    """What is read of a result file."""
+
+    format: Any = None
+    fingerprint: str
+    task: str
+    metric: str
+    settings: _Settings
+    seeds: list[_Seed] = Field(min_length=1)
+    predictions: str
 
 
 @dataclass(frozen=True)
@@ -192,18 +205,18 @@ class Outcome:
     """A result file and its predictions: test → (seed, setting) → predictions."""
 
     path: Path
-    held: Mapping[str, Any]
+    result: _Result
     tests: Mapping[str, Mapping[Run, Predictions]]
 
     def stats(self, test: str, metric: Metric) -> Floats:
         """[runs, items, k] of a test; InputError for predictions of another form, or other ones than were scored."""
         by_run = {run: self._stats(part, metric) for run, part in sorted(self.tests[test].items())}
-        for record in self.held["seeds"]:
-            said = record["scores"].get(test, {}).get(metric.name)
-            found = [float(metric.score(s.sum(axis=0))) for run, s in by_run.items() if run[0] == record["seed"]]
+        for record in self.result.seeds:
+            said = record.scores.get(test, {}).get(metric.name)
+            found = [float(metric.score(s.sum(axis=0))) for run, s in by_run.items() if run[0] == record.seed]
             if said is not None and not abs(float(np.mean(found)) - said) <= ROUNDING:
                 raise InputError(
-                    f"says {said} for {metric.name} of {test}, seed {record['seed']}, but its predictions give "
+                    f"says {said} for {metric.name} of {test}, seed {record.seed}, but its predictions give "
                     f"{np.mean(found):.4f}: one of the two files was changed; run the transfer again",
                     self.path,
                 )
@@ -213,22 +226,22 @@ class Outcome:
         try:
             return metric.stats(part.gold, part.predicted)
         except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-            why = f"the predictions of {part.test}, seed {part.seed}, are none of the task {self.held['task']}"
+            why = f"the predictions of {part.test}, seed {part.seed}, are none of the task {self.result.task}"
             raise InputError(f"{why}: the file was changed; run the transfer again", self.path) from error
 
 
 def read_outcome(path: Path) -> Outcome:
     """A result of ``synthlang transfer`` with its predictions; InputError for anything else."""
-    held = read_json(path)
-    sound = isinstance(held, dict) and all(key in held for key in KEYS) and _scored(held["seeds"])
-    if not sound or not isinstance(held["settings"], dict) or not isinstance(held["settings"].get("score", {}), dict):
-        raise InputError("is no result of synthlang transfer", path)
-    if held.get("format") != RESULT_FORMAT:
+    try:
+        result = _Result.model_validate(read_json(path))
+    except ValidationError as error:
+        raise InputError("is no result of synthlang transfer", path) from error
+    if result.format != RESULT_FORMAT:
         raise InputError(
-            f"has format {held.get('format')}, this version reads {RESULT_FORMAT}; run the transfer again", path
+            f"has format {result.format}, this version reads {RESULT_FORMAT}; run the transfer again", path
         )
-    name = held["predictions"]
-    if not isinstance(name, str) or Path(name).name != name:
+    name = result.predictions
+    if Path(name).name != name:
         raise InputError(f"names no file beside it as its predictions: {name!r}", path)
     beside = path.with_name(name)
     if not beside.is_file():
@@ -236,27 +249,12 @@ def read_outcome(path: Path) -> Outcome:
     tests: dict[str, dict[Run, Predictions]] = {}
     for part in read_predictions(beside):
         tests.setdefault(part.test, {})[part.seed, part.setting] = part
-    seeds = {record["seed"] for record in held["seeds"]}
     for test, runs in tests.items():
-        if {seed for seed, _ in runs} != seeds:
-            found = ", ".join(str(seed) for seed in sorted({seed for seed, _ in runs}))
+        seeds = sorted({seed for seed, _ in runs})
+        if seeds != sorted(record.seed for record in result.seeds):
+            found = ", ".join(map(str, seeds))
             raise InputError(f"its predictions {name} hold the seeds {found} for {test}: one file was changed", path)
-    return Outcome(path, held, tests)
-
-
-def _scored(records: Any) -> bool:
-    """Whether these are scores of at least one seed."""
-    return isinstance(records, list) and bool(records) and all(map(_is_record, records))
-
-
-def _is_record(record: Any) -> bool:
-    """Whether this is {"seed": number, "scores": {test: {metric: number or null}}} and maybe more."""
-    if not isinstance(record, dict) or type(record.get("seed")) is not int:
-        return False
-    scores = record.get("scores")
-    if not isinstance(scores, dict) or not all(isinstance(held, dict) for held in scores.values()):
-        return False
-    return all(value is None or type(value) in (int, float) for held in scores.values() for value in held.values())
+    return Outcome(path, result, tests)
 
 
 def metrics_of(task: str, settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Metric]:
@@ -266,12 +264,19 @@ def metrics_of(task: str, settings: Mapping[str, Any], path: Path | None = None)
 
 def check_alike(outcomes: Sequence[Outcome]) -> None:
     """Raise InputError unless all have the task, the rules of scores and the seeds of the first."""
+
+    def rules(outcome: Outcome) -> dict[str, Any]:
+        return {key: value for key, value in outcome.result.settings.score.items() if key != "metric"}
+
+    def seeds(outcome: Outcome) -> str:
+        return ", ".join(str(seed) for seed in sorted(record.seed for record in outcome.result.seeds))
+
     first = outcomes[0]
     for other in outcomes[1:]:
         facts = (
-            ("the task", first.held["task"], other.held["task"]),
-            ("rules of scores", _rules(first), _rules(other)),
-            ("the seeds", _seeds(first), _seeds(other)),
+            ("the task", first.result.task, other.result.task),
+            ("rules of scores", rules(first), rules(other)),
+            ("the seeds", seeds(first), seeds(other)),
         )
         for what, mine, theirs in facts:
             if mine != theirs:
@@ -291,19 +296,7 @@ def check_items(outcomes: Sequence[Outcome], test: str) -> None:
                 continue
             what = f"{len(part.ids)} items, there {len(reference.ids)}"
             if len(part.ids) == len(reference.ids):
-                at = next(i for i, name in enumerate(part.ids) if _item(part, i) != _item(reference, i))
-                what = f"item {part.ids[at]} is another one or has other gold values"
+                pairs = zip(part.ids, part.gold, reference.ids, reference.gold, strict=True)
+                name = next(name for name, gold, right, truth in pairs if (name, gold) != (right, truth))
+                what = f"item {name} is another one or has other gold values"
             raise InputError(f"was tested on other items of {test} than {first.path}: {what}", outcome.path)
-
-
-def _item(part: Predictions, at: int) -> tuple[str, Any]:
-    return part.ids[at], part.gold[at]
-
-
-def _rules(outcome: Outcome) -> dict[str, Any]:
-    score = outcome.held["settings"].get("score", {})
-    return {key: value for key, value in score.items() if key != "metric"}
-
-
-def _seeds(outcome: Outcome) -> str:
-    return ", ".join(str(seed) for seed in sorted(record["seed"] for record in outcome.held["seeds"]))

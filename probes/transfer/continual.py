@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import torch
 from torch import Tensor
 
 from pretrain.adjust.batches import PairBatches
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.model.encoder import MaskedLM
-from probes.transfer.aligned_text import Aligned, read_aligned
+from probes.transfer.aligned_text import Aligned
 from probes.transfer.config import ContinualConfig
 from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
-from synthlang.progress import Report, silent
 from synthlang.rng import key_of
-from synthlang.store import Store
 
 
 class Continual:
@@ -25,44 +21,24 @@ class Continual:
 
     ``body`` is the model that is fine-tuned; f⁰ of R is a copy of it as it is now, so make it before the first step.
     Dropout is on if the body's is, and is a function of (seed, step) too. The loss has no gradient for parameters that
-    are frozen. ``texts`` are the sentence pairs where they have been read already (``read_aligned``), as for several
-    seeds. With α = 0 nothing is read, and fine-tuning is the same to the last bit.
+    are frozen. ``texts`` are the sentence pairs (``read_aligned``).
 
-    Raises InputError for sentence pairs that cannot be read and for a layer that the model does not have.
+    Raises InputError for a layer that the model does not have, and for a model that cannot read both languages.
     """
 
     def __init__(
-        self,
-        config: ContinualConfig,
-        pretrained: Pretrained,
-        body: MaskedLM,
-        seed: int,
-        store: Store | None = None,
-        report: Report = silent,
-        texts: Sequence[Aligned] | None = None,
+        self, config: ContinualConfig, pretrained: Pretrained, body: MaskedLM, seed: int, texts: Sequence[Aligned]
     ) -> None:
         if pretrained.source.specials != pretrained.target.specials:
             raise InputError("continual: one model has to read both languages, and they have other special tokens")
         self.config, self.body, self.seed = config, body, seed
         self._align = AlignmentLoss.of(body, config.loss)
-        if texts is None:
-            texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
-        self.texts = tuple(texts)
-        pairs = [text.data for text in self.texts]
+        pairs = [text.data for text in texts]
         self.batches = PairBatches(pairs, pretrained.source.specials, config.rows, 1, seed)
 
     def loss(self, step: int) -> Tensor:
         """The loss of a step, a scalar on the body's device."""
         device = self.body.norm.weight.device
-        if not self.config.alpha:
-            return torch.zeros((), device=device)
         self._align.frozen.to(device)  # the body may have moved since
         self.body.seed_dropout(key_of("continual-dropout", self.seed, step))
         return self.config.alpha * self._align.total(self.batches.batch(step).to(device))
-
-    def to_json(self) -> dict[str, Any]:
-        """What was left out of each pair of languages, by reason, and the fingerprints of the texts."""
-        return {
-            "counts": {text.data.name: text.data.counts for text in self.texts},
-            "texts": {text.data.name: text.text.fingerprint for text in self.texts},
-        }

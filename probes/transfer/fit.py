@@ -7,10 +7,9 @@ weights, the best of them and the optimizer; at the end the best weights only.
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,11 @@ class Fitted:
     history: History
     best: int
     steps: int
-    seconds: float = field(compare=False)
+
+    @property
+    def dev(self) -> float:
+        """The dev score of that epoch."""
+        return self.history[self.best - 1]["dev"]
 
 
 def fine_tune(
@@ -83,21 +86,19 @@ def fine_tune(
     for name, examples in (("train", train), ("dev", dev)):
         if not len(examples):
             raise InputError(f"{name}: there are no rows, so nothing can be fine-tuned or chosen")
-    started = time.monotonic()
     fit = _Fit(model, train, dev, metric, config, seed, extra, report)
     run = "" if folder is None else fit_fingerprint(model, (train, dev), metric.name, config, seed, extra is not None)
     progress = Progress(fit.trained, fit.optimizer, config, folder, run)
     progress.resume(lambda text: report("", 0, fit.steps, text))
-    with _own_generators(model.device):
+    device = model.device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         while not progress.finished:
             loss = fit.epoch(len(progress.history), progress.history)
             progress.record(loss, fit.score())
     model.eval()
-    last = progress.history[-1]
-    report(
-        "", fit.steps, fit.steps, f"best epoch {progress.best}, dev {progress.history[progress.best - 1]['dev']:.1f}"
-    )
-    return Fitted(progress.history, progress.best, int(last["epoch"]) * fit.per_epoch, time.monotonic() - started)
+    history, best = progress.history, progress.best
+    report("", fit.steps, fit.steps, f"best epoch {best}, dev {history[best - 1]['dev']:.1f}")
+    return Fitted(history, best, len(history) * fit.per_epoch)
 
 
 def predict(
@@ -116,39 +117,41 @@ def predict(
     return examples.predictions(outputs)
 
 
+@dataclass
 class _Fit:
     """The epochs of a fit."""
 
-    def __init__(
-        self,
-        model: TaskModel,
-        train: Examples,
-        dev: Examples,
-        metric: Metric,
-        config: FineTuneConfig,
-        seed: int,
-        extra: Extra | None,
-        report: Report,
-    ) -> None:
-        self.model, self.train, self.dev, self.metric = model.to(model.device), train, dev, metric
-        self.config, self.seed, self._further, self.report = config, seed, extra, report
-        model.precision = config.precision
-        self.per_epoch = -(-len(train) // config.rows)
-        self.steps = self.per_epoch * config.epochs
-        self.trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self.optimizer = _optimizer(self.trained, config, model.device)
-        self._frozen: tuple[FrozenStates | None, FrozenStates | None] | None = None
+    model: TaskModel
+    train: Examples
+    dev: Examples
+    metric: Metric
+    config: FineTuneConfig
+    seed: int
+    further: Extra | None
+    report: Report
+
+    def __post_init__(self) -> None:
+        self.model.to(self.model.device).precision = self.config.precision
+        self.per_epoch = -(-len(self.train) // self.config.rows)
+        self.steps = self.per_epoch * self.config.epochs
+        self.trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.optimizer = _optimizer(self.trained, self.config, self.model.device)
+
+    @cached_property
+    def frozen(self) -> tuple[FrozenStates | None, FrozenStates | None]:
+        """The states of both sets where they do not change."""
+        return frozen_states(self.model, self.train), frozen_states(self.model, self.dev)
 
     def epoch(self, epoch: int, history: History) -> float:
         """Train on every row once; the mean loss of the steps. ``epoch`` counts from 0."""
-        train, _ = self._known()
+        frozen, _ = self.frozen
         self.model.train()
         key = key_of("fit batches", self.seed, epoch)
         before = f", dev {history[-1]['dev']:.1f}" if history else ""
         losses: list[Tensor] = []
         total = 0.0
         for i, rows in enumerate(training_batches(len(self.train), self.config.rows, key)):
-            losses.append(self._step(epoch * self.per_epoch + i, rows, train))
+            losses.append(self._step(epoch * self.per_epoch + i, rows, frozen))
             if len(losses) == EVERY or i == self.per_epoch - 1:
                 done = epoch * self.per_epoch + i + 1
                 total += self._sum(losses, epoch, done - len(losses))
@@ -160,8 +163,7 @@ class _Fit:
 
     def score(self) -> float:
         """The metric on the dev set, in percent."""
-        _, dev = self._known()
-        return self.metric(self.dev.gold, predict(self.model, self.dev, frozen=dev))
+        return self.metric(self.dev.gold, predict(self.model, self.dev, frozen=self.frozen[1]))
 
     def _step(self, step: int, rows: Rows, frozen: FrozenStates | None) -> Tensor:
         """One optimizer step; its loss."""
@@ -173,8 +175,8 @@ class _Fit:
         batch = self.train.batch(rows)
         read = None if frozen is None else frozen.of(batch).to(self.model.device, non_blocking=True)
         loss = self.model.loss(batch.to(self.model.device), read)
-        if self._further is not None:
-            loss = loss + self._further(step)
+        if self.further is not None:
+            loss = loss + self.further(step)
         torch.autograd.backward(loss)
         if self.config.clip is not None:
             nn.utils.clip_grad_norm_(self.trained.values(), self.config.clip)
@@ -201,12 +203,6 @@ class _Fit:
             )
         return float(values.sum())
 
-    def _known(self) -> tuple[FrozenStates | None, FrozenStates | None]:
-        """The states of both sets where they do not change."""
-        if self._frozen is None:
-            self._frozen = frozen_states(self.model, self.train), frozen_states(self.model, self.dev)
-        return self._frozen
-
 
 def _optimizer(trained: dict[str, nn.Parameter], config: FineTuneConfig, device: torch.device) -> torch.optim.AdamW:
     """AdamW with a group for each rate and decay; its decay acts on matrices only, not on biases and norms."""
@@ -216,17 +212,10 @@ def _optimizer(trained: dict[str, nn.Parameter], config: FineTuneConfig, device:
         peak = config.learning_rate if in_body else config.head_learning_rate or config.learning_rate
         decay = config.weight_decay if parameter.ndim >= 2 else 0.0
         groups.setdefault((peak, decay), []).append(parameter)
-    settings = [{"params": held, "peak": peak, "weight_decay": decay} for (peak, decay), held in groups.items()]
+    settings = [{"params": ps, "peak": peak, "weight_decay": decay} for (peak, decay), ps in groups.items()]
     betas = (config.beta1, config.beta2)
     fused = device.type in FUSED
     return torch.optim.AdamW(settings, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=fused)
-
-
-@contextmanager
-def _own_generators(device: torch.device) -> Iterator[None]:
-    """Leave PyTorch's generators as they were."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        yield
 
 
 def training_batches(count: int, rows: int, key: int) -> list[Rows]:
@@ -239,6 +228,7 @@ def training_batches(count: int, rows: int, key: int) -> list[Rows]:
     return [order[start : start + rows] for start in range(0, count, rows)]
 
 
+@dataclass
 class Progress:
     """The history of a fit and the weights of its best epoch.
 
@@ -247,17 +237,13 @@ class Progress:
     run       fingerprint of the fit: a state of another one is refused
     """
 
-    def __init__(
-        self,
-        trained: Mapping[str, nn.Parameter],
-        optimizer: torch.optim.Optimizer,
-        config: FineTuneConfig,
-        folder: Path | None = None,
-        run: str = "",
-    ) -> None:
-        self.trained, self.optimizer, self.config, self.folder, self.run = trained, optimizer, config, folder, run
-        self.history: History = []
-        self._best: dict[str, Tensor] = {}
+    trained: Mapping[str, nn.Parameter]
+    optimizer: torch.optim.Optimizer
+    config: FineTuneConfig
+    folder: Path | None = None
+    run: str = ""
+    history: History = field(default_factory=list)
+    _best: dict[str, Tensor] = field(default_factory=dict)
 
     @property
     def best(self) -> int:
@@ -318,8 +304,8 @@ class _Weights(nn.Module):
         super().__init__()
         for kind, named in tensors.items():
             for name, tensor in named.items():
-                held = nn.Parameter(tensor.detach(), requires_grad=False)
-                self.register_parameter(f"{kind}/{name.replace('.', '/')}", held)
+                parameter = nn.Parameter(tensor.detach(), requires_grad=False)
+                self.register_parameter(f"{kind}/{name.replace('.', '/')}", parameter)
 
 
 @torch.no_grad()
@@ -336,12 +322,9 @@ def fit_fingerprint(
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         weights.update(name.encode())
         weights.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
-    data = [_digest(examples) for examples in sets]
-    parts: dict[str, Any] = {"settings": config.model_dump(mode="json"), "seed": seed, "metric": metric, "data": data}
-    return fingerprint("fit", format=FORMAT, weights=weights.hexdigest(), further=further, **parts)
-
-
-def _digest(examples: Examples) -> str:
-    held = hashlib.sha256(examples.lengths.astype(np.int64).tobytes())
-    held.update(canonical_json([list(examples.ids), list(examples.gold)]).encode())
-    return held.hexdigest()
+    data = [hashlib.sha256(examples.lengths.astype(np.int64).tobytes()) for examples in sets]
+    for digest, examples in zip(data, sets, strict=True):
+        digest.update(canonical_json([list(examples.ids), list(examples.gold)]).encode())
+    parts = {"settings": config.model_dump(mode="json"), "data": [digest.hexdigest() for digest in data]}
+    weight = weights.hexdigest()
+    return fingerprint("fit", format=FORMAT, weights=weight, further=further, seed=seed, metric=metric, **parts)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from probes.statistics import Interval, bootstrap_difference, bootstrap_metric, mean_interval
+from probes.transfer.batch import Role
 from probes.transfer.predictions import Predictions, read_predictions, write_predictions
 from probes.transfer.run import DIGITS, SeedResult, Transfer
 from probes.transfer.tasks.metrics import Floats, Metric
@@ -64,16 +65,13 @@ class ResultFile:
         write_json(self.path, self._whole(transfer, parts))
 
     def _whole(self, transfer: Transfer, parts: Sequence[Predictions]) -> dict[str, Any]:
-        sets = {name: held.batch for name, held in transfer.data.sets.items()}
         return {
             "format": FORMAT,
             "fingerprint": self.name,
             **facts(transfer),
             "seeds": [self.seeds[seed] for seed in sorted(self.seeds)],
             "all": summary(transfer.main, parts, self.name),
-            "majority": transfer.majority,
-            "counts": {name: {"items": len(b), "words": int(b.corpus.offsets[-1])} for name, b in sets.items()},
-            "drops": drops(transfer),
+            **of_sets(transfer),
             "predictions": predictions_path(self.path).name,
         }
 
@@ -94,12 +92,19 @@ def facts(transfer: Transfer) -> dict[str, Any]:
     }
 
 
+def of_sets(transfer: Transfer) -> dict[str, Any]:
+    """The baseline and what the sets hold."""
+    sets = {name: items.batch for name, items in transfer.data.sets.items()}
+    counts = {name: {"items": len(batch), "words": int(batch.corpus.offsets[-1])} for name, batch in sets.items()}
+    return {"majority": transfer.majority, "counts": counts, "drops": drops(transfer)}
+
+
 def drops(transfer: Transfer) -> dict[str, dict[str, int]]:
     """For each set, reason → how many items, words or answers were left out or changed."""
     found = {}
-    for name, held in transfer.data.sets.items():
-        trained = "target" if name in ("target train", "target dev") else "source"
-        counts = {**held.drops, **transfer.examples(name, trained).counts}  # type: ignore[arg-type]
+    for name, items in transfer.data.sets.items():
+        trained: Role = "target" if name in ("target train", "target dev") else "source"
+        counts = {**items.drops, **transfer.examples(name, trained).counts}
         found[name] = {reason: n for reason, n in counts.items() if n}
     return found
 
@@ -128,23 +133,19 @@ def summary(metric: Metric, parts: Sequence[Predictions], name: str) -> dict[str
 
 def _with_seeds(interval: Interval, seeds: Floats) -> dict[str, float | int | None]:
     over = mean_interval(seeds)
-    values = {
-        "mean": over.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "seeds_low": over.low,
-        "seeds_high": over.high,
-    }
+    values = {"mean": over.mean, "low": interval.low, "high": interval.high}
+    values |= {"seeds_low": over.low, "seeds_high": over.high}
     rounded = {key: None if value is None else round(value, DIGITS) for key, value in values.items()}
     return {**rounded, "runs": len(seeds)}
 
 
-def rows_of(held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], list[float | None]]]:
-    """(label, summary, score of each seed) for every line of a table of a result."""
+def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], list[float | None]]]:
+    """(test, label, summary, score of each seed) for every line of a table of a result."""
     labels = {"parent": "parent", "sup": "SUP", "zs": "ZS", "delta": "Δ = SUP − ZS"}
-    metric, rows = held["metric"], []
-    mixed = [test for test in held["all"] if test.startswith("mixed ")]
-    for test in (*(t for t in labels if t in held["all"]), *mixed):
-        seeds = [r[test] if test in r else r["scores"][test][metric] for r in held["seeds"]]
-        rows.append((labels.get(test, test), held["all"][test], seeds))
+    labels |= {test: test for test in result["all"] if test.startswith("mixed ")}
+    rows = []
+    for test, label in labels.items():
+        if test in result["all"]:
+            seeds = [r[test] if test in r else r["scores"][test][result["metric"]] for r in result["seeds"]]
+            rows.append((test, label, result["all"][test], seeds))
     return rows

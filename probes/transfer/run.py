@@ -9,7 +9,7 @@ mixed …  the model of parent and zs, tested on pairs of texts of which one is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,16 +103,19 @@ class Transfer:
             "tokenizers": [reader.tokenizer.fingerprint for reader in readers],
             "members": [reader.member for reader in readers],
         }
-        continual = self.config.continual if self.config.continual and self.config.continual.alpha else None
-        rotation = self.config.rotation
-        for key, held in (("continual", continual), ("rotation", rotation)):
-            if rotation is not None and held is rotation and rotation.map is not None:
-                parents[key] = maps_fingerprint(user_path(rotation.map))
-            elif held is not None:
-                parents[key] = [[text.data.name, text.text.fingerprint] for text in self._aligned(held)]
-        if rotation is not None and rotation.map is None and rotation.dictionary is not None:
-            parents["rotation dictionary"] = sha256_file(user_path(rotation.dictionary))
+        continual, rotation = self.config.continual, self.config.rotation
+        if continual is not None and continual.alpha:
+            parents["continual"] = self._text_fingerprints(continual)
+        if rotation is not None and rotation.map is not None:
+            parents["rotation"] = maps_fingerprint(user_path(rotation.map))
+        elif rotation is not None:
+            parents["rotation"] = self._text_fingerprints(rotation)
+            if rotation.dictionary is not None:
+                parents["rotation dictionary"] = sha256_file(user_path(rotation.dictionary))
         return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
+
+    def _text_fingerprints(self, settings: ContinualConfig | RotationConfig) -> list[list[str]]:
+        return [[text.data.name, text.text.fingerprint] for text in self._aligned(settings)]
 
     def _aligned(self, settings: ContinualConfig | RotationConfig, seed: int = 0) -> tuple[Aligned, ...]:
         """The aligned text; which sentence pairs are drawn of it is a function of the seed."""
@@ -128,15 +131,15 @@ class Transfer:
         """What aligned text was read and what was left out of it, and the rotations fitted on it."""
         texts = {text.data.name: text for texts in self._texts.values() for text in texts}
         found = {name: {"fingerprint": t.text.fingerprint, "counts": t.data.counts} for name, t in texts.items()}
-        fits = [rotation.to_json() for held in self._rotations.values() for rotation in held.values()]
+        fits = [rotation.to_json() for by_role in self._rotations.values() for rotation in by_role.values()]
         return {**({"aligned": found} if found else {}), **({"rotations": fits} if fits else {})}
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
         """A set, encoded with the labels of the language that is trained on."""
         key = (name, trained if self.labels["target"] is not self.labels["source"] else "source")
         if key not in self._encoded:
-            held = self.data.sets[name]
-            self._encoded[key] = self.task.encode(held.batch, held.readers, self.labels[trained])
+            items = self.data.sets[name]
+            self._encoded[key] = self.task.encode(items.batch, items.readers, self.labels[trained])
         return self._encoded[key]
 
     @property
@@ -144,10 +147,13 @@ class Transfer:
         """Test → the set, and the language that the model is trained on; none where there is nothing to test."""
         if "source test" not in self.data.sets:
             return {}
-        mixed = {name: (name, "source") for name in self.data.sets if name.startswith("mixed ")}
         tests: dict[str, tuple[str, Role]] = {"parent": ("source test", "source"), "zs": ("target test", "source")}
-        tests |= mixed  # type: ignore[arg-type]
-        return tests | ({"sup": ("target test", "target")} if self.data.has_target_train else {})
+        for name in self.data.sets:
+            if name.startswith("mixed "):
+                tests[name] = name, "source"
+        if self.data.has_target_train:
+            tests["sup"] = "target test", "target"
+        return tests
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
         """Fine-tune with a seed and test. Settings are chosen on the source language's dev set.
@@ -164,10 +170,10 @@ class Transfer:
                 model, fitted = self._fit(config, "target", seed, label, folder)
                 models["target"].append(model)
                 fits["target"].append(_record(label, fitted))
-        for number, model in enumerate(models["source"] if keep is not None else ()):
-            assert keep is not None
-            place = f"seed-{seed}" + (f"-setting-{number}" if len(models["source"]) > 1 else "")
-            keep_body(model.features.body("source"), self.pretrained, keep / place)
+        if keep is not None:
+            for number, model in enumerate(models["source"]):
+                name = f"seed-{seed}" + (f"-setting-{number}" if len(models["source"]) > 1 else "")
+                keep_body(model.features.body("source"), self.pretrained, keep / name)
         predictions = []
         for test, (name, trained) in self.tests.items():
             examples = self.examples(name, trained)
@@ -189,8 +195,8 @@ class Transfer:
         kept: list[tuple[str, TransferConfig, TaskModel, Fitted]] = []
         for label, config in combinations(self.config):
             kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
-            # no more models are held than are kept in the end
-            kept = [kept[i] for i in rank([_dev(fitted) for *_, fitted in kept], self.config.best)]
+            # no more models stay in memory than are kept in the end
+            kept = [kept[i] for i in rank([fitted.dev for *_, fitted in kept], self.config.best)]
         return kept
 
     def _scores(self, predictions: list[Predictions]) -> dict[str, dict[str, float | None]]:
@@ -209,20 +215,16 @@ class Transfer:
         language = "parent" if trained == "source" else "target"
         name = " ".join(filter(None, (self.name, f"seed {seed}", language, label)))
         progress: Report = lambda _, done, total, note: self.report(name, done, total, note)  # noqa: E731
-        model = self.build(config, trained, seed)
-        extra: Callable[[int], torch.Tensor] | None = None
+        model, further = self.build(config, trained, seed), None
         if config.continual is not None and config.continual.alpha:
-            body = model.features.body("source")
-            settings = config.continual
-            extra = Continual(settings, self.pretrained, body, seed, texts=self._aligned(settings, seed)).loss
+            texts = self._aligned(config.continual, seed)
+            further = Continual(config.continual, self.pretrained, model.features.body("source"), seed, texts).loss
         if folder is not None:
             key = fingerprint("fit", settings=config.model_dump(mode="json"), seed=seed, trained=trained)
             folder = folder / f"fit-{key}"
         train, dev = (self.examples(f"{trained} {split}", trained) for split in ("train", "dev"))
-        fitted = fine_tune(
-            model, train, dev, self.main, config.fine_tune, seed, folder=folder, extra=extra, report=progress
-        )
-        return model, fitted
+        fit = config.fine_tune
+        return model, fine_tune(model, train, dev, self.main, fit, seed, folder=folder, extra=further, report=progress)
 
     def build(self, config: TransferConfig, trained: Role, seed: int) -> TaskModel:
         """The model before its first step, on the device it is trained on."""
@@ -249,10 +251,8 @@ class Transfer:
 
         Raises InputError for what a task refuses, and for a set of which nothing can be read or scored.
         """
-        sets = list(self.tests.values())
-        sets += [("source train", "source"), ("source dev", "source")]
-        if self.data.has_target_train:
-            sets += [("target train", "target"), ("target dev", "target")]
+        roles: tuple[Role, ...] = ("source", "target") if self.data.has_target_train else ("source",)
+        sets = [*self.tests.values(), *((f"{role} {split}", role) for role in roles for split in ("train", "dev"))]
         for name, trained in sets:
             gold = self.examples(name, trained).gold
             words = int(self.data.sets[name].batch.corpus.offsets[-1])
@@ -288,11 +288,6 @@ def _mean(values: list[float | None]) -> float | None:
     """None if one is: the same items count for all settings."""
     known = [value for value in values if value is not None]
     return round(float(np.mean(known)), DIGITS) if len(known) == len(values) else None
-
-
-def _dev(fitted: Fitted) -> float:
-    """The dev score of the epoch that was kept."""
-    return float(fitted.history[fitted.best - 1]["dev"])
 
 
 def _record(label: str, fitted: Fitted) -> dict[str, Any]:

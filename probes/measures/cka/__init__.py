@@ -1,0 +1,47 @@
+"""Settings of the probe ``cka``."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from probes.measures.settings import ProbeSettings
+from synthlang.references import ModelName
+
+Pooling = Literal["mean", "first", "words"]
+Estimator = Literal["biased", "debiased"]
+Random = Literal["target", "both"]
+
+
+class CkaConfig(ProbeSettings):
+    """Whose states are compared and what they are held against (Conneau et al. 2020, section 5.2, for the defaults).
+
+    sentences    how many sentence pairs, drawn by the seed from all but those of ``data.test``: nothing is fitted, so
+                 none has to be held out
+    pooling      what stands for a sentence: the ``mean`` of its tokens without those around it, or the state of the
+                 ``first`` token (``<s>``); ``words``: not sentences but linked words are compared, each by ``subword``
+    random       lower references: an encoder with weights drawn by the seed reads the ``target`` language and the model
+                 the source (as in figure 7), or it reads ``both``, which is what tokens alone give
+    paraphrase   upper reference: another model of the source language, of another seed say (a run, a folder or a name
+                 of Hugging Face); it reads the same source sentences. None: not measured
+    estimator    what the figures show; the results hold both. ``biased`` is that of the paper
+    """
+
+    title: ClassVar[str] = "Similarity of layers"
+    about: ClassVar[str] = (
+        "Linear CKA: how alike the states of a sentence and of its translation are up to a rotation, 0 to 1; "
+        "compared with a model of random weights and, where given, with a paraphrase."
+    )
+    run: ClassVar[str] = "probes.measures.cka.probe:cka_probe"
+
+    sentences: int = Field(default=10_000, ge=2)
+    pooling: Pooling = "mean"
+    random: tuple[Random, ...] = ("target", "both")
+    paraphrase: ModelName | None = Field(default=None, min_length=1)
+    estimator: Estimator = "biased"
+
+    @field_validator("random")
+    @classmethod
+    def _once(cls, value: tuple[Random, ...]) -> tuple[Random, ...]:
+        return tuple(dict.fromkeys(value))

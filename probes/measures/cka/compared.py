@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from probes.measures.cka import Estimator, Pooling
 from probes.measures.cka.pairs import Pairing, paired_states
-from probes.measures.cka.settings import Estimator, Pooling
 from probes.measures.cka.similarity import CKA, CKAResult
 from synthlang.progress import Report, silent
 

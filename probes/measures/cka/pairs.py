@@ -16,7 +16,7 @@ from torch import Tensor
 from pretrain.adjust.text import encode
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
-from probes.measures.cka.settings import Pooling
+from probes.measures.cka import Pooling
 from probes.measures.probe_input import ProbeInput, Side, word_states
 from probes.states import AROUND, StateReader, row_lengths, sentence_states
 from probes.transfer.batch import bounded_batches

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from probes.measures.cka import CkaConfig
 from probes.measures.cka.compared import Compared, compare
 from probes.measures.cka.pairs import Pairing, paraphrase_pairing, random_pairing
 from probes.measures.cka.show import layer_lines, layer_map, layer_table
@@ -31,7 +32,7 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Each comparison reads its text once, one after the other, so that memory is that of one. InputError for fewer than
     2 sentences, and for states that are not finite.
     """
-    settings = given.config.cka
+    settings = given.config.of(CkaConfig)
     rows, left_out = drawn_rows(given)
     pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
     counts = {NOT_DRAWN: left_out} if left_out else {}
@@ -58,7 +59,7 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
     every = np.sort(np.concatenate([given.data.dev, given.fitted]))  # either may be empty: nothing is held out
     if not len(every):
         raise InputError("cka: no sentence pair is left; lower data.test, or raise data.length")
-    wanted = given.config.cka.sentences
+    wanted = given.config.of(CkaConfig).sentences
     if wanted >= len(every):
         return every, 0
     order = permutation(key_of("cka-sentences", given.config.seed, given.data.name), len(every))
@@ -69,7 +70,7 @@ def _comparisons(
     given: ProbeInput, pairing: Pairing, counts: dict[str, int], notes: list[str], report: Report
 ) -> Iterator[Compared]:
     """One after the other; ``counts`` and ``notes`` are added to."""
-    settings = given.config.cka
+    settings = given.config.of(CkaConfig)
     left, right = pairing.left.name, pairing.right.name
     pooling = settings.pooling
     yield compare("languages", f"{left} with {right}", pairing, pooling, report)

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from probes.figures.cka import CELLS, cka_map
 from probes.figures.drawing import COLOURS, MARKERS, Drawing, grid, legend_above, shorten
+from probes.measures.cka import Estimator
 from probes.measures.cka.compared import ESTIMATORS, Compared
-from probes.measures.cka.settings import Estimator
 
 
 def layer_table(found: Sequence[Compared], unit: str) -> Table:

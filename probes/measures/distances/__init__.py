@@ -1,0 +1,76 @@
+"""Settings of the probe ``distances``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from pretrain.config.model import numbered
+from probes.figures.limits import MOST_PAIRS
+from probes.measures.settings import ProbeSettings
+from synthlang.errors import InputError
+from synthlang.references import ModelName
+
+BINS = 40
+TOPS = (1, 3, 10, 100)
+"""How many of the largest dimensions are taken together; the paper names 10 and 100."""
+
+
+class DistancesConfig(ProbeSettings):
+    """Distances of related and unrelated words ("The Impact of Cross-Lingual Adjustment", section 5.4).
+
+    before       other models that read the same sentence pairs, as name → run, folder or name of Hugging Face: the one
+                 before adjustment, after fine-tuning, … A list takes the folders' names
+    name         what the probed model is called beside them (none: its own name)
+    layer        whose histograms and pictures are drawn: 0 for the embeddings, 1 … N, negative ones count from the
+                 last (none: the last that is read, as in the paper)
+    bins         of the histograms
+    dimensions   how many of the largest dimensions are left out together, to see what hangs on them; none of them: the
+                 sentences are read once instead of twice
+    picture      word pairs in a plane: principal components (``pca``), ``tsne`` (Cao et al. 2020, figure 1; needs the
+                 extra ``probe``) or ``none``
+    pairs        how many word pairs it shows: drawn by the seed from the ten times as many that are linked most often,
+                 of open classes where parts of speech are known; one occurrence of each
+    """
+
+    title: ClassVar[str] = "Distances"
+    about: ClassVar[str] = (
+        "Whether words that translate each other lie closer than words that do not: AUC is 0.5 by chance and 1 where "
+        "every related pair is closer than every unrelated one."
+    )
+    run: ClassVar[str] = "probes.measures.distances.probe:distances_probe"
+
+    before: dict[str, ModelName] = Field(default_factory=dict)
+    name: str | None = Field(default=None, min_length=1)
+    layer: int | None = None
+    bins: int = Field(default=BINS, ge=2, le=1000)
+    dimensions: tuple[int, ...] = TOPS
+    picture: Literal["pca", "tsne", "none"] = "pca"
+    pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
+
+    def drawn(self, read: Sequence[int], count: int) -> int:
+        """The layer that is drawn, one of those that are ``read`` of ``count``; InputError for another one."""
+        shown = read[-1] if self.layer is None else numbered((self.layer,), count, "distances.layer")[0]
+        if shown not in read:
+            raise InputError(f"distances.layer: layer {shown} is not among those that are read (layers)")
+        return shown
+
+    @field_validator("before", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        names = [Path(str(model)).name or str(model) for model in value]
+        if len(set(names)) < len(names):
+            raise ValueError("two models have one name; give names: {NAME: MODEL, …}")
+        return {name: str(model) for name, model in zip(names, value, strict=True)}
+
+    @field_validator("dimensions")
+    @classmethod
+    def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(top < 1 for top in value) or len(set(value)) < len(value):
+            raise ValueError("dimensions are counts from 1 on, each once")
+        return tuple(sorted(value))

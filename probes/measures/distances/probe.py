@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from probes.measures.distances import DistancesConfig
 from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import Linked
 from probes.measures.distances.pictures import POINTS, Chosen, choose, chosen_vectors, pictures
@@ -35,7 +36,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     InputError where vectors cannot be compared (two models of other widths or numbers of layers), for NaN, and for what
     the models of ``before`` cannot read.
     """
-    config = given.config.distances
+    config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
     _check(given, name)
     # the tokenizers of all models first, since they decide what is measured; weights are there one model at a time
@@ -59,7 +60,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 def _check(given: ProbeInput, name: str) -> None:
     """What can be known before anything is read."""
-    config = given.config.distances
+    config = given.config.of(DistancesConfig)
     if name in config.before:
         raise InputError(f"distances.before: {name} is what the probed model is called; set distances.name")
     if config.picture == "tsne" and find_spec("sklearn") is None:
@@ -77,7 +78,7 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         raise InputError(
             f"distances: the models have {len(target)} and {len(source)} layers to read; name as many of each: layers"
         )
-    shown = given.config.distances.drawn(source, given.body("source").shape.layers)
+    shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)
 
 
@@ -85,7 +86,7 @@ def _read(
     label: str, given: ProbeInput, shared: SharedText, chosen: Chosen | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
     """The distances in a model, and the vectors of the words of its picture."""
-    before = given.config.distances.before
+    before = given.config.of(DistancesConfig).before
     if label not in before:
         return _measure(label, shared.read_by(label, given.pretrained, given), chosen, report)
     other = shared.read_by(label, open_other(before[label], given, label), given)
@@ -94,7 +95,7 @@ def _read(
 
 
 def _measure(label: str, given: Reread, chosen: Chosen | None, report: Report) -> tuple[Measured, Vectors | None]:
-    config = given.config.distances
+    config = given.config.of(DistancesConfig)
     of_target, of_source, at = _layers(given)
     left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
 
@@ -128,7 +129,7 @@ def _found(
     vectors: Mapping[str, Vectors],
     chosen: Chosen | None,
 ) -> ProbeResult:
-    config, main = given.config.distances, measured[-1]
+    config, main = given.config.of(DistancesConfig), measured[-1]
     changes = _changes(measured)
     pairs = main.separations[0].pairs
     languages = given.name("target"), given.name("source")

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probes.measures.distances import BINS
 from probes.measures.distances.auc import Codes, Influence, auc, clustered_interval, placements
 from probes.measures.distances.pairs import BLOCK, Linked, PairBlock, pair_blocks
 from probes.statistics import Interval
@@ -27,8 +28,6 @@ from synthlang.progress import Report, silent
 Distance = Literal["l2", "cosine"]
 DISTANCES: tuple[Distance, ...] = ("l2", "cosine")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-TOPS = (1, 3, 10, 100)
-"""How many of the largest dimensions are taken together; the paper names 10 and 100."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +189,6 @@ def separations(
         sums.add(found)
         report("distances", sums.links, max(links, sums.links), "")
     return sums.result(layers, level)
-
-
-BINS = 40
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rich.table import Table
 from probes.figures.drawing import Drawing
 from probes.figures.histograms import NAMES, distance_histograms
 from probes.figures.lines import Series, auc_by_layer, interval_series
+from probes.measures.distances import DistancesConfig
 from probes.measures.distances.dimensions import Dominance
 from probes.measures.distances.separation import DISTANCES, Change, Distance, Separation
 from probes.measures.probe_input import ProbeInput
@@ -171,7 +172,7 @@ def notes(given: ProbeInput, measured: Sequence[Measured]) -> list[str]:
         for name, count in zero.items()
         if count
     ]
-    tops = given.config.distances.dimensions
+    tops = given.config.of(DistancesConfig).dimensions
     if tops and len(main.dominance[0].tops) < len(tops):
         said.append("The vectors have fewer dimensions than some of distances.dimensions, which are left out.")
     return said

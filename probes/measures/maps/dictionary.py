@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.measures.maps.settings import MapsConfig
+from probes.measures.maps import MapsConfig
 from probes.measures.probe_input import ProbeInput
 from probes.rotation.dictionary import TranslationSet, in_small_letters, index_of, lowered, translation_set, types_in
 from probes.states import translations
@@ -75,7 +75,7 @@ class Dictionary:
 
 def read_dictionary(given: ProbeInput) -> Dictionary:
     """The dictionary to fit on and the one to measure on; InputError where a file has no word of the text."""
-    config, rows = given.config.maps, given.fitted
+    config, rows = given.config.of(MapsConfig), given.fitted
     text, data = given.aligned.text, given.data
     corpora = (text.left, text.right)
     if config.in_small_letters:

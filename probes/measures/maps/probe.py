@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from probes.measures.maps import MapsConfig, Supervision
 from probes.measures.maps.dictionary import Dictionary, read_dictionary
 from probes.measures.maps.scores import Both, Values, intervals, layer_scores
-from probes.measures.maps.settings import Supervision
 from probes.measures.maps.show import figures, notes, tables
 from probes.measures.maps.vectors import (
     Occurrences,
@@ -74,7 +74,7 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     InputError for models of different size or, where layers are
     not named, depth; for dictionaries without a word of the text; for files that cannot be read; for NaN.
     """
-    config, job = given.config.maps, _prepare(given)
+    config, job = given.config.of(MapsConfig), _prepare(given)
     for name in config.supervision if config.save is not None else ():
         check_place(user_path(config.save or "") / name)
     before: list[Values] = []
@@ -108,7 +108,7 @@ def _without_context(job: _Job, report: Report) -> dict[str, dict[str, Any]]:
     if held is not None:
         found["static"] = static_scores(given, held, job.dictionary, job.words, job.links, report)
         found["static"]["intervals"] = intervals(found["static"], job.asking)
-    if given.config.maps.embeddings:
+    if given.config.of(MapsConfig).embeddings:
         found["embeddings"] = embedding_scores(given, job.dictionary, held, report)
     return found
 
@@ -125,7 +125,8 @@ def _prepare(given: ProbeInput) -> _Job:
     words = Occurrences.of(text.left, measured), Occurrences.of(text.right, measured)
     dictionary = read_dictionary(given)
     links = linked_pairs(given, words)
-    files = None if given.config.maps.sentences is None else read_sentence_files(given, given.config.maps.sentences)
+    wanted = given.config.of(MapsConfig).sentences
+    files = None if wanted is None else read_sentence_files(given, wanted)
     return _Job(given, layers, dictionary, words, links, files)
 
 
@@ -133,7 +134,7 @@ def _scores(
     job: _Job, group: range, vectors: Vectors, maps: tuple[NormalisedMap, ...] | None, report: Report
 ) -> list[Values]:
     """What is measured at each layer of a group, and the numbers of the fit."""
-    config, found = job.given.config.maps, []
+    config, found = job.given.config.of(MapsConfig), []
     device = job.given.body("source").norm.weight.device
     for place, at in enumerate(group):
         held = None if maps is None else maps[place]
@@ -155,7 +156,7 @@ def _values(
     after: Mapping[Supervision, list[Values]],
     counts: dict[str, int],
 ) -> dict[str, Any]:
-    config, dictionary = job.given.config.maps, job.dictionary
+    config, dictionary = job.given.config.of(MapsConfig), job.dictionary
     return {
         "moves": config.moves,
         "normalise": config.normalise,
@@ -179,7 +180,7 @@ def _values(
 
 def _save(job: _Job, maps: Maps) -> None:
     """Where a folder is named."""
-    config, given = job.given.config.maps, job.given
+    config, given = job.given.config.of(MapsConfig), job.given
     if config.save is None:
         return
     for name, held in maps.items():

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, retrieval_by_layer
+from probes.measures.maps import MapsConfig
 from probes.measures.maps.scores import main_number
-from probes.measures.maps.settings import MapsConfig
 
 
 def notes(values: Mapping[str, Any], config: MapsConfig, width: int) -> list[str]:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.text import SENTENCE_TOKENS, Sentences, encode
+from probes.measures.maps import MapsConfig, SentenceFiles, Supervision
 from probes.measures.maps.dictionary import Dictionary
-from probes.measures.maps.settings import FitSettings, SentenceFiles, Supervision
 from probes.measures.probe_input import ProbeInput, Side, word_states
 from probes.rotation.fitted import Batches, NormalisedMap, fit_layers, passes_of, spooled
+from probes.rotation.settings import FitSettings
 from probes.states import anchors, linked_vectors, paired_means, sentence_means
 from synthlang.alignments.parallel import read_parallel
 from synthlang.corpus import Corpus
@@ -179,7 +180,7 @@ def fit_maps(
     given: ProbeInput, supervision: Supervision, sides: Sides, vectors: Vectors, dictionary: Dictionary, report: Report
 ) -> tuple[NormalisedMap, ...]:
     """A map for each layer of ``sides``: from the language that moves to the other one."""
-    config = given.config.maps
+    config = given.config.of(MapsConfig)
     if supervision != "dictionary":
         return fit_read(given, supervision, sides, config, report)
     known = torch.from_numpy(dictionary.fitted.pairs()[: config.words])

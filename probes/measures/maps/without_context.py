@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probes.measures.maps import MapsConfig
 from probes.measures.maps.dictionary import Dictionary
 from probes.measures.maps.scores import Both, context_scores, intervals, word_scores
-from probes.measures.maps.settings import MapsConfig
 from probes.measures.maps.vectors import Occurrences
 from probes.measures.probe_input import ProbeInput
 from probes.measures.words.named import single_tokens, special_tokens
@@ -44,7 +44,7 @@ class Static:
 
 def read_static(given: ProbeInput, dictionary: Dictionary, report: Report) -> Static | None:
     """What ``maps.static`` asks for; InputError without gensim and for files that are none."""
-    config = given.config.maps.static
+    config = given.config.of(MapsConfig).static
     if config is None:
         return None
     text = _text(given, config, dictionary)
@@ -61,7 +61,7 @@ def static_scores(
 ) -> dict[str, Any]:
     """``words`` and ``context`` as the maps have them, ``alone``: context without the sentence's vectors, the ``fit``,
     and how many words have no vector. InputError for vectors that have not the same size."""
-    config = given.config.maps
+    config = given.config.of(MapsConfig)
     pair = static_pair(static.vectors, static.config, static.text, config.moves, "maps.static")
     linked_only = config.candidates == "linked"
     sides = pair.left, pair.right
@@ -106,7 +106,7 @@ def _missed(held: TranslationSet, asking: Tensor, answering: Tensor) -> tuple[in
 
 def _text(given: ProbeInput, config: StaticBaseline, dictionary: Dictionary) -> StaticText:
     """Words as the dictionary has them, and the pairs that the rotation is fitted on."""
-    most, corpora, types = given.config.maps.words, dictionary.corpora, dictionary.types
+    most, corpora, types = given.config.of(MapsConfig).words, dictionary.corpora, dictionary.types
     if config.supervision == "dictionary":
         known = dictionary.fitted.pairs()[:most]
         pairs = types[0][known[:, 1]], types[1][known[:, 0]]
@@ -165,7 +165,7 @@ def embedding_scores(
     sentences that is one subword. InputError where fewer than two pairs to fit on, or none to measure on, are one
     subword on both sides and have static vectors.
     """
-    config = given.config.maps
+    config = given.config.of(MapsConfig)
     left, right = _side(given, "target", dictionary, 0), _side(given, "source", dictionary, 1)
     held = dictionary.only((left.kept, right.kept), WHAT)
     found: dict[str, Any] = {

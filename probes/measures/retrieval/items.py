@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pretrain.adjust.text import PairData, Sentences, shared_codes
 from probes.measures.probe_input import words_of
-from probes.measures.retrieval.settings import Pairs, RetrievalConfig, Variant
+from probes.measures.retrieval import Pairs, RetrievalConfig, Variant
 from synthlang.corpus import Corpus
 
 Numbers = NDArray[np.int64]

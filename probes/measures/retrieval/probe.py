@@ -19,9 +19,9 @@ from pretrain.nearest_lists import Matrix
 from probes.figures.lines import Series, rank_series
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
+from probes.measures.retrieval import RetrievalConfig, Variant
 from probes.measures.retrieval.items import SETS, Items, Numbers, Text, frequency_ranks, items
 from probes.measures.retrieval.scores import SIMILARITIES, Retrieved, Tags, by_tag, retrieve, tags_of
-from probes.measures.retrieval.settings import Variant
 from probes.measures.retrieval.show import drawings, kinds_of, notes_of, tables
 from probes.measures.retrieval.sources import Layer, Source, WordVectors, source_of
 from synthlang.errors import InputError
@@ -57,7 +57,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     meanwhile, rotated on their way there. Of a rotation 2 · layers · d² is held beside a batch, of static vectors
     those of all their words.
     """
-    settings, text = given.config.retrieval, given.aligned.text
+    settings, text = given.config.of(RetrievalConfig), given.aligned.text
     measured = np.sort(given.measured)
     if len(measured) < 2:
         raise InputError("retrieval: one sentence pair has no words of other sentences to confuse; raise data.dev")
@@ -126,7 +126,7 @@ def _retrieve(
             rows: Any = kept[i].rows(words)
             chosen.append(matrices[i][torch.from_numpy(rows) if isinstance(matrices[i], torch.Tensor) else rows])
             links[there, i] = np.searchsorted(words, linked[there])
-    return retrieve(chosen[0], chosen[1], links, job.given.config.retrieval.k, report, one.lost)
+    return retrieve(chosen[0], chosen[1], links, job.given.config.of(RetrievalConfig).k, report, one.lost)
 
 
 def _scores(layer: Layer, one: Items, retrieved: Retrieved, same_model: bool) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _tags(job: _Job, best: Mapping[Variant, Retrieved], tags: Tags) -> dict[str, Any]:
-    name = job.given.config.retrieval.tag_pairs
+    name = job.given.config.of(RetrievalConfig).tag_pairs
     found = {}
     for variant, one in job.items.items():
         found[variant] = by_tag(best[variant], one.sets[name], tags.codes[one.links[:, 1]], tags.names)
@@ -168,7 +168,7 @@ def _tags(job: _Job, best: Mapping[Variant, Retrieved], tags: Tags) -> dict[str,
 
 def _ranks(job: _Job, variant: Variant, retrieved: Retrieved, measured: Numbers) -> Series | None:
     """Accuracy by |difference of frequency rank| of both words of a link, in the text of both kinds of sentences."""
-    settings, one = job.given.config.retrieval, job.items[variant]
+    settings, one = job.given.config.of(RetrievalConfig), job.items[variant]
     chosen = one.sets[settings.rank_pairs]
     if not chosen.any():
         return None
@@ -181,7 +181,7 @@ def _ranks(job: _Job, variant: Variant, retrieved: Retrieved, measured: Numbers)
 
 
 def _rank_values(series: Series, variant: Variant, job: _Job) -> dict[str, Any]:
-    name = job.given.config.retrieval.rank_pairs
+    name = job.given.config.of(RetrievalConfig).rank_pairs
     return {
         "variant": variant,
         "pairs": name,

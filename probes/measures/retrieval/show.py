@@ -12,9 +12,9 @@ from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
 from probes.measures.maps.show import few_directions
+from probes.measures.retrieval import RetrievalConfig
 from probes.measures.retrieval.items import SETS
 from probes.measures.retrieval.scores import LEVEL, SIMILARITIES, intervals
-from probes.measures.retrieval.settings import RetrievalConfig
 from probes.statistics import Interval
 
 FEW = 50

@@ -21,7 +21,7 @@ from pretrain.nearest_lists import Matrix
 from probes.measures.maps.scores import Both
 from probes.measures.maps.vectors import fit_read
 from probes.measures.probe_input import ROLES, ProbeInput, Side, WordStates, word_states, words_of
-from probes.measures.retrieval.settings import RotationSettings
+from probes.measures.retrieval import RetrievalConfig, RotationSettings
 from probes.rotation.fitted import NormalisedMap
 from probes.states import translations
 from probes.static.rotated import StaticText, linked_codes, static_pair, static_vectors
@@ -60,7 +60,7 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
 
     InputError for two models whose states cannot be compared, and where no measured word has a static vector.
     """
-    config = given.config.retrieval
+    config = given.config.of(RetrievalConfig)
     if config.static is not None:
         return _static(given, config.static, measured, report)
     layers = _layers(given)

@@ -1,0 +1,49 @@
+"""Settings of the probe ``words``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import field_validator
+
+from probes.measures.settings import ProbeSettings
+from synthlang.errors import InputError
+from synthlang.references import UserFile
+
+
+def no_rows(wanted: str, names: Sequence[str]) -> InputError:
+    """What is said of a language that the first of a run's languages cannot be compared with."""
+    what = "is the parent itself" if wanted == names[0] else "is no language of the run, so it has no rows of its own"
+    others = ", ".join(names[1:]) or "none"
+    return InputError(f"words: {wanted} {what}; name another one with --language (there is {others})")
+
+
+class WordsConfig(ProbeSettings):
+    """Word-embedding alignment.
+
+    bands        the last frequency rank of each band; one more has the rest
+    checkpoints  also at every checkpoint that the run keeps: when does alignment emerge?
+    dictionary   a MUSE file of words of the parent and of the other language: those that are one token on both sides
+                 are compared, without bands and checkpoints; none: what a run itself says are counterparts
+    """
+
+    title: ClassVar[str] = "Word embeddings"
+    about: ClassVar[str] = (
+        "How often the embedding of a word lies nearest to that of its counterpart, in percent; every word of the "
+        "other language that occurs in training competes, whether it has a counterpart or not. Words of the training "
+        "dictionary were pulled together on purpose; the held-out ones show what the model found by itself."
+    )
+    run: ClassVar[str] = "probes.measures.words.probe:words_probe"
+    reads_sentences: ClassVar[bool] = False
+
+    bands: tuple[int, ...] = (100, 1000, 5000)
+    checkpoints: bool = True
+    dictionary: UserFile | None = None
+
+    @field_validator("bands")
+    @classmethod
+    def _growing(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if list(value) != sorted(set(value)) or any(last < 1 for last in value):
+            raise ValueError(f"ranks must be at least 1 and grow, not {list(value)}")
+        return value

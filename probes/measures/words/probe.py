@@ -21,9 +21,9 @@ from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, emergence
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
+from probes.measures.words import WordsConfig, no_rows
 from probes.measures.words.alignment import probe_alignment
 from probes.measures.words.named import words_of_dictionary
-from probes.measures.words.settings import no_rows
 from probes.measures.words.show import band_table, notes_of, subset_table
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
@@ -39,8 +39,9 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     run = given.run if given.same_model else None
     opened = None if run is None else given.pretrained.run
     language = "" if opened is None else _chosen(given, opened[1])  # also where a dictionary says what is compared
-    if given.config.words.dictionary is not None:
-        return words_of_dictionary(given, given.config.words.dictionary, report)
+    dictionary = given.config.of(WordsConfig).dictionary
+    if dictionary is not None:
+        return words_of_dictionary(given, dictionary, report)
     if run is None or opened is None:
         raise InputError(
             "words: which words are translations is known of one run with both languages; else name words.dictionary"
@@ -58,7 +59,7 @@ def _of_run(
         return ProbeResult(values, (), (), notes)
     names = given.name("source"), given.name("target")
     tables = [subset_table(values, names), band_table(values["bands"], names[1])]
-    if not given.config.words.checkpoints:
+    if not given.config.of(WordsConfig).checkpoints:
         return ProbeResult(values, tables, (), notes)
     over, damaged = _over_checkpoints(given, config, artifacts, run, report)
     notes += [f"words: checkpoint step-{step} is damaged and left out" for step in damaged]
@@ -92,7 +93,7 @@ def _measured(
     """The alignment of all members; errors name the model, and ``at`` which of its checkpoints."""
     chosen = artifacts.languages[given.pretrained.target.member].name
     try:
-        bands = given.config.words.bands
+        bands = given.config.of(WordsConfig).bands
         return probe_alignment(model, config, artifacts, store_of(run), bands, report, chosen)
     except InputError as error:
         raise InputError(f"words: {given.pretrained.name}{at}: {error}") from error

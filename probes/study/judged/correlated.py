@@ -8,7 +8,7 @@ and what they show is of that model.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import atanh, isfinite, nan, tanh
@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from probes.report.numbers import plural
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import SAME, Outcome
-from probes.study.judged.in_common import first_in_common
 from probes.study.judged.observed import GIVEN, Condition, Known, Measured, Model, Replicates, Series
 
 Point = tuple[str, ...]
@@ -152,7 +153,24 @@ def _one_measurement(held: Sequence[Mapping[Known, tuple[float, float]]]) -> lis
         if any(all(held[first][model][side] == held[second][model][side] for model in both) for side in (0, 1)):
             links[first].add((first, second))
             links[second].add((first, second))
-    return first_in_common(links)
+    return connected_groups(links)
+
+
+def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
+    """For each collection the number of the first one that it has an item in common with, or with one that has, and so
+    on; its own number where there is none before it.
+
+    >>> connected_groups([{"a"}, {"b"}, {"a", "c"}, {"c"}, ()])
+    [0, 1, 0, 0, 4]
+    """
+    names = {name: number for number, name in enumerate(dict.fromkeys(name for one in collections for name in one))}
+    ends = [(number, len(collections) + names[name]) for number, one in enumerate(collections) for name in one]
+    size = len(collections) + len(names)
+    rows, columns = np.array(ends, np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(ends), np.int8), (rows, columns)), (size, size))
+    first: dict[int, int] = {}
+    components = connected_components(graph, directed=False)[1][: len(collections)].tolist()
+    return [first.setdefault(component, number) for number, component in enumerate(components)]
 
 
 def _single(value: float) -> float:

@@ -27,7 +27,8 @@ number of comparisons.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -38,7 +39,6 @@ from probes.report.numbers import first_few, plural
 from probes.statistics import Interval, mean_interval
 from probes.study.judged.claims import Relation
 from probes.study.judged.observed import Condition, Model, Replicate, Replicates, Series
-from probes.study.judged.pairing import pairs, pretrainings
 
 Outcome = Literal["holds", "fails", "open", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
@@ -81,6 +81,14 @@ class Found(NamedTuple):
     why: str = ""
 
 
+class _Pairs(NamedTuple):
+    """``differences``: left − right of each pair, by what its sides have in common; ``alone``: the replicates of a side
+    that are in no pair."""
+
+    differences: Replicates
+    alone: set[Replicate]
+
+
 def counted(n: int, unit: str) -> str:
     """
     >>> counted(3, "models"), counted(1, "fine-tuning seeds")
@@ -111,7 +119,7 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
 
 def _difference(left: Replicates, right: Replicates) -> tuple[Estimate | None, set[Replicate]]:
     """left − right of sides that are not empty, and the replicates that are in no pair, of sides that are paired."""
-    paired = pairs(left, right)
+    paired = _pairs(left, right)
     return (_apart(left, right), set()) if paired is None else (estimate(paired.differences), paired.alone)
 
 
@@ -134,11 +142,52 @@ def _gap(
 ) -> tuple[Estimate | None, set[Replicate]]:
     """(left − off_left) − (right − off_right), None where nothing can be paired, and the replicates in no pair."""
     for first, second in (((left, right), (off_left, off_right)), ((left, off_left), (right, off_right))):
-        one, other = pairs(*first), pairs(*second)
+        one, other = _pairs(*first), _pairs(*second)
         if one is not None and other is not None:
             ours, alone = _difference(one.differences, other.differences)
             return ours, alone | one.alone | other.alone
     return None, set()
+
+
+def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
+    """The pairs of two sides, neither empty, where their differences are what is counted; None of sides not paired.
+
+    One side may be adjusted, several times for each pretraining, and the other not at all: they have no replicate in
+    common then, but the pretrainings.
+    """
+    as_they_are, by_pretraining = (_matched(left, right, name) for name in (_itself, _its_pretraining))
+    if pretrainings(as_they_are.differences) < 2 <= pretrainings(by_pretraining.differences):
+        return by_pretraining
+    models = [{model for model, _ in side} for side in (left, right, as_they_are.differences)]
+    return as_they_are if len(models[2]) > 1 or models[0] == models[1] == models[2] else None
+
+
+def pretrainings(replicates: Replicates) -> int:
+    """How many there are."""
+    return len({model.pretraining for model, _ in replicates})
+
+
+def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Replicate]) -> _Pairs:
+    """Pairs of the same ``name``: of each side the mean over those that have it."""
+    a, b = _named_means(left, name), _named_means(right, name)
+    differences = {one: a[one] - b[one] for one in a if one in b}
+    return _Pairs(differences, {one for one in left.keys() | right.keys() if name(one) not in differences})
+
+
+def _named_means(side: Mapping[Replicate, float], name: Callable[[Replicate], Replicate]) -> Replicates:
+    held: dict[Replicate, list[float]] = defaultdict(list)
+    for one, value in side.items():
+        held[name(one)].append(value)
+    return {one: sum(values) / len(values) for one, values in held.items()}
+
+
+def _itself(one: Replicate) -> Replicate:
+    return one
+
+
+def _its_pretraining(one: Replicate) -> Replicate:
+    model, seed = one
+    return Model(model.pretraining, ""), seed
 
 
 def common(sides: Iterable[Series]) -> list[Condition]:
@@ -211,21 +260,37 @@ def _averaged(
     return means, every.keys() - set(shared) - infinite, infinite
 
 
+def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tuple[list[float], Unit]:
+    """What an interval of (pretraining, adjustment, value) is over, and what these are: the mean of each pretraining;
+    of one pretraining that of each adjustment; of one model its values, one a seed of fine-tuning.
+
+    None, NaN and infinity are no values.
+    """
+    held = list(values)
+    for place, unit in ((0, "models"), (1, "adjustments")):
+        groups: dict[Hashable, list[float | None]] = {}
+        for one in held:
+            groups.setdefault(one[place], []).append(one[2])
+        if len(groups) > 1:
+            means = map(mean_of, groups.values())
+            return [mean for mean in means if mean is not None], unit  # type: ignore[return-value]
+    return numbers_among(value for _, _, value in held), "fine-tuning seeds"
+
+
+def numbers_among(values: Iterable[float | None]) -> list[float]:
+    """Those that are neither missing nor NaN or infinite."""
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The mean of those that are numbers; None without any."""
+    held = numbers_among(values)
+    return sum(held) / len(held) if held else None
+
+
 def _units(replicates: Replicates) -> tuple[list[float], Unit]:
-    """The mean of each pretraining, of each adjustment of the one there is, or the values of the one model."""
-    values = list(replicates.values())
-    if pretrainings(replicates) > 1:
-        return _means([model.pretraining for model, _ in replicates], values), "models"
-    if len({model for model, _ in replicates}) > 1:
-        return _means([model.adjustment for model, _ in replicates], values), "adjustments"
-    return values, "models" if all(seed is None for _, seed in replicates) else "fine-tuning seeds"
-
-
-def _means(names: Sequence[str], values: Sequence[float]) -> list[float]:
-    held: dict[str, list[float]] = {}
-    for name, value in zip(names, values, strict=True):
-        held.setdefault(name, []).append(value)
-    return [sum(one) / len(one) for one in held.values()]
+    values, unit = over_models((*model, value) for (model, _), value in replicates.items())
+    return values, unit if any(seed is not None for _, seed in replicates) or unit == "adjustments" else "models"
 
 
 def _named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:

@@ -1,4 +1,4 @@
-"""The results of studies, looked up by the labels of their cells: rows of results and of measures as numbers.
+"""The results of studies, looked up by the labels of their cells: rows of the table (study/table.py) as numbers.
 
 A **condition** is what the labels that a quantity does not name are; the **replicates** of a condition differ in seeds
 only: a model (a pretraining, and what was done to it since) and a seed of fine-tuning on it. What is measured of a
@@ -8,25 +8,16 @@ set of labels, as two studies have them: what means are over must be the same fo
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import pandas as pd
 
 from probes.study.judged.quantities import Layer, Quantity
 from probes.study.labels import is_seed
-from synthlang.errors import InputError
+from probes.study.table import ALIGNMENTS, columns_of, json_object, pooled
 
-SCORES = ("parent", "sup", "zs", "delta")
-ALIGNMENT = {
-    "alignment_all": "alignment.scores.all.cosine.mean",
-    "alignment_dictionary": "alignment.scores.in_dictionary.cosine.mean",
-    "alignment_held_out": "alignment.scores.held_out.cosine.mean",
-}
-"""Column of the results → the same as a measure, which cells without a task have too."""
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
 """Key of a plain axis → the name that papers and claims have for it, so that it does as well as a named one; beside an
@@ -37,13 +28,6 @@ GIVEN = "given"
 """Stands for the fingerprint of a pretraining that is not ours; a study has one given model."""
 PROBE = "probe"
 """What tells the conditions of a measure apart where several probes of a cell have it."""
-
-
-class Run(NamedTuple):
-    """A run that several studies may have: what names it, and those that have it under these labels, a bit each."""
-
-    name: tuple[str, ...]
-    studies: int
 
 
 class Model(NamedTuple):
@@ -67,13 +51,14 @@ Replicate = tuple[Model, int | None]
 """Model and seed of fine-tuning."""
 Replicates = dict[Replicate, float]
 """NaN is a value, too: what is left out is told."""
+Runs = Mapping[str, int]
+"""What names a run that several studies may have → those that have it under these labels, a bit each."""
 
 
 class Measured(dict[Replicate, float]):
-    """Replicates with the runs they are of, name → studies (no runs where one is not known), and their models, where
-    they are known."""
+    """Replicates with the runs they are of (none where one is not known), and their models, where they are known."""
 
-    runs: Mapping[tuple[str, ...], int] = {}
+    runs: Mapping[str, int] = {}
     models: frozenset[tuple[Model, Known]] = frozenset()
 
 
@@ -86,36 +71,41 @@ class _Point(NamedTuple):
     layer: int | None
     step: int | None
     value: float
-    run: Run | None = None
-    probe: str = ""
-    model: Known | None = None
+    run: str
+    studies: int
+    probe: str
+    model: Known | None
+
+
+class _Points(NamedTuple):
+    """The rows of a measure by the number of their labels, and whether ``several`` probes have it under the same."""
+
+    by_labels: Mapping[int, Sequence[_Point]]
+    several: bool
 
 
 class Results:
-    """What studies measured, in memory; rows of a measure are read when it is first asked for."""
+    """What studies measured, by the labels and the measure that are asked for."""
 
-    def __init__(
-        self,
-        rows: Iterable[Mapping[str, Any]] = (),
-        measures: Iterable[Mapping[str, Any]] = (),
-        later: Collection[str] = (),
-    ) -> None:
-        """From rows with the columns of results.parquet and of measures.parquet.
+    def __init__(self, table: pd.DataFrame, later: Collection[str] = ()) -> None:
+        """From a table of measurements, or of several studies what ``pooled`` makes of theirs.
 
-        ``pretrain`` and ``adjust`` of a row of results name its model, if it has them. With several studies ``run``
-        names what was fine-tuned, ``untuned`` what its alignment is of; ``run`` and ``studies`` of a measure are
-        columns. ``later``: named axes of seeds that the pretraining does not depend on.
+        ``later``: named axes of seeds that the pretraining does not depend on.
         """
-        self._later = frozenset(later)
+        self._table = table if "studies" in table else pooled([table])
+        self._places = self._table.groupby("measure", observed=True).indices
+        self._points: dict[str, _Points] = {}
         self._labels: list[dict[str, str]] = []
         self._index: dict[tuple[str, str], set[int]] = defaultdict(set)
-        self._numbers: dict[tuple[str, str | None], tuple[int, tuple[list[str], list[str]]]] = {}
-        self._points: dict[str, dict[int, list[_Point]]] = {}
-        self._waiting: dict[str, list[pa.Table]] = {}
-        for row in rows:
-            self._add_scores(row)
-        for row in measures:
-            self._add_measure(row)
+        self._seeds: dict[tuple[str, str], tuple[int, list[str], list[str]]] = {}
+        pairs = self._table[["labels", "task"]].drop_duplicates()
+        for text, task in zip(pairs["labels"], pairs["task"], strict=True):
+            labels, first, rest = _labels_and_seeds(text, frozenset(later))
+            labels |= {"task": task} if task else {}
+            self._seeds[text, task] = len(self._labels), first, rest
+            for item in labels.items():
+                self._index[item].add(len(self._labels))
+            self._labels.append(dict(sorted(labels.items())))
 
     def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> Series:
         """What was measured, by condition.
@@ -126,8 +116,8 @@ class Results:
         wanted = {axis: set(labels) for axis, labels in quantity.average.items() if labels}
         inside = (set(apart) - set(quantity.average)) | set(wanted)
         found = self._found(quantity, quantity.measure.removeprefix("probe:"), inside)
-        if not found and quantity.measure in ALIGNMENT:
-            found = self._found(quantity, ALIGNMENT[quantity.measure], inside)
+        if not found and quantity.measure in ALIGNMENTS:
+            found = self._found(quantity, ALIGNMENTS[quantity.measure], inside)
         kept: Series = {}
         for condition, parts in found.items():
             held = {part: one for part, one in parts.items() if one and _are_wanted(part, wanted)}
@@ -135,29 +125,17 @@ class Results:
                 kept[condition] = held
         return kept
 
-    def wait_with(self, table: pa.Table) -> None:
-        """Add the rows of a measures.parquet, to be read measure by measure."""
-        rows = table.take(pc.sort_indices(table["measure"]))  # stable; NumPy's arrays would make pyarrow load pandas
-        runs, start = pc.run_end_encode(rows["measure"].combine_chunks()), 0
-        for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            self._waiting.setdefault(name, []).append(rows.slice(start, end - start))
-            start = end
-
     def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
-        for table in self._waiting.pop(measure, ()):
-            for row in table.to_pylist():
-                self._add_measure(row)
         left_out = set(quantity.where) - set(quantity.average)
-        if measure in ALIGNMENT:
+        if measure in ALIGNMENTS:
             left_out = left_out | {"task"}  # each task's rows repeat it
         held: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
-        points = self._points.get(measure, {})
-        several = any(len({point.probe for point in of_labels}) > 1 for of_labels in points.values())
-        for number in self._matching(quantity.where):
+        points, several = self._of_measure(measure)
+        for number in self._matching(quantity.where, points):
             items = [item for item in self._labels[number].items() if item[0] not in left_out]
             part = tuple(item for item in items if item[0] in inside)
             rest = tuple(item for item in items if item[0] not in inside)
-            for point in points.get(number, ()):
+            for point in points[number]:
                 more: Condition = (("layer", str(point.layer)),) if quantity.layer == "each" else ()
                 more += ((PROBE, point.probe),) if several else ()
                 held[rest + more, part][point.replicate].append(point)
@@ -170,63 +148,42 @@ class Results:
             found.setdefault(condition, {})[part] = known
         return found
 
-    def _matching(self, where: Mapping[str, str]) -> Iterator[int]:
-        """The labels that have all of ``where``, in the order of the rows."""
-        if not where:
-            return iter(range(len(self._labels)))
-        return iter(sorted(set.intersection(*(self._index.get(item, set()) for item in where.items()))))
+    def _matching(self, where: Mapping[str, str], points: Collection[int]) -> Iterator[int]:
+        """The labels of ``points`` that have all of ``where``, in the order of the rows."""
+        return iter(sorted(set(points).intersection(*(self._index.get(item, set()) for item in where.items()))))
 
-    def _add_scores(self, row: Mapping[str, Any]) -> None:
-        number, model = self._row(row, row.get("task_name") or row["task"])
-        tuned, untuned = (model, row["seed"]), (model, None)
-        known = known_by(row.get("pretrain"), row.get("adjust"), row["pretrain_seed"])
-        values = [(name, tuned, row[name]) for name in SCORES]
-        for field, value in _mapping(row.get("mixed")).items():
-            values += [(f"mixed {field}", tuned, value), ("mixed", tuned, value)]
-        held = [(name, replicate, value, row.get("run")) for name, replicate, value in values]
-        held += [(name, untuned, row.get(name), row.get("untuned")) for name in ALIGNMENT]
-        for name, replicate, value, run in held:
-            if value is not None:
-                self._add(name, number, _Point(replicate, None, None, value, run, model=known))
-
-    def _add_measure(self, row: Mapping[str, Any]) -> None:
-        number, model = self._row(row, None)
-        run = Run((row["run"],), int(row["studies"])) if row.get("run") else None
-        place = row["layer"], row["step"]
-        self._add(row["measure"], number, _Point((model, None), *place, row["value"], run, row.get("probe") or ""))
-
-    def _add(self, measure: str, number: int, point: _Point) -> None:
-        self._points.setdefault(measure, {}).setdefault(number, []).append(point)
-
-    def _row(self, row: Mapping[str, Any], task: str | None) -> tuple[int, Model]:
-        """The number of the row's labels, and its model."""
-        key = (row.get("labels") or "{}", task)
-        if key not in self._numbers:
-            labels, seeds = _labels_and_seeds(key[0], self._later)
-            if task is not None:
-                labels["task"] = task
-            self._numbers[key] = len(self._labels), seeds
-            for item in labels.items():
-                self._index[item].add(len(self._labels))
-            self._labels.append(dict(sorted(labels.items())))
-        number, (first, later) = self._numbers[key]
-        seed = row["pretrain_seed"]
-        if seed is None:  # a given model: what varies was done to it
-            return number, Model("", ", ".join((*first, *later)))
-        return number, Model(", ".join((str(seed), *first)), ", ".join(later))
+    def _of_measure(self, measure: str) -> _Points:
+        """The rows of a measure, made when it is first asked for."""
+        if measure in self._points:
+            return self._points[measure]
+        rows = self._table.iloc[self._places.get(measure, [])]
+        names = ("row", "labels", "task", "pretrain_seed", "seed", "pretrain", "adjust", "layer", "step", "value")
+        found: dict[int, list[_Point]] = {}
+        for row, labels, task, pretrained, seed, pretrain, adjust, *rest_of_row in zip(
+            *columns_of(rows, (*names, "run", "studies", "probe")), strict=True
+        ):
+            number, first, rest = self._seeds[labels, task]
+            # of a given model what varies was done to it
+            seeds = ("", [*first, *rest]) if pretrained is None else (", ".join((str(pretrained), *first)), rest)
+            replicate = Model(seeds[0], ", ".join(seeds[1])), None if measure in ALIGNMENTS else seed
+            known = known_by(pretrain, adjust, pretrained) if row >= 0 else None
+            found.setdefault(number, []).append(_Point._make((replicate, *rest_of_row, known)))
+        several = any(len({point.probe for point in of_labels}) > 1 for of_labels in found.values())
+        self._points[measure] = _Points(found, several)
+        return self._points[measure]
 
 
-def _labels_and_seeds(text: str, after: Collection[str]) -> tuple[dict[str, str], tuple[list[str], list[str]]]:
+def _labels_and_seeds(text: str, after: Collection[str]) -> tuple[dict[str, str], list[str], list[str]]:
     """Axis → label without seeds; and the seeds of the pretraining, but the one that has a column, and later ones."""
     labels, first, later = dict[str, str](), list[str](), list[str]()
-    held = _mapping(text)
+    held = json_object(text)
     for axis, label in sorted(held.items()):
         if not is_seed(axis):
             name = axis if PLAIN.get(axis) in held else PLAIN.get(axis, axis)
             labels[name] = str(label) if name == axis else OBJECTIVES.get(str(label), str(label))
         elif axis != "pretrain.seed":
             (later if axis in after or is_after(axis) else first).append(f"{axis} {label}")
-    return labels, (first, later)
+    return labels, first, later
 
 
 def known_by(pretrain: str | None, adjust: str | None, seed: str | int | None) -> Known | None:
@@ -244,23 +201,13 @@ def is_after(key: str) -> bool:
     return key.partition(".")[0] in AFTER
 
 
-def _mapping(text: str | None) -> dict[str, Any]:
-    try:
-        held = json.loads(text or "{}")
-    except json.JSONDecodeError:
-        held = None
-    if not isinstance(held, dict):
-        raise InputError(f"what a row says of its cell must be a JSON object, not {text!r}")
-    return held
-
-
-def _runs(points: Iterable[_Point], layer: Layer | None) -> dict[tuple[str, ...], int]:
-    found: dict[tuple[str, ...], int] = {}
+def _runs(points: Iterable[_Point], layer: Layer | None) -> dict[str, int]:
+    found: dict[str, int] = {}
     for point in points:
-        if point.run is None:
+        if not point.run:
             return {}
-        name = (*point.run.name, str(point.layer)) if layer == "each" else point.run.name
-        found[name] = found.get(name, 0) | point.run.studies
+        name = f"{point.run} {point.layer}" if layer == "each" else point.run
+        found[name] = found.get(name, 0) | point.studies
     return found
 
 
@@ -293,3 +240,53 @@ def _at(points: Sequence[_Point], layer: Layer | None) -> float | None:
         "best": [max(values)],
     }.get(layer or "last", values[-1:])
     return sum(chosen) / len(chosen)
+
+
+def drop_shared_runs(
+    sides: Sequence[Series], conditions: Sequence[Condition]
+) -> tuple[tuple[Series, ...], list[Condition]]:
+    """The sides and those ``conditions`` of all of them without any that is the same as another, of more runs.
+
+    Two studies may call one run by other labels, as where one of them has an axis more; its conditions would then be
+    two. A condition is the same as another where on every side all its runs are among those of the other, and no study
+    has a run under the labels of both: a study that lists a run twice means two conditions, and they stay two, unless
+    those of another study stand for both. Of equal ones the one of fewer labels stays, so the order of the studies does
+    not matter.
+    """
+    sides = [{condition: _without_shared_parts(parts) for condition, parts in side.items()} for side in sides]
+    held = [{condition: _runs_of(parts) for condition, parts in side.items()} for side in sides]
+    kept: list[Condition] = []
+    for one in sorted(conditions, key=lambda c: (-sum(len(side[c]) for side in held), len(c), c)):
+        if not any(all(_covers(side[other], side[one]) for side in held) for other in kept):
+            kept.append(one)
+    left = tuple(
+        {c: parts for c, parts in side.items() if c in kept or not any(_covers(runs[k], runs[c]) for k in kept)}
+        for side, runs in zip(sides, held, strict=True)
+    )
+    return left, [condition for condition in conditions if condition in kept]
+
+
+def _without_shared_parts(parts: Mapping[Condition, Replicates]) -> dict[Condition, Replicates]:
+    """Within a condition, too; parts of the same axes are labels that are averaged, and stay."""
+    kept: list[Condition] = []
+    axes = {part: {axis for axis, _ in part} for part in parts}
+    held = {part: _runs_of({part: one}) for part, one in parts.items()}
+    for one in sorted(parts, key=lambda part: (-len(held[part]), len(part), part)):
+        if not any(axes[other] != axes[one] and _covers(held[other], held[one]) for other in kept):
+            kept.append(one)
+    return {part: one for part, one in parts.items() if part in kept}
+
+
+def _runs_of(parts: Mapping[Condition, Replicates]) -> Runs:
+    """Run → the studies that have it here; none where a run is not known."""
+    found: dict[str, int] = {}
+    for one in parts.values():
+        if not isinstance(one, Measured) or not one.runs:
+            return {}
+        for name, studies in one.runs.items():
+            found[name] = found.get(name, 0) | studies
+    return found
+
+
+def _covers(more: Runs, less: Runs) -> bool:
+    return bool(less) and all(not more.get(name, studies) & studies for name, studies in less.items())

@@ -26,12 +26,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, get_args
 
 from probes.report.numbers import plural
 from probes.statistics import Interval
-from probes.study.judged.asked import Asked, as_measured, compared, counted_once, ordered, over_the_same
-from probes.study.judged.claims import Claim, Correlate
+from probes.study.judged.claims import Claim, Compare, Correlate, Order, Relation
 from probes.study.judged.correlated import (
     Correlated,
     correlate_pairs,
@@ -50,13 +50,25 @@ from probes.study.judged.estimates import (
     outcome_of,
     over,
 )
-from probes.study.judged.observed import Results
-from probes.study.judged.once import once
+from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
+from probes.study.judged.quantities import Quantity
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
 REST: dict[Outcome, str] = {"fails": "against", "open": "open"}
 """What is said of comparisons that do not hold."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a claim compares, over ``conditions`` that all ``sides`` have."""
+
+    what: str
+    sides: tuple[Series, ...]
+    conditions: Sequence[Condition]
+    relation: Relation
+    margin: float = 0.0
+    value: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,10 +114,10 @@ def judge(claim: Claim, results: Results) -> Verdict:
     """Judge a claim by the rule of this module."""
     if claim.correlate is not None:
         return _judge_correlation(claim.correlate, results)
-    asked = [compared(compare, results) for compare in claim.compare or ()]
+    comparisons = [_compared(compare, results) for compare in claim.compare or ()]
     for order in claim.order or ():
-        asked += ordered(order, results)
-    parts = [_part(counted_once(one)) for one in over_the_same(asked)]
+        comparisons += _ordered(order, results)
+    parts = [_part(_without_shared_runs(one)) for one in _over_the_same(comparisons)]
     run = [part for part in parts if part.ours is not None]
     left = [part for part in parts if part.ours is None and part.why != NOTHING]
     said = "; ".join(part.text() for part in run or left)
@@ -134,7 +146,7 @@ def _tally(run: Sequence[Part], asked: int, deciding: Part) -> str:
     return f"{counts['holds']} of {len(run)} hold{others}; ours is {deciding.what}"
 
 
-def _part(one: Asked) -> Part:
+def _part(one: Comparison) -> Part:
     found: Found = over(one.sides, one.conditions)
     if found.ours is None:
         return Part(one.what, None, "not run", found.why)
@@ -142,7 +154,7 @@ def _part(one: Asked) -> Part:
     return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin), asked=_asked(one))
 
 
-def _asked(one: Asked) -> str:
+def _asked(one: Comparison) -> str:
     """Where the whole interval has to be."""
     if one.relation == "near":
         return f"within ±{one.margin:g}"
@@ -154,6 +166,96 @@ def _moved(held: Interval, by: float) -> Interval:
     return Interval(held.mean - by, low, high, held.n, held.level)
 
 
+def _compared(compare: Compare, results: Results) -> Comparison:
+    """The sides of a comparison, over what all of them have; of one side, over all that it has."""
+    left, *others = (_as_measured(quantity, results) for quantity in compare.quantities())
+    if not others:
+        assert compare.value is not None, "checked"
+        side, what = results.series(left), f"{_name(left, None)}{f' − {compare.value:g}' if compare.value else ''}"
+        return Comparison(what, (side,), list(side), compare.relation, compare.margin, compare.value)
+    named = {axis for quantity in (left, *others) for axis in quantity.where}
+    sides = tuple(results.series(quantity, named) for quantity in (left, *others))
+    what = _name(left, others[0])
+    if len(others) > 1:
+        what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
+    return Comparison(what, sides, common(sides), compare.relation, compare.margin)
+
+
+def _as_measured(quantity: Quantity, results: Results) -> Quantity:
+    """With the measure that is read instead, where nothing was measured of its own."""
+    if quantity.instead is None or results.series(quantity):
+        return quantity
+    return replace(quantity, measure=quantity.instead)
+
+
+def _ordered(order: Order, results: Results) -> list[Comparison]:
+    """Each thing that was run against the one before it, over what all of them have; the others are not run."""
+    wanted = [_as_measured(quantity, results) for quantity in order.quantities()]
+    named = {axis for quantity in wanted for axis in quantity.where}
+    found = [(quantity, results.series(quantity, named)) for quantity in wanted]
+    there = [one for one in found if one[1]]
+    relation: Relation = "greater" if order.direction == "rising" else "less"
+    shared = common([series for _, series in there]) if there else []
+    comparisons = [
+        Comparison(_name(after, before), (of_after, of_before), shared, relation)
+        for (before, of_before), (after, of_after) in pairwise(there)
+    ]
+    lost = [quantity for quantity, series in found if not series][: len(wanted) - max(1, len(there))]
+    return comparisons + [Comparison(_name(quantity, None), ({},), [], relation) for quantity in lost]
+
+
+def _over_the_same(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Comparisons whose conditions have the same axes are over the conditions that all of them have."""
+    groups: dict[frozenset[str], list[Sequence[Condition]]] = {}
+    for one in comparisons:
+        if one.conditions:
+            groups.setdefault(_axes(one), []).append(one.conditions)
+    kept = {axes: set(held[0]).intersection(*held[1:]) for axes, held in groups.items()}
+    return [
+        replace(one, conditions=[c for c in one.conditions if c in kept[_axes(one)]]) if one.conditions else one
+        for one in comparisons
+    ]
+
+
+def _without_shared_runs(one: Comparison) -> Comparison:
+    """With runs that stand under several labels under one."""
+    sides, conditions = drop_shared_runs(one.sides, one.conditions)
+    return replace(one, sides=sides, conditions=conditions)
+
+
+def _axes(one: Comparison) -> frozenset[str]:
+    return frozenset(axis for condition in one.conditions for axis, _ in condition)
+
+
+def _name(left: Quantity, right: Quantity | None) -> str:
+    """What is compared: the labels that both have, the measure, and the labels that differ."""
+    if right is None:
+        return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
+    common = [label for axis, label in left.where.items() if right.where.get(axis) == label]
+    mine, others = (
+        " ".join(
+            [
+                *(label for axis, label in one.where.items() if other.where.get(axis) != label),
+                *(_averaged(one) if one.average != other.average else []),
+                *([_measure(one)] if _measure(one) != _measure(other) else []),
+            ]
+        )
+        for one, other in ((left, right), (right, left))
+    )
+    shared = [*common, *([_measure(left)] if _measure(left) == _measure(right) else [])]
+    return f"{' '.join(shared)}, {mine or 'the other'} − {others or 'the other'}".removeprefix(", ")
+
+
+def _averaged(quantity: Quantity) -> list[str]:
+    """The labels it is a mean over, where it names some."""
+    return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
+
+
+def _measure(quantity: Quantity) -> str:
+    layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
+    return quantity.measure.removeprefix("probe:") + layer
+
+
 def _is_asked(claim: Correlate, labels: Mapping[str, str]) -> bool:
     """Whether a condition has all axes of a correlation, with the labels that are asked for."""
     has_axes = all(axis in labels for axis in (*claim.over, *claim.by))
@@ -162,11 +264,11 @@ def _is_asked(claim: Correlate, labels: Mapping[str, str]) -> bool:
 
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
-    read = [as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
+    read = [_as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
     both = [results.series(quantity) for quantity in read]
     sides = [
         {condition: parts for condition, parts in series.items() if _is_asked(claim, dict(condition))}
-        for series in once(both, common(both))[0]
+        for series in drop_shared_runs(both, common(both))[0]
     ]
     shared = shared_by_all(sides, axes)
     pairs = pairs_by_axes(shared, axes)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
+import pandas as pd
 
 from probes.report.numbers import first_few, plural
 from probes.study.record import STUDY
-from probes.study.report.measures import Measure, drawn_measures, labels_of, read_measures, text_of
-from probes.study.report.rows import ALIGNMENTS, SCORES, ResultRow, read_results
+from probes.study.table import ALIGNMENTS, SCORES, is_score, labels_of, read_table, text_of
 from synthlang.config import load_yaml
 from synthlang.errors import InputError
-from synthlang.files import read_json
+from synthlang.files import read_json, read_lines
 
 STUDY_FORMAT = 2
 NAMED = 5
 """Most values without a number that are named."""
+WITHOUT_CONTEXT = {
+    "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
+    "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
+    "maps.embeddings.before.csls.mean.p@1": "embeddings, no map",
+}
+"""Measures that are drawn without a layer or a step (words_alone.py), and what they are called."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +74,19 @@ class Study:
     cells: tuple[Cell, ...]
     seconds: Mapping[str, float]
     dropped: Any
-    rows: tuple[ResultRow, ...]
-    measures: tuple[Measure, ...]
-    """Those over layers and steps."""
-    numbers: pa.Table | None
-    """All rows of measures.parquet."""
+    table: pd.DataFrame
+    """What was measured (table.py)."""
     notes: tuple[str, ...]
 
     def count(self, status: str) -> int:
         """The number of cells with this status."""
         return sum(cell.status == status for cell in self.cells)
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """The rows of the table that probes measured at a layer or a step, or of words without context."""
+        placed = self.table["layer"].notna() | self.table["step"].notna()
+        return self.table[placed | self.table["measure"].isin(list(WITHOUT_CONTEXT))]
 
 
 def read_study(folder: Path) -> Study:
@@ -91,13 +102,12 @@ def read_study(folder: Path) -> Study:
             f"is of format {raw.get('format', 1)}, this version of synthlang reads {STUDY_FORMAT}; run the study again",
             path,
         )
-    results, measures = folder / "results.parquet", folder / "measures.parquet"
-    numbers = read_measures(measures) if measures.exists() else None
-    rows = read_results(results) if results.exists() else ()
-    notes = _not_numbers(rows) if results.exists() else ("results.parquet is missing: no cell has been scored yet.",)
     name = text_of(raw.get("name")) or folder.resolve().name
     roots = _roots(folder, text_of(raw.get("store")))
     cells = tuple(_cell(cell, folder, roots) for cell in raw.get("cells", []) if isinstance(cell, dict))
+    table = read_table(folder, {cell.name: cell.stages for cell in cells})
+    scored = (folder / "results.parquet").exists()
+    notes = _not_numbers(table) if scored else ("results.parquet is missing: no cell has been scored yet.",)
     axes = raw.get("axes") or dict.fromkeys(axis for cell in cells for axis in cell.labels)
     study = Study(
         folder=folder,
@@ -112,11 +122,7 @@ def read_study(folder: Path) -> Study:
         cells=cells,
         seconds={str(k): float(v) for k, v in _mapping(raw.get("seconds")).items() if isinstance(v, int | float)},
         dropped=raw.get("dropped"),
-        rows=rows,
-        measures=()
-        if numbers is None
-        else drawn_measures(numbers, measures, {cell.name: cell.stages.get("pretrain", "") for cell in cells}),
-        numbers=numbers,
+        table=table,
         notes=notes,
     )
     return replace(study, scale=_scale(study))
@@ -131,13 +137,14 @@ def names_of(studies: Sequence[Study]) -> list[str]:
     ]
 
 
-def _not_numbers(rows: Sequence[ResultRow]) -> tuple[str, ...]:
+def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
     """A note that counts the values that are NaN or infinite and names the first."""
+    wrong = table[is_score(table) & table["measure"].isin([*SCORES, *ALIGNMENTS]) & ~np.isfinite(table["value"])]
     found = [
-        f"{row.cell}, {row.task_name}, fine-tuning seed {row.seed}: {name}"
-        for row in rows
-        for name in (*SCORES, *ALIGNMENTS)
-        if not math.isfinite(getattr(row, name) or 0)
+        f"{cell}, {task}, fine-tuning seed {seed}: {measure}"
+        for cell, task, seed, measure in zip(
+            *(wrong[name] for name in ("cell", "task", "seed", "measure")), strict=True
+        )
     ]
     if not found:
         return ()
@@ -192,3 +199,27 @@ def _cell(raw: dict[str, Any], folder: Path, roots: Sequence[Path]) -> Cell:
         folder=_run_folder(folder, roots, run),
         store=roots[-1] if len(roots) > 1 else None,
     )
+
+
+def read_metrics(path: Path) -> tuple[list[dict[str, float]], int]:
+    """Finite numbers of each line of a metrics.jsonl, and the number of lines that could not be read.
+
+    A run that was killed leaves half a last line: that is no reason to lose the report.
+    """
+    records, broken = [], 0
+    for _, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            record = None
+        if isinstance(record, dict) and _finite(record.get("step")):
+            records.append({str(k): float(v) for k, v in record.items() if _finite(v)})
+        else:
+            broken += 1
+    return records, broken
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -17,6 +17,7 @@ from probes.study.labels import Layout, settings_of
 from probes.study.report.budget import Budget
 from probes.study.report.data import Cell, Study
 from probes.study.stage import PROBES
+from probes.study.table import distinct
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
@@ -57,10 +58,11 @@ class _Found:
 
 def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None:
     """Histograms of every condition, a figure for each language and distance; None where no probe has any."""
-    wanted = dict.fromkeys((m.cell, m.probe) for m in study.measures if m.measure.startswith(MEASURES))
+    measures = study.measures[study.measures["measure"].astype(str).str.startswith(MEASURES)]
+    wanted = distinct(measures, "cell", "probe")
     if not wanted:
         return None
-    found = _find(study, list(wanted), held)
+    found = _find(study, wanted, held)
     blocks = _drawn(found.groups, held, budget)
     told = []
     if found.again:

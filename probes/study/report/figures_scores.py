@@ -12,8 +12,8 @@ from matplotlib.transforms import Bbox
 
 from probes.figures.drawing import INK, MARKERS, WIDTH, Figure, draw, grid, markers, shorten, slug
 from probes.statistics import Interval
-from probes.study.labels import Layout, settings_of
-from probes.study.report.scores import CellScore, Condition, Scores, grouped
+from probes.study.labels import Layout
+from probes.study.report.scores import Condition, Scores, grouped
 
 LABELLED = 16
 """With more points than this, labels would cover each other: colour and marker must do."""
@@ -97,11 +97,11 @@ def _bars(axes: Axes, bars: Sequence[tuple[float, Condition, str]]) -> None:
 
 
 def alignment_scatter(
-    task: str, scores: Sequence[CellScore], found: Scores, palette: Mapping[str, str], number: int
+    task: str, scores: Sequence[Condition], found: Scores, palette: Mapping[str, str], number: int
 ) -> Figure | None:
     """A point per cell: alignment of all types against mean Δ; None without any point."""
     held = found.layout
-    labels = [(score, settings_of(score.first.labels, score.first.cell)) for score in scores]
+    labels = [(score, score.labels) for score in scores]
     points = [
         (x, y, score, held.name(own), held.group(own))
         for score, own in labels

@@ -15,15 +15,15 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from probes.report.numbers import entry_text, number, plural
+from probes.study.judged.estimates import mean_of, numbers_among
 from probes.study.report.data import read_study
 from probes.study.report.files import ReportPaths, write_files
 from probes.study.report.judged import compared
-from probes.study.report.rows import ResultRow, read_results
-from probes.study.report.scores import cell_scores
+from probes.study.report.scores import grouped, interval_within
 from probes.study.report.sections import sections
 from synthlang.progress import Say, unheard
 
-__all__ = ["ReportPaths", "ResultRow", "read_results", "terminal_table", "write_report"]
+__all__ = ["ReportPaths", "terminal_table", "write_report"]
 
 LINES = 60
 """Most lines of the table in a terminal."""
@@ -43,13 +43,12 @@ def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
     return write_files(folder, study.title, under, sections(study, beside))
 
 
-def terminal_table(rows: Iterable[ResultRow | Mapping[str, Any]]) -> RichTable:
+def terminal_table(rows: Iterable[Mapping[str, Any]]) -> RichTable:
     """The main table for a terminal: a line per cell × task, means over seeds and 95 % t intervals.
 
-    ``rows`` are those of results.parquet, as read by ``read_results`` or as mappings.
+    ``rows`` have the columns of results.parquet.
     """
-    parsed = [row if isinstance(row, ResultRow) else ResultRow.parse(row) for row in rows]
-    scores = cell_scores(parsed)
+    scores = grouped(rows, lambda row: (row["cell"], row["task_name"] or row["task"]))
     more = f"; {plural(len(scores) - LINES, 'further line')} in results.csv" if len(scores) > LINES else ""
     table = RichTable(
         caption="percent; means over fine-tuning seeds, 95 % t interval below; Δ = SUP − ZS" + more,
@@ -59,7 +58,9 @@ def terminal_table(rows: Iterable[ResultRow | Mapping[str, Any]]) -> RichTable:
     table.add_column("task", no_wrap=True)
     for name in ("seeds", "SUP", "ZS", "Δ", "alignment"):  # narrow enough for 80 characters
         table.add_column(name, justify="right", no_wrap=True)
-    for s in scores[:LINES]:
-        values = [number(s.mean("sup")), number(s.mean("zs")), entry_text(s.delta), number(s.mean("alignment_all"))]
-        table.add_row(escape(s.first.cell), escape(s.first.task_name), str(len(s.rows)), *values)
+    for (cell, task), held in list(scores.items())[:LINES]:
+        sup, zs, aligned = (number(mean_of(row[name] for row in held)) for name in ("sup", "zs", "alignment_all"))
+        delta = numbers_among(row["delta"] for row in held)
+        shown = entry_text(interval_within(delta, "delta") if delta else None)
+        table.add_row(escape(cell), escape(task), str(len(held)), sup, zs, shown, aligned)
     return table

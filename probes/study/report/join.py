@@ -6,22 +6,23 @@ side, told apart by the axes ``study`` and ``scale``, and runs that several of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import pandas as pd
 
+from probes.report.numbers import plural
 from probes.study.record import STUDY as RECORD
 from probes.study.report.data import Cell, Study, names_of, read_study
 from probes.study.report.files import ReportPaths, check_folder, write_files
 from probes.study.report.judged import compared
 from probes.study.report.pools import names_of_parts
-from probes.study.report.repeats import without_repeats
 from probes.study.report.scores import grouped
 from probes.study.report.sections import sections
+from probes.study.table import ALIGNMENTS, concat, distinct, is_score, labels_of
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Say, unheard
@@ -77,20 +78,52 @@ def _merged(studies: Sequence[Study]) -> Study:
         studies[0],
         scale=next((study.scale for study in studies if study.scale), ""),
         cells=tuple(cell for _, _, cell in best.values()),
-        rows=tuple(row for study, names in pairs for row in study.rows if row.cell in names),
-        measures=tuple(m for study, names in pairs for m in study.measures if m.cell in names),
+        table=concat([study.table[study.table["cell"].isin(names)] for study, names in pairs]),
         seconds=seconds,
         environment=_by_name([(f"folder {i}", s.environment) for i, s in enumerate(studies, 1)], same=True),
         dropped=_by_name([(f"folder {i}", s.dropped) for i, s in enumerate(studies, 1) if s.dropped], same=True),
-        numbers=_numbers(pairs),
         notes=tuple(dict.fromkeys(note for study in studies for note in study.notes)),
     )
 
 
-def _numbers(pairs: Sequence[tuple[Study, set[str]]]) -> pa.Table | None:
-    held = [(study.numbers, names) for study, names in pairs if study.numbers is not None]
-    kept = [table.filter(pc.is_in(table["cell"], pa.array(sorted(names), pa.string()))) for table, names in held]
-    return pa.concat_tables(kept) if kept else None
+def without_repeats(studies: Sequence[Study]) -> list[Study]:
+    """The studies without what an earlier one has: rows, measures and whole cells of equal stage fingerprints.
+
+    A row of results is the same run where pretraining, adjustment and transfer are; one whose run is not known stays. A
+    note of a study says how many of its rows count elsewhere.
+    """
+    runs: dict[str, str] = {}
+    stages: set[str] = set()
+    found = []
+    for study, name in zip(studies, names_of(studies), strict=True):
+        found.append(_without(study, runs, stages))
+        runs = dict.fromkeys(study.table.loc[_is_scored(study.table), "run"].unique(), name) | runs
+        stages |= {stage for cell in study.cells for stage in _stages(cell)}
+    return found
+
+
+def _is_scored(table: pd.DataFrame) -> pd.Series[bool]:
+    """Which rows tell the run of a row of results."""
+    return is_score(table) & (table["run"] != "") & ~table["measure"].isin(list(ALIGNMENTS))
+
+
+def _stages(cell: Cell) -> set[str]:
+    """Kind and fingerprint of each."""
+    return {f"{stage.split(' ')[0]} {fingerprint}" for stage, fingerprint in cell.stages.items() if fingerprint}
+
+
+def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
+    table = study.table
+    again = table[_is_scored(table) & table["run"].isin(list(runs))]
+    gone = is_score(table) & table["row"].isin(again["row"]) | ~is_score(table) & table["run"].isin(list(stages))
+    kept = table[~gone]
+    scored = set(kept.loc[is_score(kept), "cell"].unique())
+    cells = [c for c in study.cells if c.status != "done" or c.name in scored or _stages(c) - stages]
+    first = ", ".join(dict.fromkeys(runs[run] for run in again["run"]))
+    number, total = again["row"].nunique(), table.loc[is_score(table), "row"].nunique()
+    told = f"{number:,} of {plural(total, 'row')} of results are the same runs as in {first} (equal fingerprints of "
+    told += "all their stages): they count once, there."
+    return replace(study, cells=tuple(cells), table=kept, notes=(*study.notes, told) if number else study.notes)
 
 
 def joined(studies: Sequence[Study], parts_of: Sequence[str]) -> Study:
@@ -122,8 +155,7 @@ def joined(studies: Sequence[Study], parts_of: Sequence[str]) -> Study:
         cells=tuple(cell for part in parts for cell in part.cells),
         seconds={stage: held for part in parts for stage, held in part.seconds.items()},
         dropped=_by_name([(name, part.dropped) for name, part in both if part.dropped], same=False),
-        rows=tuple(row for part in parts for row in part.rows),
-        measures=tuple(measure for part in parts for measure in part.measures),
+        table=concat([part.table for part in parts]),
         notes=tuple(f"{name}: {note}" for name, part in both for note in part.notes),
     )
 
@@ -136,15 +168,12 @@ def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
     def named(cell: str) -> str:
         return f"{name}: {cell}"
 
+    pairs = distinct(study.table, "cell", "labels")
+    texts = {cell: json.dumps({**labels, **(labels_of(text) or {"cell": cell})}) for cell, text in pairs}
     return replace(
         study,
         cells=tuple(replace(c, name=named(c.name), labels={**labels, **c.labels}) for c in study.cells),
-        rows=tuple(
-            replace(r, cell=named(r.cell), labels={**labels, **(r.labels or {"cell": r.cell})}) for r in study.rows
-        ),
-        measures=tuple(
-            replace(m, cell=named(m.cell), labels={**labels, **(m.labels or {"cell": m.cell})}) for m in study.measures
-        ),
+        table=study.table.assign(cell=study.table["cell"].map(named), labels=study.table["cell"].map(texts)),
     )
 
 

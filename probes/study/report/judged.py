@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from probes.study.judged.beside import Beside, beside
 from probes.study.judged.claims import Claim, read_claims
 from probes.study.judged.estimates import NOTHING, Estimate
 from probes.study.judged.observed import Results
+from probes.study.judged.paper_tables import Beside, beside
 from probes.study.judged.papers import Table, names_in, read_tables
 from probes.study.judged.verdicts import judge
 from probes.study.report.beside import Claimed, Comparisons, Judged, PaperTable, Printed
 from probes.study.report.data import Study
-from probes.study.report.pooled import results_of
-from probes.study.report.pools import pools
-from probes.study.report.ranges import Range, range_of
+from probes.study.report.pools import pools, results_of
+from probes.study.report.scores import Range, range_of
 from synthlang.errors import InputError
 
 T = TypeVar("T")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
+
+import pandas as pd
 
 from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.statistics import Interval
-from probes.study.labels import Layout, settings_of
+from probes.study.labels import Layout
 from probes.study.report.budget import Budget
-from probes.study.report.measures import Measure, over_models
-from probes.study.report.ranges import interval_within
+from probes.study.report.data import Study
+from probes.study.report.scores import conditions_of, intervals_over_models
 
 Along = Literal["layer", "step"]
 Draw = Callable[..., Drawing]
@@ -32,12 +35,12 @@ NOTE = "Bands: 95 % t intervals over the pretrainings of a condition, or the adj
 
 @dataclass(frozen=True)
 class Curve:
-    """A measure of a probe: condition → place → its values, one a model (``over_models``)."""
+    """A measure of a probe: rows with the columns condition and place."""
 
     probe: str
     measure: str
     at: str
-    lines: Mapping[str, Mapping[int, Sequence[float]]]
+    rows: pd.DataFrame
 
     @property
     def title(self) -> str:
@@ -45,62 +48,54 @@ class Curve:
         path = self.measure.removeprefix(f"{self.probe}.").replace("_", " ").replace(".", ", ")
         return f"{self.probe}: {path}{self.at}"
 
-    def line(self, name: str) -> dict[int, Interval]:
-        """The intervals of a condition, in order of the places."""
-        return {place: interval_within(values, self.measure) for place, values in sorted(self.lines[name].items())}
+    @cached_property
+    def lines(self) -> dict[str, dict[int, Interval]]:
+        """Condition → place → the interval over its models, in order of the places."""
+        lines: dict[str, dict[int, Interval]] = {}
+        for (name, place, _), interval in intervals_over_models(self.rows, ["condition", "place"]).items():
+            lines.setdefault(name, {})[place] = interval
+        return {name: dict(sorted(line.items())) for name, line in lines.items()}
 
 
-def by_layer(measures: Sequence[Measure], held: Layout, budget: Budget, asked: Sequence[str] = ()) -> Section | None:
+def by_layer(study: Study, held: Layout, budget: Budget, asked: Sequence[str] = ()) -> Section | None:
     """CKA, retrieval and whatever else probes measured at each layer; of several checkpoints the last.
 
     Measures that are ``asked`` for (claims read them) are drawn first.
     """
-    last: dict[tuple[str, str, str], int] = {}
-    known = [m for m in measures if m.layer is not None]
-    for m in known:
-        key = (m.cell, m.probe, m.measure)
-        last[key] = max(last.get(key, -1), -1 if m.step is None else m.step)
-    final = [m for m in known if (-1 if m.step is None else m.step) == last[m.cell, m.probe, m.measure]]
+    known = study.measures[study.measures["layer"].notna()]
+    steps = known["step"].fillna(-1)
+    keys = [known[name] for name in ("cell", "probe", "measure")]
+    final = known[steps == steps.groupby(keys, observed=True).transform("max")]
     note = f"Layer 0: the embeddings. {NOTE}"
     return _section("By layer", "layer", curves(final, held, "layer", asked), over_layers, note, budget)
 
 
-def over_training(
-    measures: Sequence[Measure], held: Layout, budget: Budget, asked: Sequence[str] = ()
-) -> Section | None:
+def over_training(study: Study, held: Layout, budget: Budget, asked: Sequence[str] = ()) -> Section | None:
     """What probes measured at several checkpoints."""
-    found = curves([m for m in measures if m.step is not None], held, "step", asked)
-    return _section(
-        "Over the steps of pretraining", "step", found, over_steps, f"A point is a checkpoint. {NOTE}", budget
-    )
+    found = curves(study.measures[study.measures["step"].notna()], held, "step", asked)
+    note = f"A point is a checkpoint. {NOTE}"
+    return _section("Over the steps of pretraining", "step", found, over_steps, note, budget)
 
 
-def curves(measures: Sequence[Measure], held: Layout, along: Along, asked: Sequence[str] = ()) -> list[Curve]:
+def curves(measures: pd.DataFrame, held: Layout, along: Along, asked: Sequence[str] = ()) -> list[Curve]:
     """The measures that have several places: those that are ``asked`` for in their order, then the telling ones."""
     rank = {measure: place for place, measure in enumerate(asked)}
-    names: dict[str, str] = {}
-    tree: dict[tuple[str, str, str], dict[str, dict[int, list[tuple[str, float]]]]] = {}
-    for m in measures:
-        if m.measure.rsplit(".", 1)[-1] in AUXILIARY:
-            continue
-        if m.cell not in names:
-            names[m.cell] = held.whole(settings_of(m.labels, m.cell))
-        at = f", layer {m.layer}" if along == "step" and m.layer is not None else ""
-        place = m.layer if along == "layer" else m.step
-        assert place is not None, "the caller chose those that have one"
-        line = tree.setdefault((m.probe, m.measure, at), {}).setdefault(names[m.cell], {})
-        line.setdefault(place, []).append((m.run, m.value))
-    found = [(key, lines) for key, lines in tree.items() if len({x for line in lines.values() for x in line}) > 1]
-    found.sort(
-        key=lambda item: (
-            rank.get(item[0][1], len(rank)),
-            -sum(word in item[0][1].lower() or word in item[0][0].lower() for word in TELLING),
-        )
-    )
-    return [
-        Curve(*key, {name: {x: over_models(held) for x, held in line.items()} for name, line in lines.items()})
-        for key, lines in found
+    auxiliary = measures["measure"].map(lambda name: name.rsplit(".", 1)[-1] in AUXILIARY).astype(bool)
+    rows = measures[~auxiliary]
+    at = rows["layer"].map(lambda layer: f", layer {layer}", na_action="ignore").astype(object).fillna("")
+    rows = rows.assign(condition=conditions_of(rows, held), place=rows[along], at="" if along == "layer" else at)
+    parts = rows.groupby(["probe", "measure", "at"], sort=False, observed=True)
+    found = [
+        Curve(str(probe), str(measure), str(place), part)
+        for (probe, measure, place), part in parts
+        if part["place"].nunique() > 1
     ]
+
+    def order(curve: Curve) -> tuple[int, int]:
+        telling = sum(word in curve.measure.lower() or word in curve.probe.lower() for word in TELLING)
+        return rank.get(curve.measure, len(rank)), -telling
+
+    return sorted(found, key=order)
 
 
 def _section(
@@ -125,7 +120,7 @@ def _section(
 
 
 def _figure(curve: Curve, along: Along, number: int, draw: Draw, note: str) -> Figure:
-    lines = [(name, curve.line(name)) for name in list(curve.lines)[: len(COLOURS)]]
+    lines = list(curve.lines.items())[: len(COLOURS)]
     series = [interval_series(name, list(points), list(points.values())) for name, points in lines]
     name = f"{along}-{slug(curve.title, number)}"
     return draw(name, curve.title, series, " ".join(curve.measure.split(".")[-2:]).replace("_", " "), note).figure()
@@ -135,8 +130,8 @@ def _table(found: Sequence[Curve], along: Along) -> Table:
     body: list[list[Entry]] = [
         [f"{curve.probe}: {curve.measure}{curve.at}", name, str(place), interval]
         for curve in found
-        for name in list(curve.lines)[:CONDITIONS]
-        for place, interval in curve.line(name).items()
+        for name, points in list(curve.lines.items())[:CONDITIONS]
+        for place, interval in points.items()
     ]
     header = ["Measure", "Condition", along.capitalize(), "Value"]
     caption = f"Measures by {along}, those of the figures. Means over the models of a condition, 95 % t intervals."

@@ -2,51 +2,54 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any, TypeVar
 
+import pandas as pd
+
 from probes.report.numbers import plural
-from probes.statistics import Interval
+from probes.statistics import Interval, mean_interval
+from probes.study.judged.estimates import mean_of, numbers_among, over_models
 from probes.study.labels import Layout, axes_that_set, is_of_languages, layout, settings_of
 from probes.study.report.data import Study
-from probes.study.report.ranges import interval_within
-from probes.study.report.rows import SCORES, ResultRow
+from probes.study.table import SCORES, columns_of, distinct, is_score, labels_of
 
 T = TypeVar("T")
+Range = tuple[float, float]
+
+RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
+PERCENT: Range = (0.0, 100.0)
+DIFFERENCE: Range = (-100.0, 100.0)
+SHARE: Range = (0.0, 1.0)
+CLIPPED = (
+    "Intervals are shown as far as a score can go (0 to 100, Δ −100 to 100); Student's t goes on, and the files "
+    "tables/*.csv have it whole."
+)
 
 
 @dataclass(frozen=True)
-class CellScore:
-    """One cell on one task: its rows, one for each fine-tuning seed (percent points)."""
+class Row:
+    """The scores (percent points) of a cell on a task with a seed of fine-tuning; those it lacks are left out."""
 
-    rows: tuple[ResultRow, ...]
-
-    @property
-    def first(self) -> ResultRow:
-        """For what all rows have in common."""
-        return self.rows[0]
-
-    @cached_property
-    def delta(self) -> Interval | None:
-        """Mean Δ with its interval over fine-tuning seeds."""
-        return self.interval("delta")
-
-    def interval(self, column: str) -> Interval | None:
-        """Of a column over fine-tuning seeds; None where no row has it."""
-        return interval_of((getattr(row, column) for row in self.rows), column)
-
-    def mean(self, column: str) -> float | None:
-        """As ``interval``, the mean alone."""
-        return mean_of(getattr(row, column) for row in self.rows)
+    cell: str
+    labels: Mapping[str, str]
+    task: str
+    metric: str
+    seed: int | None
+    pretrain_seed: int | None
+    pretrain: str
+    adjust: str
+    values: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Cells that differ in seeds only, on one task.
+    """Cells that differ in seeds only, on one task; of one cell the same.
 
     With several pretraining runs the intervals are over runs (each the mean of its fine-tuning seeds): seeds of one run
     are a cluster. With one they are over fine-tuning seeds and say nothing of another pretraining.
@@ -57,12 +60,18 @@ class Condition:
     label: str
     """The labels that vary in the study, joined."""
     task: str
-    clusters: tuple[tuple[ResultRow, ...], ...]
+    rows: tuple[Row, ...]
 
     @property
-    def first(self) -> ResultRow:
+    def first(self) -> Row:
         """For what all rows have in common."""
-        return self.clusters[0][0]
+        return self.rows[0]
+
+    @cached_property
+    def clusters(self) -> list[list[Row]]:
+        """Rows by pretraining run; of one run or a given model, by cell (they differ in the seed of the adjustment)."""
+        runs = grouped(self.rows, lambda row: row.pretrain or row.cell)
+        return list((runs if len(runs) > 1 else grouped(self.rows, lambda row: row.cell)).values())
 
     @property
     def runs(self) -> int:
@@ -72,7 +81,7 @@ class Condition:
     @property
     def pretrainings(self) -> int:
         """How many pretrainings the runs rest on; a given model is one."""
-        return len({cluster[0].pretrain for cluster in self.clusters})
+        return len({row.pretrain for row in self.rows})
 
     @property
     def seeds(self) -> str:
@@ -81,19 +90,18 @@ class Condition:
         Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``.
         Where a row lacks a score that others have, or it is no number, how many have all is told.
         """
-        rows = [row for cluster in self.clusters for row in cluster]
         made = [Counter(row.adjust for row in cluster) for cluster in self.clusters]
         sizes = [size for of_run in made for size in of_run.values()]
         several = self.runs in {1, self.pretrainings}
-        counts = [("model" if several else "adjustment", self.runs, self.runs), ("seed", sizes[0], len(rows))]
+        counts = [("model" if several else "adjustment", self.runs, self.runs), ("seed", sizes[0], len(self.rows))]
         if max(map(len, made)) > 1:
             counts.insert(1, ("adjustment", len(made[0]), sum(map(len, made))))
         alike = len(set(sizes)) == 1 == len(set(map(len, made)))
         told = (plural(each if alike else total, name) for name, each, total in counts)
         text = (" × " if alike else ", ").join(told)
-        held = [name for name in SCORES if any(getattr(row, name) is not None for row in rows)]
-        whole = sum(all(known([getattr(row, name)]) for name in held) for row in rows)
-        return text if whole == len(rows) else f"{text}, {whole} of {len(rows)} with every score"
+        held = [name for name in SCORES if any(name in row.values for row in self.rows)]
+        whole = sum(len(numbers_among(map(row.values.get, held))) == len(held) for row in self.rows)
+        return text if whole == len(self.rows) else f"{text}, {whole} of {len(self.rows)} with every score"
 
     @cached_property
     def delta(self) -> Interval | None:
@@ -107,64 +115,27 @@ class Condition:
 
     def values(self, column: str) -> list[float]:
         """What the interval is over: means of runs, or seeds of the one run; an alignment has one value a run."""
-        if self.runs > 1 or column.startswith("alignment"):
-            means = [mean_of(getattr(row, column) for row in cluster) for cluster in self.clusters]
-            return [mean for mean in means if mean is not None]
-        return known(getattr(row, column) for row in self.clusters[0])
+        if column.startswith("alignment"):
+            means = [mean_of(row.values.get(column) for row in cluster) for cluster in self.clusters]
+            return numbers_among(means)
+        return over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)[0]
 
     def interval(self, column: str) -> Interval | None:
         """95 % t interval of a column; None where no row has it."""
-        return interval_of(self.values(column), column)
+        values = self.values(column)
+        return interval_within(values, column) if values else None
 
-
-def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
-    """Items by key, groups and items in order of appearance."""
-    groups: dict[Any, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
-
-
-def known(values: Iterable[float | None]) -> list[float]:
-    """The values that are numbers."""
-    return [value for value in values if value is not None and math.isfinite(value)]
-
-
-def interval_of(values: Iterable[float | None], column: str) -> Interval | None:
-    """The 95 % t interval of those values of a column that are numbers; None without any."""
-    held = known(values)
-    return interval_within(held, column) if held else None
-
-
-def mean_of(values: Iterable[float | None]) -> float | None:
-    """The mean of those that are numbers; None without any."""
-    held = known(values)
-    return sum(held) / len(held) if held else None
-
-
-def in_study_order(study: Study) -> list[ResultRow]:
-    """Rows in the order of the study's cells, then of tasks and seeds."""
-    place = {cell.name: i for i, cell in enumerate(study.cells)}
-    tasks = {task: i for i, task in enumerate(dict.fromkeys(row.task_name for row in study.rows))}
-
-    def order(row: ResultRow) -> tuple[int, int, float, str]:
-        number = float(row.seed) if row.seed.isdigit() else float("inf")
-        return place.get(row.cell, len(place)), tasks[row.task_name], number, row.seed
-
-    return sorted(study.rows, key=order)
-
-
-def cell_scores(rows: Sequence[ResultRow]) -> list[CellScore]:
-    """One record per cell × task, in order of appearance."""
-    return [CellScore(tuple(group)) for group in grouped(rows, lambda row: (row.cell, row.task_name)).values()]
+    def mean(self, column: str) -> float | None:
+        """Over all rows; None where none has it."""
+        return mean_of(row.values.get(column) for row in self.rows)
 
 
 @dataclass(frozen=True)
 class Scores:
     """Everything that was scored: rows in order, a record a cell and a record a condition, each for every task."""
 
-    rows: tuple[ResultRow, ...]
-    cells: tuple[CellScore, ...]
+    rows: tuple[Row, ...]
+    cells: tuple[Condition, ...]
     conditions: tuple[Condition, ...]
     layout: Layout
 
@@ -176,28 +147,84 @@ class Scores:
 
 def scores_of(study: Study) -> Scores:
     """The rows of a study, and what they come to; rows of a task that differ in nothing but seeds are one condition."""
-    rows = in_study_order(study)
+    rows = _in_study_order(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
-    of_measures = (settings_of(measure.labels, measure.cell) for measure in study.measures)
+    of_measures = (settings_of(labels_of(text), cell) for cell, text in distinct(study.measures, "cell", "labels"))
     planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
     languages = axes_that_set(study.config, is_of_languages)
     set_out = layout(study.axes, [*settings, *of_measures], study.name, languages, planned)
-    groups: dict[Any, list[ResultRow]] = {}
+    groups: dict[Any, list[Row]] = {}
     held: dict[Any, dict[str, str]] = {}
     for row, own in zip(rows, settings, strict=True):
-        key = row.task_name, *sorted(own.items())
+        key = row.task, *sorted(own.items())
         groups.setdefault(key, []).append(row)
         held[key] = own
     conditions = [
-        Condition(held[key], set_out.whole(held[key]), members[0].task_name, _clusters(members))
+        Condition(held[key], set_out.whole(held[key]), members[0].task, tuple(members))
         for key, members in groups.items()
     ]
-    return Scores(tuple(rows), tuple(cell_scores(rows)), tuple(conditions), set_out)
+    cells = [
+        Condition(settings_of(members[0].labels, members[0].cell), members[0].cell, members[0].task, tuple(members))
+        for members in grouped(rows, lambda row: (row.cell, row.task)).values()
+    ]
+    return Scores(tuple(rows), tuple(cells), tuple(conditions), set_out)
 
 
-def _clusters(rows: Sequence[ResultRow]) -> tuple[tuple[ResultRow, ...], ...]:
-    """Rows by pretraining run; of one run or a given model, by cell (they differ in the seed of the adjustment)."""
-    runs = grouped(rows, lambda row: row.pretrain or row.cell)
-    if len(runs) == 1:
-        runs = grouped(rows, lambda row: row.cell)
-    return tuple(tuple(run) for run in runs.values())
+def _in_study_order(study: Study) -> list[Row]:
+    """Rows in the order of the study's cells, then of tasks and seeds."""
+    table = study.table[is_score(study.table)]
+    names = ("cell", "labels", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust")
+    lines = zip(*columns_of(table, ("row", *names, "measure", "value")), strict=True)
+    rows = []
+    for (_, cell, labels, *rest), held in groupby(lines, key=lambda line: line[:-2]):
+        own = dict(zip(names[2:], rest, strict=True))
+        rows.append(Row(cell, labels_of(labels), values={measure: value for *_, measure, value in held}, **own))
+    place = {cell.name: i for i, cell in enumerate(study.cells)}
+    tasks = {task: i for i, task in enumerate(dict.fromkeys(row.task for row in rows))}
+
+    def order(row: Row) -> tuple[int, int, float]:
+        return place.get(row.cell, len(place)), tasks[row.task], float("inf") if row.seed is None else row.seed
+
+    return sorted(rows, key=order)
+
+
+def conditions_of(table: pd.DataFrame, held: Layout) -> pd.Series[str]:
+    """What the condition of each row of a table is called."""
+    pairs = distinct(table, "cell", "labels")
+    names = {cell: held.whole(settings_of(labels_of(text), cell)) for cell, text in pairs}
+    return table["cell"].astype(str).map(names)
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
+    """Items by key, groups and items in order of appearance."""
+    groups: dict[Any, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def range_of(column: str) -> Range | None:
+    """Of a column of results (``zs``), or a measure of a probe by its path; None where it is not known.
+
+    >>> range_of("delta"), range_of("probe:words.scores.all.csls.mean"), range_of("words.types")
+    ((-100.0, 100.0), (0.0, 100.0), None)
+    """
+    if column == "delta":
+        return DIFFERENCE
+    if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*", column):
+        return PERCENT
+    return SHARE if re.fullmatch(r"(.*\.)?auc", column) else None
+
+
+def interval_within(values: Sequence[float], column: str) -> Interval:
+    """The 95 % t interval of values of a column or measure, with what it can be."""
+    return replace(mean_interval(values), within=range_of(column))
+
+
+def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], Interval]:
+    """Of the rows with the same ``keys`` and measure, their intervals over pretrainings, or the adjustments of one."""
+    names = (*keys, "measure", "pretrain", "cell", "value")
+    found: dict[tuple[Any, ...], list[tuple[str, str, float]]] = {}
+    for *key, pretrain, cell, value in zip(*columns_of(table, names), strict=True):
+        found.setdefault(tuple(key), []).append((pretrain, cell, value))
+    return {key: interval_within(over_models(values)[0], key[-1]) for key, values in found.items()}

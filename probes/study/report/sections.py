@@ -18,12 +18,11 @@ from probes.study.report.dropped import dropped
 from probes.study.report.figures_scores import alignment_scatter, delta_bars
 from probes.study.report.layers import by_layer, over_training
 from probes.study.report.provenance import provenance, settings
-from probes.study.report.ranges import CLIPPED
-from probes.study.report.rows import ALIGNMENTS, SCORES
-from probes.study.report.scores import Condition, Scores, grouped, scores_of
+from probes.study.report.scores import CLIPPED, Condition, Scores, grouped, scores_of
 from probes.study.report.summary import summary
 from probes.study.report.training import training
 from probes.study.report.words_alone import words_alone
+from probes.study.table import ALIGNMENTS, SCORES
 
 CONDITIONS, SEEDS, FAILED, LOGS = 120, 300, 50, 10
 """Most rows of a page's tables of scores, of seeds and of failed cells, and most logs."""
@@ -64,8 +63,8 @@ def sections(study: Study, beside: Comparisons) -> list[Section]:
             _alignment(scores, budget) if scores.rows else None,
             word_distances(study, scores.layout, budget),
             words_alone(study, scores.layout, budget),
-            by_layer(study.measures, scores.layout, budget, beside.measures),
-            over_training(study.measures, scores.layout, budget, beside.measures),
+            by_layer(study, scores.layout, budget, beside.measures),
+            over_training(study, scores.layout, budget, beside.measures),
             training(study, scores.layout, budget),
             dropped(study),
             provenance(study),
@@ -120,7 +119,7 @@ def _transfer(scores: Scores, budget: Budget) -> Section:
 
 
 def _alignment(scores: Scores, budget: Budget) -> Section:
-    tasks = grouped(scores.cells, lambda score: score.first.task_name)
+    tasks = grouped(scores.cells, lambda score: score.task)
     both = {
         task: held
         for task, held in tasks.items()
@@ -153,9 +152,13 @@ def _left_out(count: int) -> list[Block]:
 def _seeds(scores: Scores) -> Table:
     header = ["Cell", "Task", "Metric", "Pretraining seed", "Fine-tuning seed", "Parent", "SUP", "ZS", "Δ"]
     body = [
-        [r.cell, r.task_name, r.metric.replace("_", " "), r.pretrain_seed or "–", r.seed]
-        + [getattr(r, column) for column in SCORES]
+        [r.cell, r.task, r.metric.replace("_", " "), _seed(r.pretrain_seed), _seed(r.seed)]
+        + [r.values.get(column) for column in SCORES]
         for r in scores.rows
     ]
     caption = "One row per fine-tuning seed, percent."
     return Table(caption, header, body, 3, "seeds", SEEDS, 2)
+
+
+def _seed(seed: int | None) -> str:
+    return "–" if seed is None else str(seed)

@@ -12,11 +12,10 @@ from probes.figures.drawing import Figure, slug
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Paragraph, Section, Table
 from probes.statistics import Interval
-from probes.study.labels import Layout, settings_of
+from probes.study.labels import Layout
 from probes.study.report.budget import Budget
-from probes.study.report.data import Study
-from probes.study.report.measures import WITHOUT_CONTEXT, Measure, over_models
-from probes.study.report.ranges import CLIPPED, interval_within
+from probes.study.report.data import WITHOUT_CONTEXT, Study
+from probes.study.report.scores import CLIPPED, conditions_of, intervals_over_models
 
 ROWS, BARS = 100, 24
 """Most conditions of a table, and of a figure."""
@@ -33,7 +32,7 @@ Found = Mapping[str, Mapping[str, Interval]]
 def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
     """A figure and a table for each probe that measured rows of the embedding matrix; None where none did."""
     blocks: list[Block] = []
-    for number, (probe, conditions) in enumerate(_by_probe(study.measures, held).items(), 1):
+    for number, (probe, conditions) in enumerate(_by_probe(study, held).items(), 1):
         title = f"Words of one subword, {probe}"
         if budget.take(1, 1):
             blocks.append(Figures([_drawn(f"words-alone-{slug(probe, number)}", title, conditions)]))
@@ -43,20 +42,13 @@ def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
     return Section("Words without context", blocks) if blocks else None
 
 
-def _by_probe(measures: Sequence[Measure], held: Layout) -> Mapping[str, Found]:
-    values: dict[str, dict[str, dict[str, list[tuple[str, float]]]]] = {}
-    for one in measures:
-        if one.measure in WITHOUT_CONTEXT:
-            condition = held.whole(settings_of(one.labels, one.cell))
-            found = values.setdefault(one.probe, {}).setdefault(condition, {}).setdefault(one.measure, [])
-            found.append((one.run, one.value))
-    return {
-        probe: {
-            condition: {measure: interval_within(over_models(held), measure) for measure, held in of.items()}
-            for condition, of in conditions.items()
-        }
-        for probe, conditions in values.items()
-    }
+def _by_probe(study: Study, held: Layout) -> Mapping[str, Found]:
+    rows = study.measures[study.measures["measure"].isin(list(WITHOUT_CONTEXT))]
+    rows = rows.assign(condition=conditions_of(rows, held))
+    found: dict[str, dict[str, dict[str, Interval]]] = {}
+    for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items():
+        found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval
+    return found
 
 
 def _drawn(name: str, title: str, conditions: Found) -> Figure:

@@ -26,8 +26,7 @@ from itertools import combinations
 from probes.statistics import corrected
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import LEVEL, Estimate, common, outcome_of, over
-from probes.study.judged.observed import Condition, Results, Series
-from probes.study.judged.once import once
+from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import Cell, Table
 from probes.study.judged.quantities import Quantity
 from probes.study.judged.verdicts import Word
@@ -110,7 +109,7 @@ def _look_up(cell: Cell, tie: float, results: Results) -> _Ours:
         if not base:
             return _Ours(cell, tie, {}, None, why)
         sides.append(base)
-    found = over(*once(sides, common(sides)))
+    found = over(*drop_shared_runs(sides, common(sides)))
     return _Ours(cell, tie, series, found.ours, found.why)
 
 
@@ -129,7 +128,7 @@ def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
     fewest = min(map(len, found))
     nearest = [condition for condition in found if len(condition) == fewest]
     held = {c: {(*of, *part): one for of, parts in found[c].items() for part, one in parts.items()} for c in nearest}
-    nearest = once([held], nearest)[1]
+    nearest = drop_shared_runs([held], nearest)[1]
     if len(nearest) > 1:
         return {}, f"the table does not say which {_varying(nearest)}"
     return found[nearest[0]], ""
@@ -193,4 +192,4 @@ def _tied(one: _Ours, other: _Ours) -> bool:
 def _difference(one: _Ours, other: _Ours) -> Estimate | None:
     """Of two cells; over the labels that both have, if they are means."""
     sides = [one.series, other.series]
-    return over(*once(sides, common(sides))).ours
+    return over(*drop_shared_runs(sides, common(sides))).ours
