@@ -43,7 +43,7 @@ def plain_states(body: MaskedLM, reader: Reader, words: list[str], layer: int, s
     from pretrain.model.text import Text
 
     ids, columns = plain_ids(reader, words)
-    (states,) = body.read(Text.of(torch.tensor([ids]), reader.member), layers=[layer])
+    (states,) = body.read(Text.of(torch.tensor([ids]), reader.number), layers=[layer])
     row = states[0]
     pooled = {
         "mean": lambda at: row[at.start : at.stop].mean(0),

@@ -59,7 +59,7 @@ class Plain:
     @staticmethod
     def _mean_of_tokens(body, reader, words, layer):
         ids, _ = plain_ids(reader, words)
-        (states,) = body.read(Text.of(torch.tensor([ids]), reader.member), layers=[layer])
+        (states,) = body.read(Text.of(torch.tensor([ids]), reader.number), layers=[layer])
         return states[0][1:-1].numpy().astype(np.float64).mean(0)
 
     def types(self, side: int) -> tuple[list[str], np.ndarray]:

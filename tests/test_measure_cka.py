@@ -66,7 +66,7 @@ def plain_sides(given, rows, pooling, bodies):
             else:
                 from pretrain.model.text import Text
 
-                read = body.read(Text.of(torch.tensor([ids]), reader.member), layers=range(body.shape.layers + 1))
+                read = body.read(Text.of(torch.tensor([ids]), reader.number), layers=range(body.shape.layers + 1))
                 items.append(torch.stack([layer[0, 1:-1].mean(0) for layer in read]))
         found.append(torch.stack(items).double().numpy())
     return found
@@ -131,7 +131,7 @@ def test_copies_are_alike_and_other_sentences_are_not(parallel):
     left, right = given.side("target"), given.side("source")
     corpus = left.corpus.take(np.arange(len(left.corpus))[::-1])
     reader = parallel.target
-    other = replace(left, corpus=corpus, sentences=encode(reader.tokenizer.tokenizer, corpus, member=reader.member))
+    other = replace(left, corpus=corpus, sentences=encode(reader.tokenizer.tokenizer, corpus, member=reader.number))
     with given.reading():
         pairing = Pairing(other, right, rows, given.data.links)
         wrong = compare("x", "other sentences", pairing, "mean")

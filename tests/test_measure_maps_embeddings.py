@@ -93,7 +93,7 @@ def plain_rows(given) -> tuple[list[list[str]], list[np.ndarray]]:
         kept = {word: ids[0] for word, ids in held.items() if len(ids) == 1}
         assert 10 < len(kept) < len(held)
         ids = torch.tensor(list(kept.values()))
-        table = body.embeddings.words[body.embeddings.rows(ids, reader.member)]
+        table = body.embeddings.words[body.embeddings.rows(ids, reader.number)]
         words.append(list(kept))
         rows.append(table.detach().numpy().astype(np.float64))
     return words, rows
@@ -151,7 +151,7 @@ def test_a_planted_turn_of_the_matrix_is_undone(runs):
                     for reader, w in ((pretrained.source, word), (pretrained.target, other))
                 ]
                 rows = [
-                    int(body.embeddings.rows(torch.tensor([number]), reader.member))
+                    int(body.embeddings.rows(torch.tensor([number]), reader.number))
                     for number, reader in zip(own, (pretrained.source, pretrained.target), strict=True)
                 ]
                 table[rows[1]] = table[rows[0]] @ turn

@@ -103,7 +103,7 @@ def test_sentence_states_are_means_of_tokens_or_the_first_state(probed, role):
 def _text(reader, words):
     from pretrain.model.text import Text
 
-    return Text.of(torch.tensor([plain_ids(reader, words)[0]]), reader.member)
+    return Text.of(torch.tensor([plain_ids(reader, words)[0]]), reader.number)
 
 
 def test_linked_states_are_both_words_of_every_link(probed):

@@ -84,9 +84,9 @@ def test_the_loss_is_that_of_a_plain_one(runs, kind, loss):
         for a, b in zip(own, other, strict=True):
             assert (a is None) == (b is None)
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3) if a is not None else None
-    assert pretrained.target.member == 1  # so that separate parts are those of each side
+    assert pretrained.target.number == 1  # so that separate parts are those of each side
     expected = {"shared": False, "separate": True}[kind]
-    wrong = replace(pretrained, target=replace(pretrained.target, member=0))
+    wrong = replace(pretrained, target=replace(pretrained.target, number=0))
     if expected:  # read through the parent's parts, the derived ids are not even there
         with pytest.raises(IndexError):
             continual_of(config(), wrong, body, seed=1)[0].loss(0)
@@ -122,7 +122,7 @@ def fine_tuned(pretrained, texts, alpha: float | None, steps: int = 12, rate: fl
         ]
         rows = torch.tensor([(row * 6)[:6] for row in ids])
         body.seed_dropout(step)
-        logits = head(body.read(Text.of(rows, pretrained.source.member))[0][:, 0])
+        logits = head(body.read(Text.of(rows, pretrained.source.number))[0][:, 0])
         loss = nn.functional.cross_entropy(logits, torch.tensor([len(row) % 2 for row in ids]))
         if continual is not None:
             loss = loss + continual.loss(step)

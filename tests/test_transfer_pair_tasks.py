@@ -104,7 +104,7 @@ def test_rows_equal_a_plain_reference(bert, names, length):
             a, b = cut(texts, room)
             many += len(a) + len(b) < len(texts[0]) + len(texts[1])
             ids, segments, first = plain_row(a, b, bert)
-            members = [readers[0].member] * first + [readers[1].member] * (len(ids) - first)
+            members = [readers[0].number] * first + [readers[1].number] * (len(ids) - first)
             assert shown(held.text, number) == (ids, list(range(len(ids))), segments, members)
             assert examples.lengths[row] == len(ids) <= length
     assert examples.counts.get(f"pairs cut to {length} tokens", 0) == many

@@ -58,7 +58,7 @@ def test_states_are_those_of_each_row_alone(sharing, names, bert, language_ids):
     for row in range(len(examples)):
         a, b = cut((tokens_of(batch, row, field, readers[field]) for field in (0, 1)), LENGTH - (3 if bert else 4))
         ids, segments, first = plain_row(a, b, bert)
-        spans = ((0, first, readers[0].member), (first, len(ids), readers[1].member))
+        spans = ((0, first, readers[0].number), (first, len(ids), readers[1].number))
         kinds = torch.tensor([segments]) if bert else None
         alone = model.read(Text(torch.tensor([ids]), None, spans, None, kinds), layers=(0, 2, 3))
         seen = valid[row]

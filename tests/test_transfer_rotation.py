@@ -229,7 +229,7 @@ def test_sentences_are_means_of_their_tokens(runs, kind, monkeypatch):
             for held, (sentences, body, reader) in zip((x, y), readers, strict=True):
                 ids = sentences.ids[sentences.bounds[row] : sentences.bounds[row + 1]].tolist()
                 ids = torch.tensor([[reader.specials.bos, *ids, reader.specials.eos]])
-                (states,) = body.read(Text.of(ids, reader.member), layers=[1])
+                (states,) = body.read(Text.of(ids, reader.number), layers=[1])
                 held.append(states[0, 1:-1].mean(0).double().numpy())
     x, y = np.array(x), np.array(y)
     rotation = fit_rotation(config(supervision="sentences", centre=False), features(1), pretrained)

@@ -19,7 +19,7 @@ from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
 from probes.measures.together import cka_against_retrieval
 from probes.transfer.model import open_pretrained
-from probes.transfer.model_names import derived_members, is_run, model_path
+from probes.transfer.model_names import derived_numbers, is_run, model_path
 from synthlang.config import load, load_yaml, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
@@ -153,7 +153,7 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
     held = load(PretrainConfig, run / "config.yaml")
-    derived, names = derived_members(held), [member.name for member in held.all_languages[1:]]
+    derived, names = derived_numbers(held), [member.name for member in held.all_languages[1:]]
     asked = config.language
     if asked is None and not derived and len(names) == 1:
         asked = names[0]

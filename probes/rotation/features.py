@@ -116,7 +116,7 @@ def rotation_fingerprint(
     """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
     settings = config.model_dump(mode="json", exclude={"pairs", "map", "dictionary"})
     read = {"layers": list(features.layers), "subword": features.subword}
-    sides = [[reader.tokenizer.fingerprint, reader.member] for reader in (pretrained.target, pretrained.source)]
+    sides = [[reader.tokenizer.fingerprint, reader.number] for reader in (pretrained.target, pretrained.source)]
     parents: dict[str, Any] = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}
     if config.dictionary is not None:
         parents["dictionary"] = sha256_file(user_path(config.dictionary))

@@ -11,7 +11,7 @@ from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.cell import MODEL, Cell
 from probes.study.opened import Opened, check_constructed, check_files, check_models
-from probes.transfer.model_names import asked_for, derived_members, model_path
+from probes.transfer.model_names import asked_for, derived_numbers, model_path
 from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.parsing import open_engine
@@ -52,7 +52,7 @@ def _check_language(config: ProbeConfig, cell: Cell, known: bool) -> None:
     run = cell.pretrain or load(PretrainConfig, model_path(str(cell.model)) / "config.yaml")
     asked = asked_for(run, config.language, config.natural)
     if not isinstance(asked, int):
-        members = [(number, run.all_languages[number].language) for number in derived_members(run).values()]
+        members = [(number, run.all_languages[number].language) for number in derived_numbers(run).values()]
         asked = next((n for n, language in members if language.fingerprint == asked.fingerprint), 0)
     if "words" in config.probes and cell.adjust is None and cell.tuned is None and not asked:
         raise no_rows(str(config.language), [member.name for member in run.all_languages])

@@ -45,7 +45,7 @@ def open_model(
     rows = max(checkpoint.rows for checkpoint in held)
     body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
     opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
-    return replace(opened, name=Path(model).name, target=replace(opened.target, member=0))
+    return replace(opened, name=Path(model).name, target=replace(opened.target, number=0))
 
 
 def source_of(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:

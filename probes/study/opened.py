@@ -13,7 +13,7 @@ from probes.measures import ProbeConfig
 from probes.study.cell import MODEL, SECOND, Cell, Reach, reach_of
 from probes.study.models import reach_of_model
 from probes.transfer.config import TransferConfig
-from probes.transfer.model_names import derived_members, model_path
+from probes.transfer.model_names import derived_numbers, model_path
 from synthlang.alignments.aligner import find_aligner
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -96,7 +96,7 @@ def check_constructed(where: str, language: str | None, natural: bool, cell: Cel
         names = [member.name for member in cell.pretrain.all_languages]
         if language == names[0]:
             raise InputError(f"{where}: {language} is the source language itself: there is nothing to align")
-        natural = language in names and language not in derived_members(cell.pretrain)
+        natural = language in names and language not in derived_numbers(cell.pretrain)
     if natural:
         raise InputError(f"{where}: {language} is not derived from the source language: name sentence pairs")
 

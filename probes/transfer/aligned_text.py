@@ -59,7 +59,7 @@ def read_aligned(
         with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
             text = read_pair(pair, tokenizers, store or Store(Path(nowhere)), say)
         cutters = tokenizers[0].tokenizer, tokenizers[1].tokenizer
-        members = readers[0].member, readers[1].member
+        members = readers[0].number, readers[1].number
         data = prepare_pair(name, text, cutters, config, length, seed, members, fits)
         report(f"aligned text {name}", 1, 1, f"{len(data.train):,} sentence pairs")
         found.append(Aligned(text, data))

@@ -28,14 +28,14 @@ Role = Literal["source", "target"]
 class Reader:
     """How texts of one language become ids.
 
-    member    its number in the model
+    number    that of the language in the model
     role      whether it is the language that is trained on first (the parent) or the other one
     bert      pairs are ``<s> a </s> b </s>`` with segments 0 and 1, as BERT has them; else ``<s> a </s> </s> b </s>``
     """
 
     language: Language
     tokenizer: MemberTokenizer
-    member: int
+    number: int
     specials: Specials
     role: Role
     bert: bool = False

@@ -128,7 +128,7 @@ class Features(nn.Module):
             states = body.read(batch.text, slots, layers)
             if batch.role in self.rotations:
                 rotation = self.rotations[batch.role]
-                states = [rotation.apply(held, index) for index, held in enumerate(states)]
+                states = [rotation.apply(layer, index) for index, layer in enumerate(states)]
             if len(states) == 1:
                 return states[0]
             return torch.cat(states, -1) if self.config.combine == "concat" else torch.stack(states).mean(0)
@@ -222,9 +222,9 @@ class FrozenStates:
 
     def of(self, batch: Batch) -> Tensor:
         """[r, n, d] of the rows of a batch; 0 where there is no word or column."""
-        held = [self._rows[row] for row in batch.rows.tolist()]
-        states: Tensor = held[0].new_zeros(len(held), _size(batch, self._reads_all), held[0].shape[-1])
-        for row, known in zip(states, held, strict=True):
+        rows = [self._rows[row] for row in batch.rows.tolist()]
+        states: Tensor = rows[0].new_zeros(len(rows), _size(batch, self._reads_all), rows[0].shape[-1])
+        for row, known in zip(states, rows, strict=True):
             row[: len(known)] = known
         return states
 
@@ -239,7 +239,7 @@ def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> Fro
     if not features.frozen or int(examples.lengths.sum()) * features.width * 4 > most:
         return None
     model.eval()
-    held = [torch.empty(0)] * len(examples)
+    kept = [torch.empty(0)] * len(examples)
     for rows in bounded_batches(examples.lengths):
         batch = examples.batch(rows)
         if len(batch.text.spans) > 1:
@@ -247,8 +247,8 @@ def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> Fro
         with torch.no_grad():
             states = model.read(batch.to(model.device)).cpu()
         for row, count, known in zip(rows.tolist(), _counts(batch, features.reads_all), states, strict=True):
-            held[row] = known[:count].clone()
-    return FrozenStates(held, features.reads_all)
+            kept[row] = known[:count].clone()
+    return FrozenStates(kept, features.reads_all)
 
 
 def _size(batch: Batch, reads_all: bool) -> int:

@@ -23,7 +23,7 @@ from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
 from probes.transfer.batch import Reader, Role
 from probes.transfer.config import TransferConfig
-from probes.transfer.model_names import asked_for, derived_members, is_run, model_path, no_language
+from probes.transfer.model_names import asked_for, derived_numbers, is_run, model_path, no_language
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
@@ -64,16 +64,16 @@ class Pretrained:
     def notes(self) -> list[str]:
         """What a reader of results has to know: that the run did not read the target, a language that is derived."""
         same = self.target.language.fingerprint == self.source.language.fingerprint
-        if self.run is None or self.model is not self.target_model or self.target.member != 0 or same:
+        if self.run is None or self.model is not self.target_model or self.target.number != 0 or same:
             return []
         names = ", ".join(member.name for member in self.run[0].all_languages)
         return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
 
     def language_name(self, role: Role) -> str:
         """What a language is called; two natural ones are as their run calls them, for both have no transforms."""
-        held = self.source if role == "source" else self.target
+        reader = self.source if role == "source" else self.target
         alike = self.source.language.name == self.target.language.name
-        return held.tokenizer.name if alike else held.language.name
+        return reader.tokenizer.name if alike else reader.language.name
 
 
 def open_pretrained(
@@ -96,9 +96,9 @@ def open_pretrained(
         record = read_json(path / "run.json")["fingerprint"]
         # with another model, the other language is for that one to know
         asked = language if target_model is None else artifacts.languages[0].name
-        held = trained_model(path, config, artifacts)
+        trained = trained_model(path, config, artifacts)
         try:
-            opened = of_run(config, artifacts, held, record, asked, natural)
+            opened = of_run(config, artifacts, trained, record, asked, natural)
         except InputError as error:
             raise InputError(str(error), path) from error  # with two models it would not be known whose language it is
         opened = replace(opened, name=path.name)
@@ -123,29 +123,27 @@ def of_run(
 ) -> Pretrained:
     """A run of ours, of which ``record`` is the fingerprint."""
     parent = artifacts.languages[0]
-    number, spoken = _member(config, artifacts, language, natural)
-    held = artifacts.languages[number]
-    specials = artifacts.id_space.specials
-    bert = model.architecture == "bert"
+    number, spoken = _transferred_to(config, artifacts, language, natural)
+    specials, bert = artifacts.id_space.specials, model.architecture == "bert"
     source = Reader(parent.language, parent.tokenizer, 0, specials, "source", bert)
-    target = Reader(spoken, held.tokenizer, number, specials, "target", bert)
-    opened = config, artifacts
-    return Pretrained(model, model, source, target, config.label, record, parent.spec, natural, opened)
+    target = Reader(spoken, artifacts.languages[number].tokenizer, number, specials, "target", bert)
+    return Pretrained(model, model, source, target, config.label, record, parent.spec, natural, (config, artifacts))
 
 
-def _member(config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool) -> tuple[int, Language]:
-    """The number of the member to transfer to, and its language."""
-    members = artifacts.languages
+def _transferred_to(
+    config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool
+) -> tuple[int, Language]:
+    """The number of the language to transfer to, and what it is."""
+    known = artifacts.languages
     asked = asked_for(config, wanted, natural)
     if isinstance(asked, int):
-        return asked, members[asked].language
+        return asked, known[asked].language
     try:
-        language = bind_language(asked, members[0].source)
+        language = bind_language(asked, known[0].source)
     except InputError as error:
-        raise no_language(str(wanted), [member.name for member in members], error) from error
-    derived = derived_members(config)
-    same = [n for n in derived.values() if members[n].language.fingerprint == language.fingerprint]
-    return (same[0], members[same[0]].language) if same else (0, language)
+        raise no_language(str(wanted), [one.name for one in known], error) from error
+    same = [n for n in derived_numbers(config).values() if known[n].language.fingerprint == language.fingerprint]
+    return (same[0], known[same[0]].language) if same else (0, language)
 
 
 def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretrained:
@@ -158,21 +156,20 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
         raise InputError(f"{model} is no pretraining run, so its languages are not known: name one with --language")
     base = open_base(model)
     spoken = Language(name=language) if natural else parse_language(language)
-    readers, folders = {}, {"source": "", "target": ""}
+    folders: dict[Role, str] = {"source": "", "target": ""}
     if base.is_run:
         folders = {"source": PARENT.name, "target": spoken.name}
         for folder in folders.values():
             if folder not in base.folders:
                 raise InputError(f"{model} has no language {folder!r}; there is {', '.join(base.folders)}")
-    held = {role: base.checkpoints[folder] for role, folder in folders.items()}
-    ids = np.unique(np.concatenate([_ids(checkpoint) for checkpoint in held.values()]))
-    rows = max(checkpoint.rows for checkpoint in held.values())
+    checkpoints = {role: base.checkpoints[folder] for role, folder in folders.items()}
+    ids = np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints.values()]))
+    rows = max(checkpoint.rows for checkpoint in checkpoints.values())
     body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
-    bert = body.architecture == "bert"
-    for role, checkpoint in held.items():
-        readers[role] = tokenizer_of(role, checkpoint)
-    source = Reader(PARENT, readers["source"], 0, base.specials, "source", bert)
-    target = Reader(spoken, readers["target"], 0, base.specials, "target", bert)
+    source, target = (
+        Reader(read, tokenizer_of(role, checkpoint), 0, base.specials, role, body.architecture == "bert")
+        for (role, checkpoint), read in zip(checkpoints.items(), (PARENT, spoken), strict=True)
+    )
     name = Path(model).name or model
     return Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
 
@@ -210,16 +207,15 @@ def keep_body(body: MaskedLM, pretrained: Pretrained, folder: Path) -> None:
 
     Each is a plain model with its tokenizer; the task's head is left out.
     """
-    roles: tuple[Role, Role] = ("source", "target")
-    readers = zip(roles, (pretrained.source, pretrained.target), strict=True)
-    languages = {pretrained.language_name(role): (reader.tokenizer, reader.member) for role, reader in readers}
+    readers = pretrained.source, pretrained.target
+    languages = {pretrained.language_name(reader.role): (reader.tokenizer, reader.number) for reader in readers}
     keep_languages(body, languages, folder, {"model": pretrained.name})
 
 
 def keep_languages(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
     """Write ``folder/export/<language>``, or ``folder/export`` for "", and then the record as ``folder/done.json``."""
-    for name, (tokenizer, member) in languages.items():
-        settings, weights = to_hf(body, member)
+    for name, (tokenizer, number) in languages.items():
+        settings, weights = to_hf(body, number)
         with atomic_folder(folder / "export" / name, replace=True) as new:
             settings.save_pretrained(new)
             with disk_errors():

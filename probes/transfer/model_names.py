@@ -24,11 +24,11 @@ def is_run(path: Path) -> bool:
     record = path / "run.json"
     if not record.exists():
         return (path / "config.yaml").exists()
-    held = read_json(record)
-    return isinstance(held, dict) and "data" in held
+    told = read_json(record)
+    return isinstance(told, dict) and "data" in told
 
 
-def derived_members(config: PretrainConfig) -> dict[str, int]:
+def derived_numbers(config: PretrainConfig) -> dict[str, int]:
     """The numbers of the languages that are derived from the first one, by name."""
     return {config.all_languages[b].name: b for a, b in config.derived_pairs if a == 0}
 
@@ -41,7 +41,7 @@ def asked_for(config: PretrainConfig, wanted: str | None, natural: bool) -> int 
     names = [member.name for member in config.all_languages]
     if wanted is None:
         return first_derived(config)
-    if wanted in names and (natural or names.index(wanted) in (0, *derived_members(config).values())):
+    if wanted in names and (natural or names.index(wanted) in (0, *derived_numbers(config).values())):
         return names.index(wanted)
     if natural:
         raise InputError(f"no language {wanted!r} in the run; there is {', '.join(names)}")
@@ -63,7 +63,7 @@ def no_language(wanted: str, names: Sequence[str], reason: InputError) -> InputE
 
 def first_derived(config: PretrainConfig) -> int:
     """The language that is transferred to when none is named; InputError if there is none."""
-    derived = derived_members(config)
+    derived = derived_numbers(config)
     if not derived:
         raise InputError("the run has no language derived from its first one: name a language with --language")
     return min(derived.values())

@@ -45,10 +45,10 @@ class ResultFile:
         self.predictions: dict[int, list[Predictions]] = {}
         if not path.exists():
             return
-        held = read_json(path)
-        if not isinstance(held, dict) or held.get("fingerprint") != name:
+        result = read_json(path)
+        if not isinstance(result, dict) or result.get("fingerprint") != name:
             raise InputError("holds something else than this transfer; choose another file with --out", path)
-        self.seeds = {record["seed"]: record for record in held["seeds"]}
+        self.seeds = {record["seed"]: record for record in result["seeds"]}
         for part in read_predictions(predictions_path(path)):
             if part.seed in self.seeds:
                 self.predictions.setdefault(part.seed, []).append(part)

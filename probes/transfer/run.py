@@ -37,13 +37,11 @@ from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.muse import read_muse
 from synthlang.progress import Report, silent
+from synthlang.references import resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
 
 DIGITS = 4
-# where data is does not matter; what it is does
-PLACES: dict[str, Any] = dict.fromkeys(("language", "train", "dev", "test", "target", "target_model"), True)
-PLACES |= {"continual": {"pairs"}, "rotation": {"pairs", "map", "dictionary"}}
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,13 @@ class Transfer:
     @cached_property
     def fingerprint(self) -> str:
         """Of the scores of any seed: the model, the data, the aligned text and the settings."""
-        settings = self.config.model_dump(mode="json", exclude=PLACES)
+        settings = resolved(self.config, lambda _: None)  # where data is does not matter; what it is does
         readers = self.pretrained.source, self.pretrained.target
         parents = {
             "model": self.pretrained.fingerprint,
             "data": dict(self.data.fingerprints),
             "tokenizers": [reader.tokenizer.fingerprint for reader in readers],
-            "members": [reader.member for reader in readers],
+            "languages": [reader.number for reader in readers],
         }
         continual, rotation = self.config.continual, self.config.rotation
         if continual is not None and continual.alpha:

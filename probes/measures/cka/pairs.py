@@ -139,7 +139,7 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
     corpus = side.corpus.take(rows)  # its sentences and words have new numbers
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
     layers = given.config.numbers(body.shape.layers)
-    sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.member) for reader in (held, opened.source)]
+    sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (held, opened.source)]
     reader = StateReader(body, opened.source.specials, layers, side.reader.subword)
     own = replace(side, corpus=corpus, sentences=sentences[0])
     other = replace(own, name=f"{own.name} ({opened.name})", sentences=sentences[1], reader=reader)

@@ -147,7 +147,7 @@ def _encoded(readers: Readers, text: LinkedText, name: str) -> tuple[Sentences, 
             raise InputError(
                 f"{name}: its language {reader.language.name} has tokens as words, which leave none to link"
             )
-        sides.append(encode(reader.tokenizer.tokenizer, corpus, text.unit, reader.member))
+        sides.append(encode(reader.tokenizer.tokenizer, corpus, text.unit, reader.number))
     return sides[0], sides[1]
 
 

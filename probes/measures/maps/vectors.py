@@ -80,7 +80,7 @@ def read_sentence_files(given: ProbeInput, files: SentenceFiles) -> SentencePair
 
     def encoded(*corpora: Corpus) -> tuple[Sentences, Sentences]:
         left, right = (
-            encode(reader.tokenizer.tokenizer, corpus, "word", reader.member)
+            encode(reader.tokenizer.tokenizer, corpus, "word", reader.number)
             for reader, corpus in zip(readers, corpora, strict=True)
         )
         return left, right

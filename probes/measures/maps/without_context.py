@@ -207,7 +207,7 @@ def _side(given: ProbeInput, role: Role, dictionary: Dictionary, side: int) -> _
     single[types[known[forms]]] = True
     body = given.body(role)
     asked = torch.from_numpy(found[found >= 0]).to(body.norm.weight.device)
-    rows = body.word_rows(asked, reader.member).float().cpu()
+    rows = body.word_rows(asked, reader.number).float().cpu()
     return _Side(found, rows, int((~single).sum()), int((single & (found < 0)).sum()))
 
 

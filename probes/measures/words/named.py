@@ -44,13 +44,13 @@ class _Side:
     def rows(self, ids: Ids) -> Ids:
         """Which rows of the model's table these are."""
         with torch.no_grad():
-            found = self.model.embeddings.rows(_tensor(ids, self.model), self.reader.member)
+            found = self.model.embeddings.rows(_tensor(ids, self.model), self.reader.number)
         rows: Ids = found.cpu().numpy()
         return rows
 
     def vectors(self) -> Tensor:
         """Of all that competes [n, d]."""
-        return self.model.word_rows(_tensor(self.ids, self.model), self.reader.member).float()
+        return self.model.word_rows(_tensor(self.ids, self.model), self.reader.number).float()
 
 
 def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeResult:
@@ -114,7 +114,7 @@ def _seen(given: ProbeInput, role: Role, reader: Reader) -> Ids | None:
     if folder is None or not is_run(folder):
         return None
     _, artifacts = open_run(folder)
-    return trained_types(artifacts.languages[reader.member].train.counts, reader.specials.all)
+    return trained_types(artifacts.languages[reader.number].train.counts, reader.specials.all)
 
 
 def _candidates(reader: Reader) -> Ids:

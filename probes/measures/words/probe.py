@@ -75,7 +75,7 @@ def _of_run(
 
 def _chosen(given: ProbeInput, artifacts: Artifacts) -> str:
     """The name of the member that is compared with the parent."""
-    number, names = given.pretrained.target.member, [member.name for member in artifacts.languages]
+    number, names = given.pretrained.target.number, [member.name for member in artifacts.languages]
     if number:
         return names[number]
     raise no_rows(given.config.language or given.name("target"), names)
@@ -91,7 +91,7 @@ def _measured(
     report: Report = silent,
 ) -> dict[str, Any]:
     """The alignment of all members; errors name the model, and ``at`` which of its checkpoints."""
-    chosen = artifacts.languages[given.pretrained.target.member].name
+    chosen = artifacts.languages[given.pretrained.target.number].name
     try:
         bands = given.config.of(WordsConfig).bands
         return probe_alignment(model, config, artifacts, store_of(run), bands, report, chosen)

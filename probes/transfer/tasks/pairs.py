@@ -148,7 +148,7 @@ class PairRows:
     @property
     def in_blocks(self) -> bool:
         """Whether the two texts are of two members and stand in two blocks."""
-        return self.readers[0].member != self.readers[1].member
+        return self.readers[0].number != self.readers[1].number
 
     def begin(self, rows: Ints) -> Ints:
         """[rows] the column of the first token of the second text, in a batch of these rows."""
@@ -181,12 +181,12 @@ class PairRows:
     def _text(self, ids: Ints, begin: Ints, a: Ints, b: Ints, head: int) -> Text:
         columns = np.arange(ids.shape[1])
         valid, positions = columns <= (begin + b)[:, None], None
-        spans: tuple[tuple[int, int, int], ...] = ((0, ids.shape[1], self.readers[0].member),)
+        spans: tuple[tuple[int, int, int], ...] = ((0, ids.shape[1], self.readers[0].number),)
         if self.in_blocks:
             valid &= (columns < (a + 2)[:, None]) | (columns >= head)
             moved = np.where(columns < head, columns, columns - head + (a + 2)[:, None])
             positions = torch.from_numpy(np.where(valid, moved, 0))
-            spans = ((0, head, self.readers[0].member), (head, ids.shape[1], self.readers[1].member))
+            spans = ((0, head, self.readers[0].number), (head, ids.shape[1], self.readers[1].number))
         segments = torch.from_numpy((valid & (columns >= begin[:, None])).astype(np.int64))
         seen = None if valid.all() else torch.from_numpy(valid)
         text = Text(torch.from_numpy(ids), seen, spans, positions, segments if self.readers[0].bert else None)

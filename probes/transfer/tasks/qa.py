@@ -186,11 +186,11 @@ def _first_answers(
     there &= found[:, 1] >= 0
     answer = found[windows.item] - windows.start[:, None]
     inside = there[windows.item] & (answer[:, 0] >= 0) & (answer[:, 1] < windows.size)
-    held = np.bincount(windows.item[inside], minlength=len(batch)) > 0
+    in_a_row = np.bincount(windows.item[inside], minlength=len(batch)) > 0
     long = (batch.answers.stop - batch.answers.start)[which] > head.answer_words
     if head.answer_tokens is not None:
         long |= (found[item, 1] - found[item, 0]) >= head.answer_tokens
-    counts = {EMPTY: len(item) - int(there.sum()), NO_ROW: int((there & ~held).sum()), LONG: int(long.sum())}
+    counts = {EMPTY: len(item) - int(there.sum()), NO_ROW: int((there & ~in_a_row).sum()), LONG: int(long.sum())}
     return np.where(inside[:, None], answer, -1), counts
 
 

@@ -62,7 +62,7 @@ class TokenRows:
     def text(self, rows: Rows) -> Text:
         """The rows with these numbers, padded to the longest of them, rounded up."""
         at = padded_places(self.bounds, rows, ROUND_WIDTH)
-        return Text.of(torch.from_numpy(self.ids[at]), self.reader.member, torch.from_numpy(at >= 0)).without_padding()
+        return Text.of(torch.from_numpy(self.ids[at]), self.reader.number, torch.from_numpy(at >= 0)).without_padding()
 
 
 def token_rows(batch: TaskBatch, reader: Reader, length: int) -> TokenRows:
