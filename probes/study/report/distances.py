@@ -9,7 +9,7 @@ from typing import Any
 
 from probes.figures.drawing import Figure, slug
 from probes.figures.histograms import LABEL, NAMES, Panel, histogram_panels
-from probes.measures.distances.separation import DISTANCES, Distance
+from probes.measures.distances import DISTANCES, Distance
 from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Paragraph, Section
 from probes.statistics import Interval
