@@ -132,7 +132,7 @@ class PretrainStage(Stage):
         """The weights' settings, the data, and the names that exports are found by; not how often it logs, say."""
         config = self.config
         names = OF_WEIGHTS | DATA - {"source", "language", "languages", "dictionary"}
-        names |= {"parallel"} if "tlm" in config.objective.terms else set()
+        names |= {"parallel"} if config.objective.needing("pairs") else set()
         names |= {"dictionary"} if config.objective.needs_dictionary else set()
         names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
         found = {name: value for name, value in look.at(config).items() if name in names}
