@@ -133,7 +133,7 @@ class PretrainStage(Stage):
         config = self.config
         names = OF_WEIGHTS | DATA - {"source", "language", "languages", "dictionary"}
         names |= {"parallel"} if config.objective.needing("pairs") else set()
-        names |= {"dictionary"} if config.objective.needs_dictionary else set()
+        names |= {"dictionary"} if config.objective.needing("dictionary") else set()
         names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
         found = {name: value for name, value in look.at(config).items() if name in names}
         members = [look.at(member) for member in config.all_languages]
