@@ -147,7 +147,7 @@ def start_runner(tmp_path, slurm):
 def record(executor, key, job, error=None):
     """What the job of a task writes at its end."""
     outcome = Outcome(key, error, "its log" if error else "")
-    executor.sender.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
+    executor.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
 
 
 def wait(executor, timeout=0.0):

@@ -65,8 +65,8 @@ def disturbed(executor, task, happens):
     """The outcome of a task whose job ``happens`` to once, in the middle; and its job's id."""
     executor.submit(task)
     assert executor.wait(silent, 0.0) == []
-    job = executor.ledger.jobs[task.key]
-    record = executor.sender.record(task.key)
+    job = executor.jobs[task.key]
+    record = executor.record(task.key)
     until(lambda: checkpoint(executor.store) or record.exists(), what="a checkpoint")
     assert not record.exists(), record.read_text()
     happens(job)
@@ -113,7 +113,7 @@ def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state,
     executor.submit(task)
     outcome = until(lambda: executor.wait(silent, 1.0))[0]
     assert outcome.error is None, outcome.log
-    assert executor.ledger.jobs[task.key] != job
+    assert executor.jobs[task.key] != job
     assert_same_run(store.path("pretrain", task.key), undisturbed)
 
 
@@ -124,17 +124,17 @@ def test_what_waits_for_a_job_that_failed_leaves_the_queue(tmp_path):
     tasks = [broken, keyed(AlignmentStage(pretrained=broken))]
     executor = SlurmExecutor(Store(tmp_path / "stages"), tmp_path, FAST)
     executor.submit_graph(tasks)
-    jobs = dict(executor.ledger.jobs)
+    jobs = dict(executor.jobs)
     assert set(jobs.values()) <= set(queue())
     until(lambda: not set(jobs.values()) & set(queue()), what="the end of both")
-    record = json.loads(executor.sender.record(broken.key).read_text())
+    record = json.loads(executor.record(broken.key).read_text())
     assert record["error"] and record["job"] == jobs[broken.key]
-    assert not executor.sender.record(tasks[1].key).exists()
+    assert not executor.record(tasks[1].key).exists()
     later = SlurmExecutor(Store(tmp_path / "stages"), tmp_path, FAST)
     later.submit(broken)
     ended = until(lambda: later.wait(silent, 1.0))
     assert ended[0].error == record["error"]
-    assert later.ledger.jobs[broken.key] != jobs[broken.key]
+    assert later.jobs[broken.key] != jobs[broken.key]
 
 
 # --- whole studies, by the command ---
@@ -163,7 +163,8 @@ def sent(folder: Path) -> int:
 
 
 def stages(folder: Path) -> set[str]:
-    return {path.stem for path in (folder / "stages" / "index").glob("*.json")}
+    """Those that are done."""
+    return {path.parent.name for path in (folder / "stages").glob("*/stage.json")}
 
 
 def over(process: subprocess.Popen[bytes], folder: Path, seconds: float = 400.0) -> None:
