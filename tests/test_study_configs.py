@@ -13,8 +13,7 @@ import pytest
 from pretrain.config import PretrainConfig
 from probes.study.cell import START, Cell, Reach
 from probes.study.cells import load_study
-from probes.study.checks import check_cells
-from probes.study.checks_transfer import language_of
+from probes.study.checks import check_cells, language_of
 from probes.study.config import StudyConfig
 from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
@@ -247,7 +246,7 @@ def test_studies_of_natural_data_are_not_refused(name, nothing_needed):
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
-    monkeypatch.setattr("probes.study.checks_probe.find_spec", lambda name: None)
+    monkeypatch.setattr("probes.study.checks.find_spec", lambda name: None)
     path = STUDIES / "tiny" / "cao2020-table3.yaml"
     check_cells(load_study(path, [])[1])
     _, cells = load_study(path, ["probes.retrieval.retrieval.static={kind: train, text: apart}"])

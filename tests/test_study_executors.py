@@ -11,11 +11,9 @@ import pytest
 import torch
 
 from probes.study.done import is_done
-from probes.study.environment import machine_of
 from probes.study.executors import Machine, Outcome, open_executor, resources, run_stage
-from probes.study.executors.inline import InlineExecutor
-from probes.study.executors.local import LocalExecutor
-from probes.study.executors.resources import cuda_devices, next_device, thread_count, worker_count
+from probes.study.executors.local import InlineExecutor, LocalExecutor
+from probes.study.executors.resources import cuda_devices, machine_of, next_device, thread_count, worker_count
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent
@@ -253,7 +251,7 @@ def test_how_many_workers(cells, devices, count, monkeypatch):
 )
 def test_workers_of_a_study_of_one_cell(executor, workers, machine, monkeypatch):
     monkeypatch.setattr(resources, "cores", lambda: 4)
-    monkeypatch.setattr("probes.study.environment.cuda_devices", list)
+    monkeypatch.setattr("probes.study.executors.resources.cuda_devices", list)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert machine_of(executor, workers, 1) == machine
 

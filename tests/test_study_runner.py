@@ -9,10 +9,9 @@ import pytest
 
 from pretrain.run import pretrain as run_pretraining
 from probes.study import runner, work
-from probes.study.cells import expand
+from probes.study.cells import expand, selected
 from probes.study.config import StudyConfig
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.select import selected
 from probes.study.stage import graph
 from synthlang.config import parse
 from synthlang.errors import InputError

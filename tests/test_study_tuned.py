@@ -17,7 +17,7 @@ from probes.study.digests import Digests
 from probes.study.done import is_done
 from probes.study.gc import check_weights, collect
 from probes.study.models import open_model
-from probes.study.resolved import DIFFERS, common_settings
+from probes.study.settings import DIFFERS, common_settings
 from probes.study.stage import AdjustStage, ProbeStage, TransferStage, TuneStage, stage_from_json
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.fit import _Fit

@@ -15,12 +15,12 @@ from probes.report.numbers import plural
 from probes.study import measures
 from probes.study.axis_columns import AxisColumns
 from probes.study.cell import Cell
-from probes.study.changes import told_changes
+from probes.study.cells import selected
 from probes.study.config import StudyConfig
 from probes.study.digests import Digests
 from probes.study.done import is_done, seconds_of
-from probes.study.environment import environment, machine_of
 from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
+from probes.study.executors.resources import environment, machine_of
 from probes.study.gc import check_weights, stages_read
 from probes.study.record import (
     FORMAT,
@@ -37,10 +37,9 @@ from probes.study.record import (
 )
 from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
-from probes.study.resolved import common_settings
 from probes.study.results import write_results, write_table
 from probes.study.schedule import Schedule
-from probes.study.select import selected
+from probes.study.settings import common_settings, told_changes
 from probes.study.stage import Look, Stage, graph
 from probes.study.tables import Tables
 from synthlang.files import remove_leftovers, write_json

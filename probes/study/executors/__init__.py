@@ -106,7 +106,7 @@ def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm
     SlurmExecutor(store, folder, assignments) is a ``Detached`` one.
     """
     if name == "in-process":
-        from probes.study.executors.inline import InlineExecutor
+        from probes.study.executors.local import InlineExecutor
 
         return InlineExecutor(store, machine.threads)
     if name == "local":

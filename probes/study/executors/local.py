@@ -1,9 +1,4 @@
-"""Stages in processes of their own on this machine, with their progress, results and failures.
-
-Each stage runs in a fresh process forked from a small server that has the libraries loaded: one that dies takes nothing
-with it, and none inherits state from another. When the runner dies, however it does, its workers end too. With CUDA
-devices a worker sees one of them.
-"""
+"""Stages made here: one after another in this process, or in processes of their own."""
 
 from __future__ import annotations
 
@@ -12,6 +7,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -25,6 +21,37 @@ from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
 from synthlang.workers import end_with_parent, warm_up
+
+
+class InlineExecutor:
+    """One stage at a time; ``wait`` does the work, with as many threads as a local worker would have."""
+
+    def __init__(self, store: Store, threads: int) -> None:
+        self._store = store
+        self._given: deque[tuple[Stage, str]] = deque()
+        self._threads_before = use_threads(threads)
+
+    def submit(self, stage: Stage, cell: str = "") -> None:
+        """Keep it for ``wait``."""
+        self._given.append((stage, cell))
+
+    def wait(self, report: Report, timeout: float) -> list[Outcome]:
+        """Run the stage that was submitted, however long it takes."""
+        del timeout
+        if not self._given:
+            return []
+        stage, cell = self._given.popleft()
+        return [run_stage(stage, self._store, in_cell(report, cell))]
+
+    def capacity(self) -> int:
+        """One, or none while a stage waits to be run."""
+        return 0 if self._given else 1
+
+    def close(self) -> None:
+        """Give the process the threads back that it had."""
+        self._given.clear()
+        use_threads(self._threads_before)
+
 
 GRACE = 5.0
 """Seconds that workers get to save when the runner ends."""

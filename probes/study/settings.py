@@ -1,13 +1,15 @@
-"""Every setting of a study in full, what base files and defaults say with it: what all its cells have in common."""
+"""The settings of a study, told: what its cells have in common, and what has changed since its folder was written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import pydantic
 
+from probes.report.numbers import first_few
 from probes.study.cell import Cell
 
 PARTS = "start", "pretrain", "second", "model", "adjust", "tuned"
@@ -44,3 +46,44 @@ def _common(one: Any, other: Any) -> Any:
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         return [_common(*pair) for pair in zip(one, other, strict=True)]
     return one if one == other and isinstance(one, bool) == isinstance(other, bool) else DIFFERS
+
+
+APART = ("title", "paper", "claims", "scale", "keep")
+"""Settings that change no cell."""
+SHOWN = 5  # differences
+LONG = 40  # characters of a value
+
+
+def told_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The differences of two studies' settings, as ``seeds: 1 → 3 values; pretrain.steps: 20 → 40``."""
+    found = list(_differences(_told(before), _told(now), ""))
+    if not found:
+        return "what base files say has changed"
+    return first_few(found, SHOWN, "; ")
+
+
+def _told(settings: Mapping[str, Any]) -> dict[str, Any]:
+    # null says nothing, as a key that an earlier version had not
+    return {key: value for key, value in settings.items() if key not in APART and value is not None}
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any], place: str) -> Iterator[str]:
+    for key in {**before, **now}:
+        where = f"{place}{key}"
+        if key not in before or key not in now:
+            yield f"{where} is {'new' if key in now else 'gone'}"
+        elif isinstance(before[key], Mapping) and isinstance(now[key], Mapping):
+            yield from _differences(before[key], now[key], f"{where}.")
+        elif before[key] != now[key]:
+            yield f"{where}: {_change(before[key], now[key])}"
+
+
+def _change(before: Any, now: Any) -> str:
+    if isinstance(before, list) and isinstance(now, list) and len(before) != len(now):
+        return f"{len(before)} → {len(now)} values"
+    return f"{_shown(before)} → {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONG else f"{text[:LONG]}…"
