@@ -76,7 +76,6 @@ def _two_the_same(cells: list[Cell], look: Look, included: int) -> str | None:
     without a look at any data. From the number ``included`` on they are those of grid.include."""
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}
-    stages = graph(cells, [0], look).of_cell
     for number, cell in enumerate(cells):
         first = equal.setdefault(_settings(cell, look), number)
         other = cells[first]
@@ -85,7 +84,7 @@ def _two_the_same(cells: list[Cell], look: Look, included: int) -> str | None:
             return f"grid.include.{number - included} is already {what}: {other.name}"
         if first < number:
             return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
-        other = cells[alike.setdefault(canonical_json(stages[cell.name]), number)]
+        other = cells[alike.setdefault(canonical_json(graph([cell], [0], look).of_cell[cell.name]), number)]
         if other is not cell:
             told = ", ".join(key for key in {**other.overrides, **cell.overrides} if _differ(key, other, cell))
             return (
