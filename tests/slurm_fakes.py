@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.executors import Outcome
+from probes.study.executors.base import Outcome
 from synthlang.progress import silent
 from synthlang.store import Store
 

@@ -5,26 +5,22 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
-from pretrain.config import PretrainConfig
-from probes.study.stage import AlignmentStage, PretrainStage
-from synthlang.config import parse
+from probes.study.stage import KINDS, Stage
+from probes.study.work import WORK
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
-from tests.tiny import PRETRAIN
-
-RUN = PretrainStage(config=parse(PretrainConfig, PRETRAIN))
 
 
-class FakeStage(AlignmentStage):
+class FakeStage(Stage):
     """``does`` is what ``make`` does: ok, raise, input, die, crash, flaky, wait (for the file ``where``)."""
 
+    format = 1
+    content = ("result.json",)
+    kind: Literal["fake"] = "fake"
     does: str = "ok"
     where: str = ""
-
-    @property
-    def parents(self):
-        return ()
 
     @property
     def label(self):
@@ -36,6 +32,9 @@ class FakeStage(AlignmentStage):
 
     def reread(self, store):
         return self
+
+    def settings(self, look):
+        return [self.does, self.where]
 
     def make(self, store, report):
         report(self.label, 0, 1, self.does)
@@ -85,4 +84,8 @@ class FakeStage(AlignmentStage):
 
 def fake(key, does="ok", where=""):
     """A stage that does as it is told."""
-    return FakeStage(pretrained=RUN, key=key, does=does, where=str(where))
+    return FakeStage(key=key, does=does, where=str(where))
+
+
+KINDS["fake"] = FakeStage
+WORK["fake"] = lambda stage, store, report, reading: stage.make(store, report)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from probes.study import work
 from probes.study.cell import MODEL, SECOND
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
@@ -58,7 +59,7 @@ def run_all(stages, store) -> list[str]:
     """Make every stage of a graph that is not done, in order, as a runner does; their keys."""
     made = [key for key, stage in stages.items() if not is_done(store, stage)]
     for key in made:
-        stages[key].make(store, silent)
+        work.make(stages[key], store, silent)
     return made
 
 

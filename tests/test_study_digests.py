@@ -11,7 +11,7 @@ from probes.measures import ProbeConfig
 from probes.study import digests, work
 from probes.study.digests import Digests
 from probes.study.done import is_done
-from probes.study.executors import run_stage
+from probes.study.executors.base import run_stage
 from probes.study.stage import AdjustStage, AlignmentStage, Look, PretrainStage, ProbeStage, TransferStage
 from probes.transfer.config import TransferConfig
 from synthlang.config import dump_yaml, parse

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from probes.study.done import is_done
-from probes.study.executors import Machine, Outcome, open_executor, resources, run_stage
+from probes.study.executors import open_executor, resources
+from probes.study.executors.base import Machine, Outcome, run_stage
 from probes.study.executors.local import InlineExecutor, LocalExecutor
 from probes.study.executors.resources import cuda_devices, machine_of, next_device, thread_count, worker_count
 from synthlang.errors import InputError
@@ -59,7 +60,7 @@ def test_a_stage_is_made_and_noted(executor, store):
     assert outcome == Outcome("a")
     assert executor.capacity() == 1
     assert is_done(store, fake("a"))
-    assert read_json(store.path("alignment", "a") / "stage.json")["label"] == "fake a"
+    assert read_json(store.path("fake", "a") / "stage.json")["label"] == "fake a"
     assert seen == [("fake a", 0, 1, "ok"), ("fake a", 1, 1, "")]
 
 
@@ -77,10 +78,10 @@ def test_an_error_is_one_line_with_its_traceback(does, error, log, executor, sto
 
 def test_a_task_that_another_runner_finished_is_not_run_again(executor, store):
     run_stage(fake("a"), store, silent)
-    made = (store.path("alignment", "a") / "result.json").stat().st_mtime_ns
+    made = (store.path("fake", "a") / "result.json").stat().st_mtime_ns
     executor.submit(fake("a", "raise"))
     assert until(executor, 1)["a"].error is None
-    assert (store.path("alignment", "a") / "result.json").stat().st_mtime_ns == made
+    assert (store.path("fake", "a") / "result.json").stat().st_mtime_ns == made
 
 
 def test_wait_without_tasks_returns(executor):
@@ -176,7 +177,7 @@ def test_a_worker_ends_when_its_runner_is_killed(tmp_path):
     ):
         assert time.monotonic() < deadline, "the worker lives on"
         time.sleep(0.01)
-    assert not list(tmp_path.glob("store/alignment-*"))
+    assert not list(tmp_path.glob("store/fake-*"))
 
 
 # --- what a worker gets ---
@@ -192,7 +193,7 @@ def test_each_worker_sees_the_least_busy_device(store, tmp_path):
     executor.submit(fake("d"))
     until(executor, 1)
     executor.close()
-    seen = {key: read_json(store.path("alignment", key) / "result.json")["visible"] for key in "abcd"}
+    seen = {key: read_json(store.path("fake", key) / "result.json")["visible"] for key in "abcd"}
     assert seen == {"a": "2", "b": "GPU-7", "c": "2", "d": "2"}
     assert os.environ.get("CUDA_VISIBLE_DEVICES") is None
 
@@ -285,7 +286,7 @@ def test_every_executor_sets_the_threads(name, store):
     executor.submit(fake("a"))
     until(executor, 1)
     executor.close()
-    assert read_json(store.path("alignment", "a") / "result.json")["threads"] == 2
+    assert read_json(store.path("fake", "a") / "result.json")["threads"] == 2
     assert torch.get_num_threads() == before
 
 

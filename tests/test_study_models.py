@@ -9,6 +9,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
+from probes.study import work
 from probes.study.checks import check_cells
 from probes.study.digests import Digests
 from probes.study.models import open_model
@@ -94,7 +95,7 @@ def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
     weights = (folder / "export" / "parent" / "model.safetensors").read_bytes()
     (folder / "done.json").unlink()
     shutil.rmtree(folder / "export")
-    task.make(moved, silent)
+    work.make(task, moved, silent)
     assert (folder / "export" / "parent" / "model.safetensors").read_bytes() == weights
 
 
@@ -186,4 +187,4 @@ def test_an_unfinished_parent_is_one_line(tmp_path):
     whole, _ = graph_of(ADJUSTED)
     task = next(t for t in whole.stages.values() if isinstance(t, AdjustStage))
     with pytest.raises(InputError, match=r"pretrain mlm trans\+inv is not finished; start again"):
-        task.make(Store(tmp_path), silent)
+        work.make(task, Store(tmp_path), silent)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.executors import Outcome
+from probes.study.executors.base import Outcome
 from probes.study.schedule import Schedule
 
 

@@ -9,13 +9,13 @@ import pytest
 from pretrain.config import CheckpointConfig, PretrainConfig
 from pretrain.folder import kept_steps, steps_in
 from probes.study.done import is_done
-from probes.study.executors import run_stage
+from probes.study.executors.base import run_stage
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import silent
 from synthlang.store import Store
-from tests.study_fakes import RUN, FakeStage
+from tests.study_fakes import FakeStage
 from tests.study_graphs import ADJUSTED, FULL, contents, graph_of, run_all, write_treebank
 from tests.tiny import changed
 
@@ -192,14 +192,14 @@ class Piped(FakeStage):
 
 
 def test_a_broken_pipe_of_the_task_is_its_own_and_one_of_the_listener_is_not(tmp_path):
-    outcome = run_stage(Piped(pretrained=RUN, key="p", does="pipe"), Store(tmp_path), silent)
+    outcome = run_stage(Piped(key="p", does="pipe"), Store(tmp_path), silent)
     assert outcome.error == "BrokenPipeError: the aligner has died"
 
     def deaf(*told):
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        run_stage(FakeStage(pretrained=RUN, key="q"), Store(tmp_path), deaf)
+        run_stage(FakeStage(key="q"), Store(tmp_path), deaf)
 
 
 def test_a_file_that_a_language_names_is_read_when_the_work_starts(tmp_path, monkeypatch):

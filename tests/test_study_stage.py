@@ -13,7 +13,7 @@ from probes.study.cell import MODEL, SECOND
 from probes.study.cells import expand
 from probes.study.digests import Digests
 from probes.study.done import is_done
-from probes.study.executors import run_stage
+from probes.study.executors.base import run_stage
 from probes.study.stage import (
     AdjustStage,
     AlignmentStage,
@@ -186,7 +186,7 @@ def test_a_second_start_finds_all_done_and_making_again_changes_nothing(full):
     before = contents(store, MADE)
     assert run_all(whole.stages, store) == []
     for stage in whole.stages.values():
-        stage.make(store, silent)
+        work.make(stage, store, silent)
     assert contents(store, MADE) == before
 
 
@@ -233,11 +233,11 @@ def test_a_pretraining_told_to_stop_saves_and_goes_on_to_the_same_weights(full, 
             os.kill(os.getpid(), 15)
 
     with pytest.raises(Stopped):
-        stage.make(other, impatient)
+        work.make(stage, other, impatient)
     folder = other.path("pretrain", stage.key)
     assert steps_in(folder / "checkpoints")
     assert not is_done(other, stage) and not (folder / "done.json").exists()
-    stage.make(other, silent)
+    work.make(stage, other, silent)
     for name in ("parent", "trans+inv"):
         weights = [s.path("pretrain", stage.key) / "export" / name / "model.safetensors" for s in (store, other)]
         assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -257,9 +257,9 @@ def test_a_transfer_that_is_killed_goes_on_from_its_fits(full, tmp_path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(work, "write_predictions", killed)
         with pytest.raises(KeyboardInterrupt):
-            stage.make(other, silent)
+            work.make(stage, other, silent)
     (left,) = other.root.glob("transfer-*.work")
     assert list(left.glob("fit-*"))
-    stage.make(other, silent)
+    work.make(stage, other, silent)
     assert contents(other) == before
     assert not list(other.root.glob("*.work"))

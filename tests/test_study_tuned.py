@@ -209,10 +209,10 @@ def test_a_fit_that_is_killed_goes_on(made, tmp_path, monkeypatch):
 
     monkeypatch.setattr(_Fit, "epoch", killed)
     with pytest.raises(KeyboardInterrupt):
-        task.make(other, silent)
+        work.make(task, other, silent)
     (left,) = other.root.glob("tune-*.work")
     assert list(left.glob("fit-*/step-1"))
-    task.make(other, silent)
+    work.make(task, other, silent)
     assert epochs == [0, 1, 1]  # the first one is not done again
     assert is_done(other, task) and not list(other.root.glob("*.work"))
     assert (folder / "export" / "trans" / "model.safetensors").read_bytes() == before
@@ -226,7 +226,7 @@ def test_a_task_that_fine_tunes_no_body_is_refused_before_data_is_read(made, mon
         update={"config": task.config.model_copy(update={"features": FeaturesConfig(tune="none")})}
     )
     with pytest.raises(InputError, match=r"^tuned: with features.tune none no body is fine-tuned"):
-        frozen.make(store, silent)
+        work.make(frozen, store, silent)
 
 
 def test_a_natural_language_is_aligned_by_its_own_sentences(made, tmp_path):
@@ -246,7 +246,7 @@ def test_a_natural_language_is_aligned_by_its_own_sentences(made, tmp_path):
     check_cells(cells)
     (task,), other = tunes(whole), Store(tmp_path / "store")
     assert {Path(path).name for path in task.files(Digests())} >= {"left", "right", "links", "x-ud-train.conllu"}
-    task.make(other, silent)
+    work.make(task, other, silent)
     record = read_json(other.path("tune", task.key) / "done.json")
     assert record["counts"]["aligned text x"]["sentence pairs to train on"] == 40
     assert len(record["fit"]["epochs"]) == 2

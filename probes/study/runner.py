@@ -19,7 +19,8 @@ from probes.study.cells import selected
 from probes.study.config import StudyConfig
 from probes.study.digests import Digests
 from probes.study.done import is_done, seconds_of
-from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
+from probes.study.executors import open_executor
+from probes.study.executors.base import Detached, Executor, Machine, Outcome
 from probes.study.executors.resources import environment, machine_of
 from probes.study.gc import check_weights, stages_read
 from probes.study.record import (

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from probes.study.executors import Outcome
+from probes.study.executors.base import Outcome
 from probes.study.stage import Stage
 
 State = Literal["waiting", "ready", "running", "done", "failed"]

@@ -38,7 +38,6 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import FORMAT as LANGUAGE_FORMAT
 from synthlang.language import Language
-from synthlang.progress import Report
 from synthlang.references import ModelName, Named, references, resolved
 from synthlang.store import Store
 
@@ -74,12 +73,6 @@ class Stage(StrictModel):
     def settings(self, look: Look) -> Any:
         """What the content depends on besides the parents."""
         raise NotImplementedError
-
-    def make(self, store: Store, report: Report) -> None:
-        """Do the work, or go on with it; the parents are done. Killed, it may be called again."""
-        from probes.study.work import make  # with torch
-
-        make(self, store, report)
 
     def reread(self, store: Store) -> Stage:
         """The same with the files that languages name, which a config holds, read now.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ def _transfer(stage: TransferStage, store: Store, report: Report, reading: _Read
     _obtain(stage, store, reading, build)
 
 
-WORK: Mapping[str, Callable[[Any, Store, Report, _Reading], None]] = {
+WORK: dict[str, Callable[[Any, Store, Report, _Reading], None]] = {
     "pretrain": _pretrain,
     "adjust": _adjust,
     "tune": _tune,

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from probes.study.executors import Outcome, run_stage
+from probes.study.executors.base import Outcome, run_stage
 from probes.study.executors.resources import VISIBLE, in_cell, next_device, use_threads
 from probes.study.stage import Stage
 from synthlang.errors import InputError

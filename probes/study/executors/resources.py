@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from probes.study.executors import Machine
+from probes.study.executors.base import Machine
 from synthlang.progress import Report
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"

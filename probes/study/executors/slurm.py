@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from probes.study.done import is_done
-from probes.study.executors import Outcome
+from probes.study.executors.base import Outcome
 from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions, read_options
 from probes.study.executors.slurm_queue import UNKNOWN, cancel, check_programs, last_state, queue

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pretrain.stopping import EXIT_CODE, Flag, watching
-from probes.study.executors import Outcome, run_stage
+from probes.study.executors.base import Outcome, run_stage
 from probes.study.executors.resources import use_threads
 from synthlang.files import read_json, write_json
 from synthlang.progress import Display
