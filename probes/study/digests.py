@@ -26,7 +26,7 @@ from synthlang.references import Named, resolved
 from synthlang.sources import open_source
 from synthlang.store import Store
 from synthlang.strict_yaml import read_yaml
-from synthlang.tasks.choice import choose
+from synthlang.tasks import choose
 
 TABLE = "digests.json"
 HUB, BUILTIN = "hf:", "builtin:"
