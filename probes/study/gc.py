@@ -60,20 +60,27 @@ class User:
     names: Collection[str]
 
 
-def _users(folders: Iterable[Path], keep: str | None = None) -> Iterator[tuple[Store, list[User]]]:
-    """The stores of studies with all their users: those of the list of the store, and those asked about, though their
-    folder has another name by now. InputError for a folder that is no study."""
+Records = Mapping[Path, Mapping[str, Any]]
+"""Folder of a study → its study.json."""
+
+
+def _asked(folders: Iterable[Path]) -> tuple[Records, list[Store]]:
+    """The studies that are asked about, and their stores; InputError for a folder that is no study."""
     asked = {folder.resolve(): read_record(folder) for folder in folders}
-    for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items()):
-        store = Store(root)
-        listed = {folder.resolve(): read_record(folder) for folder in studies_of(root)}
-        mine = {folder: record for folder, record in asked.items() if _root(folder, record) == root.resolve()}
-        users = []
-        for folder, record in (listed | asked).items():
-            own = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
-            cells = record["cells"] if folder in listed or folder in mine else []
-            users.append(User(folder, folder in asked, own, _stages_of(cells), _named_by(record, store)))
-        yield store, users
+    return asked, [Store(root) for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items())]
+
+
+def _users_of(store: Store, asked: Records, keep: str | None = None) -> list[User]:
+    """The studies of a store as they are now: those that its list knows, and those asked about, though their folder has
+    another name by now. What is deleted by it is deleted while the list stays as it is."""
+    listed: Records = {folder.resolve(): read_record(folder) for folder in studies_of(store.root)}
+    users = []
+    for folder, record in {**listed, **asked}.items():
+        own = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
+        ours = folder in listed or _root(folder, record) == store.root.resolve()
+        stages = _stages_of(record["cells"] if ours else ())
+        users.append(User(folder, folder in asked, own, stages, _named_by(record, store)))
+    return users
 
 
 def _root(folder: Path, record: Mapping[str, Any]) -> Path:
@@ -167,8 +174,10 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     freed: list[Freed] = []
     needed, held_runs, holders = 0, 0, dict[Path, str]()
     named_runs, namers = 0, dict[Path, None]()
-    for store, users in _users(folders, keep):
+    asked, stores = _asked(folders)
+    for store in stores:
         with held_for_deletion(store, dry_run):
+            users = _users_of(store, asked, keep)
             for run in dict.fromkeys(name for user in users if user.asked for name in user.has):
                 folder = store.root / run
                 if run.split("-")[0] not in RUNS.values() or not folder.exists():
@@ -263,8 +272,10 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
     no study.
     """
     found: list[Unused] = []
-    for store, users in _users(folders):
+    asked, stores = _asked(folders)
+    for store in stores:
         with held_for_deletion(store, dry_run):
+            users = _users_of(store, asked)
             needed = {stage for user in users for stage in {*user.has, *user.names}}
             here = list(_unused(store, needed))
             if not dry_run:
