@@ -14,7 +14,7 @@ from probes.report.numbers import plural
 from probes.study.config import StudyConfig
 from probes.study.done import mean_seconds
 from probes.study.stage import KINDS, Graph
-from synthlang.speed import duration
+from synthlang.progress import duration
 from synthlang.store import Store
 
 
