@@ -24,7 +24,7 @@ def study(
         list[str], typer.Option(metavar="TEXT", help="Run cells with this in their name, or AXIS=LABEL; repeatable.")
     ] = [],  # noqa: B006  typer copies it
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List cells, shared stages, time and disk; run nothing.")
+        bool, typer.Option("--dry-run", help="List cells, shared stages and time; run nothing.")
     ] = False,
     slurm: Annotated[
         list[str], typer.Option(metavar="KEY=VALUE", help="An option of Slurm, such as partition=gpu; repeatable.")

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
+from rich.filesize import decimal
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
 from probes.report.numbers import first_few, plural
@@ -13,13 +14,12 @@ from probes.study.cells import load_study
 from probes.study.executors import NAMES
 from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
-from probes.study.gc import Collection, collect
-from probes.study.plan import plan, shown_bytes
+from probes.study.gc import Collected, collect, delete_unused
+from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY, CellRecord
 from probes.study.report.folder import ReportPaths, terminal_table, write_report
 from probes.study.report.join import write_joined_report
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.unused import delete_unused
 from synthlang.errors import InputError
 from synthlang.progress import Display
 
@@ -60,7 +60,7 @@ def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str
     run = _opened(config, out, options, overrides)
     if run.changed:
         _say(Console(), run.changed)
-    Console().print(plan(run.study, run.chosen_graph(), run.store, run.done))
+    Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
 
 
 def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
@@ -98,20 +98,20 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
     found = collect(folders, keep, dry_run)
     console = Console()
     for freed in found.freed:
-        _say(console, f"{freed.run}: {shown_bytes(freed.size)} (keep: {freed.keep})")
+        _say(console, f"{freed.run}: {decimal(freed.size)} (keep: {freed.keep})")
     would = "would free" if dry_run else "freed"
     needed = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
     kept = f"{needed}{_told_held(found)}{_told_named(found)}"
-    _say(console, f"{would} {shown_bytes(found.size)} of {plural(len(found.freed), 'run')}{kept}")
+    _say(console, f"{would} {decimal(found.size)} of {plural(len(found.freed), 'run')}{kept}")
     if unused:
         gone = delete_unused(folders, dry_run)
         for one in gone:
-            _say(console, f"{one.folder}: {shown_bytes(one.size)} (no cell has {one.label})")
-        size = shown_bytes(sum(one.size for one in gone))
+            _say(console, f"{one.folder}: {decimal(one.size)} (no cell has {one.label})")
+        size = decimal(sum(one.size for one in gone))
         _say(console, f"{would} {size} of {plural(len(gone), 'stage')} that no cell has")
 
 
-def _told_held(found: Collection) -> str:
+def _told_held(found: Collected) -> str:
     """Which other studies keep what this one would let go."""
     if not found.held:
         return ""
@@ -120,7 +120,7 @@ def _told_held(found: Collection) -> str:
     return f"; {kept} kept by other studies of the store ({first_few(names, STUDIES)})"
 
 
-def _told_named(found: Collection) -> str:
+def _told_named(found: Collected) -> str:
     """Which studies name a run by its path, so that it stays as it is."""
     if not found.named_runs:
         return ""

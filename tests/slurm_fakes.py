@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.executors import Outcome
+from probes.study.executors.base import Outcome
 from synthlang.progress import silent
 from synthlang.store import Store
 
@@ -109,20 +109,21 @@ class PlainTask:
     """A task that is only sent, never run."""
 
     key: str
-    parents: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     kind: str = "pretrain"
+
+    @property
+    def parents(self) -> "list[PlainTask]":
+        return [PlainTask(key) for key in self.needs]
 
     @property
     def label(self) -> str:
         return f"plain {self.key}"
 
-    def files(self) -> list[Path]:
-        return []
-
     def to_json(self) -> dict[str, Any]:
         return {"key": self.key}
 
-    def run(self, store: Any, report: Any) -> str:
+    def make(self, store: Any, report: Any) -> None:
         raise AssertionError("never run here")
 
 
@@ -145,8 +146,8 @@ def start_runner(tmp_path, slurm):
 
 def record(executor, key, job, error=None):
     """What the job of a task writes at its end."""
-    outcome = Outcome(key, None if error else f"made-{key}", error, "its log" if error else "", 1.0)
-    executor.sender.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
+    outcome = Outcome(key, error, "its log" if error else "")
+    executor.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
 
 
 def wait(executor, timeout=0.0):

@@ -131,5 +131,5 @@ def environment() -> dict[str, str]:
 def own_copy(finished: Path, out: Path) -> Path:
     """A copy of a finished study at ``out``, which alone uses its store."""
     shutil.copytree(finished, out)
-    (out / "stages" / "studies.json").write_text('{"format": 2, "studies": [".."]}')
+    (out / "stages" / "studies.json").write_text('{"format": 3, "studies": [".."]}')
     return out

@@ -1,55 +1,49 @@
-"""Tasks that take no time, for what runs tasks: they make a stage, fail or die as they are told."""
+"""Stages that take no time, for what makes stages: they make a stage, fail or die as they are told."""
 
 import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from pretrain.config import PretrainConfig
-from probes.study.tasks import AlignmentTask, PretrainTask
-from synthlang.config import parse
+from probes.study.stage import KINDS, Stage
+from probes.study.work import WORK
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
-from tests.tiny import PRETRAIN
-
-RUN = PretrainTask(parse(PretrainConfig, PRETRAIN))
 
 
-@dataclass(frozen=True, eq=False)
-class FakeTask(AlignmentTask):
-    """``does`` is what ``run`` does: ok, raise, input, die, crash, flaky, wait (for the file ``where``)."""
+class FakeStage(Stage):
+    """``does`` is what ``make`` does: ok, raise, input, die, crash, flaky, wait (for the file ``where``)."""
 
-    pretrained: PretrainTask
-    name: str
+    format = 1
+    content = ("result.json",)
+    kind: Literal["fake"] = "fake"
     does: str = "ok"
     where: str = ""
-
-    @property
-    def key(self):
-        return self.name
-
-    @property
-    def needs(self):
-        return ()
 
     @property
     def label(self):
         return f"fake {self.key}"
 
-    def files(self):
-        return []
+    @property
+    def configs(self):
+        return ()
 
-    def run(self, store, report):
+    def reread(self, store):
+        return self
+
+    def settings(self, look):
+        return [self.does, self.where]
+
+    def make(self, store, report):
         report(self.label, 0, 1, self.does)
         getattr(self, f"_{self.does}")(store)
-        path = store.path(self.kind, f"of-{self.key}")
+        path = store.path(self.kind, self.key)
         if not path.exists():
             with atomic_folder(path) as folder:
                 write_json(folder / "result.json", self.found(store))
         report(self.label, 1, 1, "")
-        return f"of-{self.key}"
 
     def found(self, store):
         import torch
@@ -89,5 +83,9 @@ class FakeTask(AlignmentTask):
 
 
 def fake(key, does="ok", where=""):
-    """A task that does as it is told."""
-    return FakeTask(RUN, key, does, str(where))
+    """A stage that does as it is told."""
+    return FakeStage(key=key, does=does, where=str(where))
+
+
+KINDS["fake"] = FakeStage
+WORK["fake"] = lambda stage, store, report, reading: stage.make(store, report)

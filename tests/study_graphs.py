@@ -4,10 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from probes.study import work
 from probes.study.cell import MODEL, SECOND
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
-from probes.study.tasks import finish, finished, graph
+from probes.study.digests import Digests
+from probes.study.done import is_done
+from probes.study.stage import Look, graph
 from synthlang.config import parse
 from synthlang.progress import silent
 from tests.tiny import PRETRAIN, STUDY
@@ -47,13 +50,16 @@ def graph_of(data, path=None):
     return graph(cells, study.seeds), cells
 
 
-def run_all(tasks, store) -> dict[str, str]:
-    """Every task of a graph that is not finished, in order, as a runner does."""
-    made = {}
-    for key, task in tasks.items():
-        if finished(store, task) is None:
-            made[key] = task.run(store, silent)
-            finish(store, task, made[key], 0.0)
+def keyed(stage):
+    """A stage by itself, with its key."""
+    return Look(Digests()).keyed(stage)
+
+
+def run_all(stages, store) -> list[str]:
+    """Make every stage of a graph that is not done, in order, as a runner does; their keys."""
+    made = [key for key, stage in stages.items() if not is_done(store, stage)]
+    for key in made:
+        work.make(stages[key], store, silent)
     return made
 
 

@@ -10,7 +10,7 @@ from pretrain.config import PretrainConfig
 from probes.study.cell import MODEL, Cell
 from probes.study.cells import expand, load_study
 from probes.study.config import StudyConfig
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import STUDY, changed
@@ -294,6 +294,6 @@ def test_a_thousand_cells_expand_and_hash_quickly():
     cells = expand(study)
     whole = graph(cells, study.seeds)
     took = time.process_time() - start
-    assert (len(cells), len(whole.of_cell), len(whole.tasks)) == (1000, 1000, 9000)
+    assert (len(cells), len(whole.of_cell), len(whole.stages)) == (1000, 1000, 9000)
     assert study.fingerprint
     assert took < 5

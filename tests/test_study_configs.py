@@ -13,13 +13,12 @@ import pytest
 from pretrain.config import PretrainConfig
 from probes.study.cell import START, Cell, Reach
 from probes.study.cells import load_study
-from probes.study.checks import check_cells
-from probes.study.checks_transfer import language_of
+from probes.study.checks import check_cells, language_of
 from probes.study.config import StudyConfig
 from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import read_tables
 from probes.study.labels import is_seed
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from probes.transfer.splits import Split
 from synthlang.catalogue import find, names
 from synthlang.config import load
@@ -78,12 +77,12 @@ def study(name: str) -> tuple[StudyConfig, list[Cell]]:
 @cache
 def keys(name: str) -> frozenset[str]:
     config, cells = study(name)
-    return frozenset(graph(cells, config.seeds).tasks)
+    return frozenset(graph(cells, config.seeds).stages)
 
 
 def pretrainings(name: str) -> set[str]:
     config, cells = study(name)
-    return {key for key, task in graph(cells, config.seeds).tasks.items() if task.kind == "pretrain"}
+    return {key for key, task in graph(cells, config.seeds).stages.items() if task.kind == "pretrain"}
 
 
 def labels(cells: list[Cell]) -> dict[str, set[str]]:
@@ -243,7 +242,7 @@ def test_studies_of_natural_data_are_not_refused(name, nothing_needed):
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
-    monkeypatch.setattr("probes.study.checks_probe.find_spec", lambda name: None)
+    monkeypatch.setattr("probes.study.checks.find_spec", lambda name: None)
     path = Path("cao2020-table3/tiny")
     check_cells(load_study(path, [])[1])
     _, cells = load_study(path, ["probes.retrieval.retrieval.static={kind: train, text: apart}"])
@@ -332,7 +331,7 @@ def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_
     config, cells = load_study(tmp_path / "my-study.yaml", [])
     check_cells(cells)
     assert len(cells) == 12 and config.seeds == [0, 1, 2]
-    assert len(graph(cells, config.seeds).tasks) == 12 + 12 + 36  # pretrainings, alignments, transfers
+    assert len(graph(cells, config.seeds).stages) == 12 + 12 + 36  # pretrainings, alignments, transfers
     (tmp_path / "wider.yaml").write_text(mine[1], encoding="utf-8")
     _, cells = load_study(tmp_path / "wider.yaml", [])
     assert all(cell.pretrain is not None and cell.pretrain.model.hidden == 128 for cell in cells)

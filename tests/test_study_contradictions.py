@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.blame import in_study
+from probes.study.builder import in_study
 from probes.study.cells import expand
 from probes.study.checks import check_cells
 from probes.transfer.config import TransferConfig

@@ -12,10 +12,8 @@ import pytest
 from pretrain.adjust.step import AdjustStep
 from pretrain.folder import export_sizes
 from pretrain.step import Step
-from probes.study.finished import is_intact, is_whole
-from probes.study.gc import collect
-from probes.study.tasks import AdjustTask, PretrainTask
-from probes.study.unused import delete_unused
+from probes.study.done import is_intact, is_whole
+from probes.study.gc import collect, delete_unused
 from probes.transfer.run import Transfer
 from tests.study_cases import opened, own_copy, run_here, stages_of, tables
 from tests.study_graphs import ADJUST, SOURCE
@@ -174,8 +172,8 @@ def test_after_gc_an_export_that_it_kept_is_watched(out, trained):
 def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
     run = run_of(out, "adjust")
     shutil.rmtree(run / "export")
-    assert is_whole(AdjustTask, run)
-    assert not is_intact(AdjustTask, run)
+    assert is_whole("adjust", run)
+    assert not is_intact("adjust", run)
     run_here(out, {**ALL, "adjust": None})
     assert run in [one.folder.resolve() for one in delete_unused([out])]
 
@@ -183,8 +181,8 @@ def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
 def test_a_record_that_only_ends_as_it_should_is_no_record(out):
     run = run_of(out, "pretrain")
     (run / "done.json").write_bytes((run / "done.json").read_bytes()[60:])
-    assert is_whole(PretrainTask, run)
-    assert not is_intact(PretrainTask, run)
+    assert is_whole("pretrain", run)
+    assert not is_intact("pretrain", run)
 
 
 # --- what is found when it is read ---
@@ -196,7 +194,7 @@ def test_what_is_damaged_meanwhile_is_said_with_what_to_do(out, monkeypatch):
     DAMAGES["gone"](run_of(out, "adjust"))
     run.run()
     assert [cell.error for cell in run.cells] == [
-        f"{run.graph.tasks[run.cells[0].keys['adjust']].label} is not finished; start again, which makes anew what of "
+        f"{run.graph.stages[run.cells[0].keys['adjust']].label} is not finished; start again, which makes anew what of "
         "it is damaged or gone"
     ]
     assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from probes.study.environment import machine_of
-from probes.study.executors import Machine, Outcome, open_executor, resources, run_task
-from probes.study.executors.inline import InlineExecutor
-from probes.study.executors.local import LocalExecutor
-from probes.study.executors.resources import cuda_devices, next_device, thread_count, worker_count
-from probes.study.index import entry_of
+from probes.study.done import is_done
+from probes.study.executors import open_executor, resources
+from probes.study.executors.base import Machine, Outcome, run_stage
+from probes.study.executors.local import InlineExecutor, LocalExecutor
+from probes.study.executors.resources import cuda_devices, machine_of, next_device, thread_count, worker_count
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent
@@ -53,15 +52,15 @@ def executor(request, store):
     made.close()
 
 
-def test_a_task_makes_its_stage_and_its_index_entry(executor, store):
+def test_a_stage_is_made_and_noted(executor, store):
     seen = []
     executor.submit(fake("a"))
     assert executor.capacity() == 0
     outcome = until(executor, 1, lambda *said: seen.append(said))["a"]
-    assert (outcome.fingerprint, outcome.error) == ("of-a", None)
+    assert outcome == Outcome("a")
     assert executor.capacity() == 1
-    entry = entry_of(store, "a")
-    assert entry is not None and entry["fingerprint"] == "of-a"
+    assert is_done(store, fake("a"))
+    assert read_json(store.path("fake", "a") / "stage.json")["label"] == "fake a"
     assert seen == [("fake a", 0, 1, "ok"), ("fake a", 1, 1, "")]
 
 
@@ -72,17 +71,17 @@ def test_a_task_makes_its_stage_and_its_index_entry(executor, store):
 def test_an_error_is_one_line_with_its_traceback(does, error, log, executor, store):
     executor.submit(fake("a", does))
     outcome = until(executor, 1)["a"]
-    assert (outcome.fingerprint, outcome.error) == (None, error)
+    assert outcome.error == error
     assert log in outcome.log
-    assert entry_of(store, "a") is None
+    assert not is_done(store, fake("a"))
 
 
 def test_a_task_that_another_runner_finished_is_not_run_again(executor, store):
-    run_task(fake("a"), store, silent)
-    made = (store.path("alignment", "of-a") / "result.json").stat().st_mtime_ns
+    run_stage(fake("a"), store, silent)
+    made = (store.path("fake", "a") / "result.json").stat().st_mtime_ns
     executor.submit(fake("a", "raise"))
-    assert until(executor, 1)["a"].fingerprint == "of-a"
-    assert (store.path("alignment", "of-a") / "result.json").stat().st_mtime_ns == made
+    assert until(executor, 1)["a"].error is None
+    assert (store.path("fake", "a") / "result.json").stat().st_mtime_ns == made
 
 
 def test_wait_without_tasks_returns(executor):
@@ -99,7 +98,7 @@ def test_a_process_that_dies_fails_its_task_only(store, tmp_path):
     assert executor.capacity() == 0
     found = until(executor, 2)
     assert found["a"].error.startswith("its process died (exit code -9, killed from outside")
-    assert found["b"].fingerprint == "of-b"
+    assert found["b"].error is None
     executor.submit(fake("c", "crash"))
     outcome = until(executor, 1)["c"]
     assert "exit code 3" in outcome.error
@@ -115,7 +114,7 @@ def test_a_process_killed_from_outside_and_submitted_again(store, tmp_path):
     assert "exit code -9" in until(executor, 1)["a"].error
     (tmp_path / "go").write_text("")
     executor.submit(task)
-    assert until(executor, 1)["a"].fingerprint == "of-a"
+    assert until(executor, 1)["a"].error is None
     executor.close()
 
 
@@ -178,7 +177,7 @@ def test_a_worker_ends_when_its_runner_is_killed(tmp_path):
     ):
         assert time.monotonic() < deadline, "the worker lives on"
         time.sleep(0.01)
-    assert not (tmp_path / "store" / "index").exists()
+    assert not list(tmp_path.glob("store/fake-*"))
 
 
 # --- what a worker gets ---
@@ -194,7 +193,7 @@ def test_each_worker_sees_the_least_busy_device(store, tmp_path):
     executor.submit(fake("d"))
     until(executor, 1)
     executor.close()
-    seen = {key: read_json(store.path("alignment", f"of-{key}") / "result.json")["visible"] for key in "abcd"}
+    seen = {key: read_json(store.path("fake", key) / "result.json")["visible"] for key in "abcd"}
     assert seen == {"a": "2", "b": "GPU-7", "c": "2", "d": "2"}
     assert os.environ.get("CUDA_VISIBLE_DEVICES") is None
 
@@ -253,7 +252,7 @@ def test_how_many_workers(cells, devices, count, monkeypatch):
 )
 def test_workers_of_a_study_of_one_cell(executor, workers, machine, monkeypatch):
     monkeypatch.setattr(resources, "cores", lambda: 4)
-    monkeypatch.setattr("probes.study.environment.cuda_devices", list)
+    monkeypatch.setattr("probes.study.executors.resources.cuda_devices", list)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert machine_of(executor, workers, 1) == machine
 
@@ -287,7 +286,7 @@ def test_every_executor_sets_the_threads(name, store):
     executor.submit(fake("a"))
     until(executor, 1)
     executor.close()
-    assert read_json(store.path("alignment", "of-a") / "result.json")["threads"] == 2
+    assert read_json(store.path("fake", "a") / "result.json")["threads"] == 2
     assert torch.get_num_threads() == before
 
 

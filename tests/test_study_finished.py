@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from probes.study import environment, runner
+from probes.study import runner
 from probes.study.cells import load_study
+from probes.study.executors import resources
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from tests.study_finished import finish_all
 from tests.tiny import STUDY, changed
 
@@ -25,14 +26,14 @@ HEAVY = ("torch", "transformers", "accelerate", "datasets", "spacy", "stanza")
 def start(tmp_path, monkeypatch) -> Callable[..., dict[str, Any]]:
     """Starts a study in ``out``, whose stages of before are all there, and gives its record."""
     monkeypatch.setattr(runner, "open_executor", None)  # nothing is to be run
-    monkeypatch.setattr(environment, "version", lambda name: "1.0")
+    monkeypatch.setattr(resources, "version", lambda name: "1.0")
     path, out = tmp_path / "study.yaml", tmp_path / "out"
 
     def started(study: dict[str, Any], finish: bool = True) -> dict[str, Any]:
         path.write_text(yaml.safe_dump(study))
         config, cells = load_study(path, [])
         if finish:
-            finish_all(graph(cells, config.seeds).tasks, out / "stages")
+            finish_all(graph(cells, config.seeds).stages.values(), out / "stages")
         StudyRun(config, cells, out, RunOptions()).run()
         record: dict[str, Any] = json.loads((out / "study.json").read_text())
         return record
@@ -44,7 +45,7 @@ def test_the_environment_is_that_of_the_work(start, monkeypatch, tmp_path):
     study = changed(STUDY, seeds=[0])
     first = start(study)
     assert first["environment"]["torch"] == "1.0"
-    monkeypatch.setattr(environment, "version", lambda name: "2.0")
+    monkeypatch.setattr(resources, "version", lambda name: "2.0")
     assert start(study, finish=False) == first  # nothing ran in the new one
     assert start(changed(study, title="Other words"), finish=False)["environment"] == first["environment"]
     more = changed(study, seeds=[0, 1])

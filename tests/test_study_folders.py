@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from probes.study import runner
-from probes.study.changes import told_changes
 from probes.study.record import log_name
+from probes.study.settings import told_changes
 from synthlang.errors import InputError
 from tests.study_cases import (
     TINY,

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.filesize import decimal
 
 from pretrain.run import open_run
-from probes.study.gc import collect
-from probes.study.plan import shown_bytes
-from probes.study.unused import delete_unused
+from probes.study.gc import collect, delete_unused
 from synthlang.errors import InputError
 from tests.study_cases import TINY, command, opened, own_copy, rows_of, run_here, tables
 from tests.tiny import changed
@@ -218,10 +217,10 @@ def test_the_command_says_how_much(out, monkeypatch, capsys):
     size = collect([out], "final", dry_run=True).size
     assert command(monkeypatch, "gc", out, "--keep", "final", "--dry-run") == 0
     said = capsys.readouterr().out.replace("\n", " ")
-    assert f"would free {shown_bytes(size)} of 1 run" in said
+    assert f"would free {decimal(size)} of 1 run" in said
     assert str(run) in said
     assert command(monkeypatch, "gc", out, "--keep", "final") == 0
-    assert f"freed {shown_bytes(size)} of 1 run" in capsys.readouterr().out
+    assert f"freed {decimal(size)} of 1 run" in capsys.readouterr().out
     assert held(run)[0] == LAST
 
 
@@ -270,7 +269,7 @@ def test_stages_of_a_cell_that_left_the_grid_go_and_nothing_else(tmp_path):
     assert all(one.size == sum(path.stat().st_size for path in all_files(one.folder)) > 0 for one in planned)
     assert delete_unused([out]) == planned
     assert stages(out / "stages") == both - {one.folder for one in planned}
-    gone = {path for path in before - all_files(out) if path.parent.name != "index"}
+    gone = {path for path in before - all_files(out) if path.name != "digests.json"}
     assert all(any(path.is_relative_to(one.folder) for one in planned) for path in gone)
     assert tables(out) == results and delete_unused([out]) == []
     assert [cell.status for cell in run_here(out, {**ONE, "name": TWO["name"]}).cells] == ["done"]

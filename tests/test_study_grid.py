@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from probes.study.axes import label_of
-from probes.study.grid import GridConfig
+from probes.study.grid import GridConfig, label_of
 from synthlang.config import parse
 from synthlang.errors import InputError
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from probes.study.axes import RESERVED, label_of, labels_of
-from probes.study.grid import GridConfig
+from probes.study.grid import RESERVED, GridConfig, label_of, labels_of
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.test_study_cells import LANGUAGES, cells_of

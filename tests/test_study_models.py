@@ -1,6 +1,7 @@
 """Cells with two models, an adjusted one, or one by its name: what their transfers and probes read."""
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
+from probes.study import work
 from probes.study.checks import check_cells
+from probes.study.digests import Digests
 from probes.study.models import open_model
-from probes.study.tasks import AdjustTask, AlignmentTask, ProbeTask, TransferTask, finished
+from probes.study.stage import AdjustStage, AlignmentStage, ProbeStage, TransferStage
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -33,22 +36,23 @@ def adjusted(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("adjusted"))
     data = changed(ADJUSTED, seeds=[0], tasks={"pos": {}}, probes=PROBES)
     whole, _ = graph_of(data)
-    return store, whole, run_all(whole.tasks, store)
+    run_all(whole.stages, store)
+    return store, whole
 
 
 def weights_of(opened):
     return np.concatenate([part.detach().numpy().ravel() for part in opened.model.parameters()])
 
 
-def folders(whole, made, store, kind):
-    return {task.key: store.path(task.kind, made[task.key]) for task in whole.tasks.values() if isinstance(task, kind)}
+def folders(whole, store, kind):
+    return {task.key: store.path(task.kind, task.key) for task in whole.stages.values() if isinstance(task, kind)}
 
 
 def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
-    store, whole, made = adjusted
-    (task,) = (t for t in whole.tasks.values() if isinstance(t, AdjustTask))
-    run = store.path("pretrain", made[task.parents[0]])
-    mine = store.path("adjust", made[task.key])
+    store, whole = adjusted
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    run = store.path("pretrain", task.parents[0].key)
+    mine = store.path("adjust", task.key)
     adjust(parse(AdjustConfig, {**ADJUST, "model": str(run)}), tmp_path / "theirs")
     for language in ("parent", "trans+inv"):
         weights = [folder / "export" / language / "model.safetensors" for folder in (mine, tmp_path / "theirs")]
@@ -57,9 +61,9 @@ def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
 
 
 def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjusted):
-    store, whole, made = adjusted
-    (task,) = (t for t in whole.tasks.values() if isinstance(t, AdjustTask))
-    run, mine = store.path("pretrain", made[task.parents[0]]), store.path("adjust", made[task.key])
+    store, whole = adjusted
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    run, mine = store.path("pretrain", task.parents[0].key), store.path("adjust", task.key)
     opened = open_model(str(mine), None, False, before=str(run))
     plain, own = open_pretrained(str(run), None), open_pretrained(str(mine), "trans+inv")
     assert (opened.text, opened.natural) == (plain.text, False)
@@ -68,13 +72,13 @@ def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjus
     words = weights_of(opened)
     assert np.array_equal(words, weights_of(own))
     assert not np.array_equal(words, weights_of(plain))
-    result = read_json(next(iter(folders(whole, made, store, TransferTask).values())) / "result.json")
+    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
     assert (result["language"], result["parents"]["model"]) == ("trans+inv", own.fingerprint)
 
 
 def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
-    store, whole, made = adjusted
-    found = [read_json(folder / "probes.json") for folder in folders(whole, made, store, ProbeTask).values()]
+    store, whole = adjusted
+    found = [read_json(folder / "probes.json") for folder in folders(whole, store, ProbeStage).values()]
     distances = next(held for held in found if "distances" in held["probes"])
     assert str(store.root) not in str(distances)  # no path of this machine
     assert distances["settings"]["distances"]["before"] == {"before": "cell:model"}
@@ -83,15 +87,15 @@ def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
 
 
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
-    store, whole, made = adjusted
-    (task,) = (t for t in whole.tasks.values() if isinstance(t, AdjustTask))
+    store, whole = adjusted
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
     moved = Store(tmp_path / "moved")
     shutil.copytree(store.root, moved.root)
-    folder = moved.path("adjust", made[task.key])
+    folder = moved.path("adjust", task.key)
     weights = (folder / "export" / "parent" / "model.safetensors").read_bytes()
     (folder / "done.json").unlink()
     shutil.rmtree(folder / "export")
-    assert task.run(moved, silent) == made[task.key]
+    work.make(task, moved, silent)
     assert (folder / "export" / "parent" / "model.safetensors").read_bytes() == weights
 
 
@@ -103,16 +107,14 @@ def test_two_models(tmp_path):
     }
     probes["c"]["data"] = probes["two"]["data"]
     whole, (cell,) = graph_of(changed(TWO, seeds=[0], tasks={"pos": {}}, probes=probes))
-    made = run_all(whole.tasks, store)
+    run_all(whole.stages, store)
     held = whole.of_cell[cell.name]
-    result = read_json(store.path("transfer", made[held.transfers["pos", 0]]) / "result.json")
-    runs = [str(store.path("pretrain", made[key])) for key in (held.pretrain, held.second)]
+    result = read_json(store.path("transfer", held["transfer pos seed 0"]) / "result.json")
+    runs = [str(store.path("pretrain", key)) for key in (held["pretrain"], held["second"])]
     both = open_pretrained(runs[0], None, target_model=runs[1])
     assert result["parents"]["model"] == both.fingerprint
     assert result["settings"]["target_model"] == "cell:second"
-    models = {
-        n: read_json(store.path("probe", made[k]) / "probes.json")["parents"]["model"] for n, k in held.probes.items()
-    }
+    models = {n: read_json(store.path("probe", held[f"probe {n}"]) / "probes.json")["parents"]["model"] for n in probes}
     assert models == {"c": open_pretrained(runs[0], None).fingerprint, "two": both.fingerprint}
 
 
@@ -123,15 +125,19 @@ def test_a_finished_run_by_its_name(adjusted, tmp_path):
     data |= {"model": str(run), "seeds": [0], "tasks": {"pos": {}}}
     mine, (cell,) = graph_of(data)
     other = Store(tmp_path / "named")
-    results = run_all(mine.tasks, other)
-    assert [task.kind for task in mine.tasks.values()] == ["probe", "transfer"]
+    run_all(mine.stages, other)
+    assert [task.kind for task in mine.stages.values()] == ["probe", "transfer"]
     held = mine.of_cell[cell.name]
     whole, _ = graph_of(changed(FULL, seeds=[0], tasks={"pos": {}}))
-    same = run_all(whole.tasks, store)
-    name = next(name for key, name in same.items() if isinstance(whole.tasks[key], TransferTask))
-    assert results[held.transfers["pos", 0]] == name  # the same content, whatever way it was named
-    files = mine.tasks[held.probes["words"]].files()
-    assert {path.name for path in files} == {"config.yaml", "run.json", "done.json"}
+    run_all(whole.stages, store)
+    same = next(key for key, stage in whole.stages.items() if isinstance(stage, TransferStage))
+    mine_found, found = (
+        read_json(place.path("transfer", key) / "result.json")
+        for place, key in ((other, held["transfer pos seed 0"]), (store, same))
+    )
+    assert mine_found["parents"] == found["parents"] and mine_found["scores"] == found["scores"]
+    files = mine.stages[held["probe words"]].files(Digests())
+    assert {Path(path).name for path in files} == {"config.yaml", "run.json", "done.json"}
 
 
 def test_a_checkpoint_is_adjusted_and_transferred_by_its_name(adjusted, tmp_path):
@@ -142,14 +148,17 @@ def test_a_checkpoint_is_adjusted_and_transferred_by_its_name(adjusted, tmp_path
     whole, cells = graph_of(data)
     check_cells(cells)
     other = Store(tmp_path / "named")
-    made = run_all(whole.tasks, other)
-    assert [held.kind for held in whole.tasks.values()] == ["adjust", "transfer"]
-    mine, transfer = (other.path(held.kind, made[key]) for key, held in whole.tasks.items())
+    run_all(whole.stages, other)
+    assert [held.kind for held in whole.stages.values()] == ["adjust", "transfer"]
+    mine, transfer = (other.path(held.kind, key) for key, held in whole.stages.items())
     assert (mine / "export" / "model.safetensors").is_file()
     result = read_json(transfer / "result.json")
     opened = open_pretrained(str(mine), "trans+inv")
     assert (result["parents"]["model"], result["model"]) == (opened.fingerprint, "trans+inv adjusted")
-    assert {path.name for path in next(iter(whole.tasks.values())).files()} >= {"model.safetensors", "config.json"}
+    assert {Path(path).name for path in next(iter(whole.stages.values())).files(Digests())} >= {
+        "model.safetensors",
+        "config.json",
+    }
 
 
 def test_two_natural_languages(tmp_path):
@@ -163,20 +172,19 @@ def test_two_natural_languages(tmp_path):
     store = Store(tmp_path / "store")
     whole, cells = graph_of(data)
     check_cells(cells)
-    made = run_all(whole.tasks, store)
-    result = read_json(next(iter(folders(whole, made, store, TransferTask).values())) / "result.json")
+    run_all(whole.stages, store)
+    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
     assert (result["language"], result["sup"], result["delta"]) == ("de", None, None)
     assert result["zs"] is not None
-    (alignment,) = (read_json(path / "result.json") for path in folders(whole, made, store, AlignmentTask).values())
+    (alignment,) = (read_json(path / "result.json") for path in folders(whole, store, AlignmentStage).values())
     assert alignment["scores"] is None
-    transfer = next(held for held in whole.tasks.values() if isinstance(held, TransferTask))
-    assert {path.name for path in transfer.files()} == {"en", "de", "x-ud-train.conllu", "x-ud-test.conllu"}
-    (de / "x-ud-test.conllu").touch()
-    assert finished(store, transfer) is None
+    transfer = next(held for held in whole.stages.values() if isinstance(held, TransferStage))
+    files = {Path(path).name for path in transfer.files(Digests())}
+    assert files == {"en", "de", "x-ud-train.conllu", "x-ud-test.conllu"}
 
 
 def test_an_unfinished_parent_is_one_line(tmp_path):
     whole, _ = graph_of(ADJUSTED)
-    task = next(t for t in whole.tasks.values() if isinstance(t, AdjustTask))
+    task = next(t for t in whole.stages.values() if isinstance(t, AdjustStage))
     with pytest.raises(InputError, match=r"pretrain mlm trans\+inv is not finished; start again"):
-        task.run(Store(tmp_path), silent)
+        work.make(task, Store(tmp_path), silent)

@@ -12,7 +12,7 @@ from probes.study.report.data import Study, read_study
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
 from probes.study.report.pools import pools
-from probes.study.resolved import DIFFERS
+from probes.study.settings import DIFFERS
 from synthlang.catalogue import load_yaml
 from synthlang.files import read_json, write_json
 from tests.report_study import Page, change, make_grid, read_rows, write_rows

@@ -227,7 +227,7 @@ DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
     ],
 )
 def test_what_cannot_run_is_told_before(values, message, monkeypatch):
-    monkeypatch.setattr("probes.study.checks_probe.find_spec", lambda name: None)
+    monkeypatch.setattr("probes.study.checks.find_spec", lambda name: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=message) as caught:
         check_cells([one(**values)])

@@ -12,7 +12,7 @@ from probes.study.report.data import Study, read_study
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
 from probes.study.report.pools import names_of_parts, pools
-from probes.study.resolved import DIFFERS
+from probes.study.settings import DIFFERS
 from tests.report_study import Page, make_grid, read_rows, write_rows
 
 OBJECTIVES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]

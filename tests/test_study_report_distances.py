@@ -14,9 +14,10 @@ import torch
 from matplotlib.axes import Axes
 
 from probes.figures.histograms import Panel, histogram_panels
+from probes.measures.distances import DISTANCES
 from probes.measures.distances.pairs import Linked
 from probes.measures.distances.probe import model_values
-from probes.measures.distances.separation import DISTANCES, Separation
+from probes.measures.distances.separation import Separation
 from probes.measures.distances.show import Measured
 from probes.study.report import distances
 from probes.study.report.data import Budget, read_study

@@ -20,7 +20,7 @@ from probes.study.config import StudyConfig
 from probes.study.labels import is_of_languages, layout, short_key
 from probes.study.report.folder import write_report
 from probes.study.report.scores import interval_within
-from probes.study.resolved import DIFFERS, common_settings
+from probes.study.settings import DIFFERS, common_settings
 from synthlang.config import parse
 from tests.report_study import Page, change, make_grid, make_study, read_rows, write_rows
 from tests.tiny import STUDY, changed

@@ -3,17 +3,15 @@
 import csv
 import json
 import math
-from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 
-from probes.study import kinds, measures, results
+from probes.study import measures, results
 from probes.study.measures import alignment_measures, probe_measures
 from probes.study.results import alignment_columns, write_results, write_table
-from probes.study.tables import Tables, stage_keys
-from probes.study.tasks import CellTasks
+from probes.study.tables import Tables
 from synthlang.files import write_json
 from synthlang.store import Store
 
@@ -154,11 +152,11 @@ def test_rows_are_not_held_all_at_once(tmp_path, monkeypatch):
 # --- from stages to rows ---
 
 
-def cell(name="c", pretrain=None, **labels):
-    return SimpleNamespace(name=name, labels=labels, pretrain=pretrain)
+def cell(name="c", pretrain=None, tasks=(), probes=(), **labels):
+    return SimpleNamespace(name=name, labels=labels, pretrain=pretrain, tasks=tasks, probes=probes)
 
 
-RUN = SimpleNamespace(members=[SimpleNamespace(source="text:a")], objective=SimpleNamespace(kind="mlm"), seed=7)
+RUN = SimpleNamespace(all_languages=[SimpleNamespace(source="text:a")], objective=SimpleNamespace(kind="mlm"), seed=7)
 SCORES = {"task": "pos", "metric": "accuracy", "parent": 9.0, "sup": 8.0, "zs": 5.0, "delta": 3.0, "language": "es"}
 
 MORE = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
@@ -182,12 +180,15 @@ def store(tmp_path):
     return made
 
 
-WHOLE = CellTasks("P", None, "A", "L", {"mine": "Q"}, {(t, s): f"{t}-{s}" for t in ("pos", "ner") for s in (0, 3)})
-MADE = {"P": "pp", "A": "aa", "L": "al", "Q": "pr", **{f"{t}-{s}": f"{t}{s}" for t in ("pos", "ner") for s in (0, 3)}}
+WHOLE = {
+    **{"pretrain": "pp", "adjust": "aa", "alignment": "al", "probe mine": "pr"},
+    **{f"transfer {task} seed {seed}": f"{task}{seed}" for task in ("pos", "ner") for seed in (0, 3)},
+}
+MADE = {*WHOLE.values()}
 
 
 def test_rows_of_a_cell(store):
-    made = Tables([cell(pretrain=RUN, b="x")], {"c": WHOLE}, [3, 0], store)
+    made = Tables([cell(pretrain=RUN, tasks=["pos", "ner"], probes=["mine"], b="x")], {"c": WHOLE}, [3, 0], store)
     first, *rest = made.rows(MADE)
     assert first == {
         **SCORES,
@@ -213,19 +214,22 @@ def test_rows_of_a_cell(store):
 
 
 def test_rows_of_what_is_done_so_far(store):
-    made = Tables([cell(pretrain=RUN)], {"c": WHOLE}, [0, 3], store)
-    assert list(made.rows({})) == list(made.measures({})) == []
-    for missing in ("P", "A", "L"):
-        assert list(made.rows({key: name for key, name in MADE.items() if key != missing})) == []
-    some = {key: name for key, name in MADE.items() if key != "pos-0"}
-    assert [(row["task_name"], row["seed"]) for row in made.rows(some)] == [("pos", 3), ("ner", 0), ("ner", 3)]
+    made = Tables([cell(pretrain=RUN, tasks=["pos", "ner"], probes=["mine"])], {"c": WHOLE}, [0, 3], store)
+    assert list(made.rows(set())) == list(made.measures(set())) == []
+    for missing in ("pp", "aa", "al"):
+        assert list(made.rows(MADE - {missing})) == []
+    assert [(row["task_name"], row["seed"]) for row in made.rows(MADE - {"pos0"})] == [
+        ("pos", 3),
+        ("ner", 0),
+        ("ner", 3),
+    ]
 
 
 def test_what_pretrainings_dropped_is_counted_once_for_each(store):
     """Cells 1 and 4 share a run; nothing of a run that is not done is said."""
-    of_cell = {f"c{i}": CellTasks(key, None, None, None, {}, {}) for i, key in enumerate(("P", "Q", "R", "S", "P"))}
+    of_cell = {f"c{i}": {"pretrain": key} for i, key in enumerate(("p2", "pp", "p3", "p4", "p2"))}
     made = Tables([cell(name) for name in of_cell], of_cell, [0], store)
-    assert made.dropped({"P": "p2", "Q": "pp", "R": "p3"}) == {
+    assert made.dropped({"p2", "pp", "p3"}) == {
         "pretrain": {
             "trans train": {
                 "too long": {"least": 0, "most": 7, "stages": 2, "of": 3},
@@ -234,7 +238,7 @@ def test_what_pretrainings_dropped_is_counted_once_for_each(store):
             "inv train": {"too long": {"least": 9, "most": 9, "stages": 1, "of": 1}},
         }
     }
-    assert made.dropped({}) == {}
+    assert made.dropped(set()) == {}
 
 
 def test_what_a_text_to_align_lost_in_a_transfer_is_told(store):
@@ -242,24 +246,15 @@ def test_what_a_text_to_align_lost_in_a_transfer_is_told(store):
     write_json(
         store.path("transfer", "t") / "result.json", {**SCORES, **MORE, "seed": 0, "drops": {}, "aligned": aligned}
     )
-    of_cell = {"c": CellTasks(None, None, None, None, {}, {("pos", 0): "T"})}
-    found = Tables([cell()], of_cell, [0], store).dropped({"T": "t"})
+    of_cell = {"c": {"transfer pos seed 0": "t"}}
+    found = Tables([cell(tasks=["pos"])], of_cell, [0], store).dropped({"t"})
     extent = {"least": 2, "most": 2, "stages": 1, "of": 1}
     assert found == {"transfer pos": {"aligned text es": {"links not one to one": extent}}}
 
 
 def test_rows_of_a_model_that_was_not_pretrained_here(store):
-    plain = CellTasks(None, None, None, None, {}, {("pos", 0): "pos-0"})
-    (row,) = Tables([cell()], {"c": plain}, [0], store).rows(MADE)
+    plain = {"transfer pos seed 0": "pos0"}
+    (row,) = Tables([cell(tasks=["pos"])], {"c": plain}, [0], store).rows(MADE)
     empty = [row.get(name) for name in ("source", "objective", "pretrain_seed", "pretrain", "adjust", "probe")]
     assert empty == [None] * 6
     assert row["sup"] == 8.0
-
-
-def test_the_names_of_stages():
-    assert stage_keys(WHOLE, [3, 0]) == {
-        **{"pretrain": "P", "adjust": "A", "alignment": "L", "probe mine": "Q"},
-        **{"transfer pos seed 3": "pos-3", "transfer pos seed 0": "pos-0"},
-        **{"transfer ner seed 3": "ner-3", "transfer ner seed 0": "ner-0"},
-    }
-    assert Path(kinds.RESULT).name == "result.json"

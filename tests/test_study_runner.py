@@ -9,11 +9,10 @@ import pytest
 
 from pretrain.run import pretrain as run_pretraining
 from probes.study import runner, work
-from probes.study.cells import expand
+from probes.study.cells import expand, selected
 from probes.study.config import StudyConfig
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.select import selected
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.study_cases import (
@@ -250,7 +249,7 @@ def test_a_finished_study_of_a_thousand_cells_starts_and_ends_at_once(tmp_path, 
     }
     study = parse(StudyConfig, changed(STUDY, grid={"product": product}))
     cells = expand(study)
-    finish_all(graph(cells, study.seeds).tasks, tmp_path / "stages")
+    finish_all(graph(cells, study.seeds).stages.values(), tmp_path / "stages")
     monkeypatch.setattr(runner, "open_executor", None)  # nothing is to be run
     before = os.times()
     written: list[int] = []
@@ -269,10 +268,10 @@ def test_a_finished_study_of_a_thousand_cells_starts_and_ends_at_once(tmp_path, 
 def test_what_another_runner_finished_since_the_start_is_seen(tmp_path, monkeypatch):
     study = parse(StudyConfig, STUDY)
     cells = expand(study)
-    tasks = graph(cells, study.seeds).tasks
+    tasks = graph(cells, study.seeds).stages
     run = StudyRun(study, cells, tmp_path, RunOptions())
     assert len(run.to_do()) == len(tasks)
-    finish_all(tasks, tmp_path / "stages")
+    finish_all(tasks.values(), tmp_path / "stages")
     monkeypatch.setattr(runner, "open_executor", None)  # nothing is left to be run
     run.run()
     assert {cell.status for cell in run.cells} == {"done"}

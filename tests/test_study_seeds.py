@@ -8,7 +8,7 @@ import pytest
 
 from probes.study.cells import load_study
 from probes.study.labels import is_seed
-from probes.study.tasks import graph
+from probes.study.stage import graph
 from tests.test_study_configs import OF_PAPERS, OURS, SIZES, catalogued, header, labels, study
 
 
@@ -18,7 +18,7 @@ def test_the_main_adjustment_of_impact_is_one_stage_of_all_its_tables(size):
 
     def adjustments(table: str) -> set[str]:
         config, cells = study(f"{size}/impact-{table}")
-        return {key for key, task in graph(cells, config.seeds).tasks.items() if task.kind == "adjust"}
+        return {key for key, task in graph(cells, config.seeds).stages.items() if task.kind == "adjust"}
 
     main, seeds = adjustments("table2"), {"paper": 5, "lab": 3, "tiny": 3}[size]
     assert len(main) == 4 * seeds

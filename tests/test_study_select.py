@@ -2,9 +2,8 @@
 
 import pytest
 
-from probes.study.cells import expand
+from probes.study.cells import expand, selected
 from probes.study.config import StudyConfig
-from probes.study.select import selected
 from synthlang.config import parse
 from tests.tiny import STUDY, changed
 

@@ -38,7 +38,7 @@ def test_ready_tasks_go_as_one_array_a_kind(slurm, start):
     assert slurm.sent == 0  # a wave is sent when the runner starts to wait
     assert wait(executor) == {}
     assert slurm.sent == 2
-    assert executor.ledger.jobs == {"a": "1_0", "b": "1_1", "c": "1_2", "t": "2"}
+    assert executor.jobs == {"a": "1_0", "b": "1_1", "c": "1_2", "t": "2"}
     first, second = slurm.script(1), slurm.script(2)
     for line in ("array=0-2%3", "partition=short", "cpus-per-task=4", "time=7", "gpus-per-node=1", "requeue"):
         assert f"#SBATCH --{line}\n" in first
@@ -53,7 +53,7 @@ def test_arrays_are_no_longer_than_the_cluster_takes_them(slurm, start):
     for key in "abcde":
         executor.submit(PlainTask(key))
     wait(executor)
-    assert list(executor.ledger.jobs.values()) == ["1_0", "1_1", "2_0", "2_1", "3"]
+    assert list(executor.jobs.values()) == ["1_0", "1_1", "2_0", "2_1", "3"]
 
 
 def test_no_more_jobs_than_allowed_are_in_the_queue(slurm, start):
@@ -78,7 +78,7 @@ def test_a_graph_is_sent_with_its_dependencies(slurm, start):
     scripts = [slurm.script(number) for number in range(1, slurm.sent + 1)]
     dependencies = [re.findall("--dependency='?([^'\n]*)", script) for script in scripts]
     assert dependencies == [[], ["afterok:1_0"], ["afterok:1_1"], ["afterok:1_0:1_1"], ["afterok:4"]]
-    assert executor.ledger.jobs["b1"] == "3_1"
+    assert executor.jobs["b1"] == "3_1"
     assert "#SBATCH --kill-on-invalid-dep=yes\n" in slurm.script(2)
     start().submit_graph(tasks)  # the same command again
     assert slurm.sent == 5
@@ -108,8 +108,8 @@ def test_records_become_outcomes(slurm, start):
     record(executor, "a", "1_0")
     record(executor, "b", "1_1", error="that cannot be")
     ended = wait(executor)
-    assert ended["a"].fingerprint == "made-a"
-    assert (ended["b"].error, ended["b"].log, ended["b"].fingerprint) == ("that cannot be", "its log", None)
+    assert ended["a"].error is None
+    assert (ended["b"].error, ended["b"].log) == ("that cannot be", "its log")
     assert wait(executor) == {}
 
 
@@ -118,7 +118,7 @@ def test_a_job_that_is_gone_without_a_record_has_failed(slurm, start, monkeypatc
     executor = start()
     executor.submit(PlainTask("a"))
     wait(executor)
-    executor.sender.log_path("1").write_text("x" * 20_000 + "srun: error: Killed\n")
+    executor.log_path("1").write_text("x" * 20_000 + "srun: error: Killed\n")
     slurm.end("1", "FAILED")
     outcome = wait(executor)["a"]
     assert "its job 1 ended without a result (Slurm says FAILED); log: " in outcome.error
@@ -135,7 +135,7 @@ def test_a_record_may_come_late(slurm, start, state):
     slurm.end("1", state)
     assert wait(executor) == {}
     record(executor, "a", "1")
-    assert wait(executor)["a"].fingerprint == "made-a"
+    assert wait(executor)["a"].error is None
 
 
 def test_without_an_answer_of_the_controller_nothing_is_concluded(slurm, start):
@@ -154,10 +154,109 @@ def test_jobs_that_slurm_lost_are_sent_again_but_not_for_ever(slurm, start):
     executor.submit(PlainTask("a"))
     wait(executor)
     for number, state in enumerate(["PREEMPTED", "NODE_FAIL", "PREEMPTED"], start=1):
-        assert executor.ledger.jobs["a"] == str(number)
+        assert executor.jobs["a"] == str(number)
         slurm.end(str(number), state)
         ended = wait(executor)
         assert bool(ended) == (number == 3)
         wait(executor)
     assert slurm.sent == 3
     assert "Slurm says PREEMPTED" in ended["a"].error
+
+
+# --- runners that come and go ---
+
+
+def test_a_restarted_runner_takes_its_jobs_over(slurm, start):
+    before = start()
+    for key in "ab":
+        before.submit(PlainTask(key))
+    wait(before)
+    before.close()
+    after = start()
+    for key in "abc":
+        after.submit(PlainTask(key))
+    wait(after)
+    assert slurm.sent == 2  # c alone
+    record(after, "b", "1_1")
+    assert wait(after)["b"].error is None
+
+
+def test_a_job_that_ended_badly_while_nobody_watched_is_sent_again(slurm, start):
+    before = start()
+    before.submit(PlainTask("a"))
+    wait(before)
+    record(before, "a", "1", error="no")
+    slurm.end("1", "FAILED")
+    after = start()
+    after.submit(PlainTask("a"))
+    assert wait(after) == {}
+    assert after.jobs == {"a": "2"}
+
+
+def test_a_retry_is_a_new_job_though_the_old_one_is_still_leaving(slurm, start):
+    executor = start()
+    executor.submit(PlainTask("a"))
+    wait(executor)
+    record(executor, "a", "1", error="no")
+    assert wait(executor)["a"].error == "no"
+    assert "1" in slurm.queue()
+    executor.submit(PlainTask("a"))
+    assert wait(executor) == {}
+    assert executor.jobs == {"a": "2"}
+    record(executor, "a", "1", error="the old job again")
+    assert wait(executor) == {}
+
+
+def test_a_silent_queue_after_a_restart_sends_nothing_twice(slurm, start):
+    before = start()
+    before.submit(PlainTask("a"))
+    wait(before)
+    after = start()
+    slurm.go_away()
+    after.submit(PlainTask("a"))
+    assert wait(after) == {}
+    with pytest.raises(InputError, match="squeue does not answer; run the same command again"):
+        after.submit_graph([PlainTask("a")])
+    slurm.go_away(False)
+    assert wait(after) == {}
+    assert (slurm.sent, after.jobs) == (1, {"a": "1"})
+    record(after, "a", "1")
+    assert wait(after)["a"].error is None
+
+
+def test_at_a_limit_of_the_cluster_the_runner_waits_and_sends_smaller_arrays(slurm, start):
+    executor = start("array_size=2")
+    for key in "abc":
+        executor.submit(PlainTask(key))
+    slurm.refuse(
+        "sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job violates policy"
+    )
+    notes = []
+    assert executor.wait(lambda name, done, total, note: notes.append(note), 0.0) == []
+    assert "sbatch: error" in notes[-1] and "\n" not in notes[-1]
+    assert executor.capacity() < executor.options.jobs  # they are not forgotten
+    slurm.refuse(None)
+    wait(executor)
+    assert sorted(executor.jobs) == ["a", "b", "c"]
+    assert (slurm.sent, len(slurm.queue())) == (3, 3)
+    executor.wait(lambda name, done, total, note: notes.append(note), 0.0)
+    assert notes[-1] == "0 running, 3 waiting"
+
+
+def test_where_the_controller_is_away_as_jobs_are_sent_the_same_command_goes_on(slurm, start):
+    executor = start()
+    executor.submit(PlainTask("a"))
+    slurm.refuse("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)")
+    with pytest.raises(InputError, match="Unable to contact slurm controller"):
+        wait(executor)
+    slurm.refuse(None)
+    after = start()
+    after.submit(PlainTask("a"))
+    assert wait(after) == {} and after.jobs == {"a": "1"}
+
+
+def test_a_list_of_jobs_of_another_version_is_refused(slurm, start):
+    executor = start()
+    executor.path.write_text('{"format": 99}')
+    with pytest.raises(InputError, match=r"jobs\.json: is no list of jobs of format 2"):
+        start()

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.slurm_cluster import cancel, hurry, kill, lose_node, preempt, queue, requeue, restarts, until, warn, why_not
+from tests.study_graphs import keyed
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -21,7 +22,7 @@ if why_not():
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from probes.study.executors.slurm import SlurmExecutor
-from probes.study.kinds import AlignmentTask, PretrainTask
+from probes.study.stage import AlignmentStage, PretrainStage
 from synthlang.config import parse
 from synthlang.progress import silent
 from synthlang.store import Store
@@ -64,8 +65,8 @@ def disturbed(executor, task, happens):
     """The outcome of a task whose job ``happens`` to once, in the middle; and its job's id."""
     executor.submit(task)
     assert executor.wait(silent, 0.0) == []
-    job = executor.ledger.jobs[task.key]
-    record = executor.sender.record(task.key)
+    job = executor.jobs[task.key]
+    record = executor.record(task.key)
     until(lambda: checkpoint(executor.store) or record.exists(), what="a checkpoint")
     assert not record.exists(), record.read_text()
     happens(job)
@@ -78,7 +79,7 @@ def disturbed(executor, task, happens):
 
 @pytest.mark.parametrize("happens", [requeue, preempt, warn, lose_node], ids=lambda function: function.__name__)
 def test_a_job_that_goes_back_into_the_queue_goes_on_bit_exactly(happens, tmp_path, undisturbed):
-    store, task, steps = Store(tmp_path / "stages"), PretrainTask(config()), []
+    store, task, steps = Store(tmp_path / "stages"), keyed(PretrainStage(config=config())), []
 
     def happen(job):
         happens(job)
@@ -90,12 +91,12 @@ def test_a_job_that_goes_back_into_the_queue_goes_on_bit_exactly(happens, tmp_pa
     assert restarts(job) == 1
     assert 0 < steps[0] < STEPS
     assert (steps[0] % EVERY == 0) == (happens is lose_node)  # all others save where they stand
-    assert_same_run(store.path("pretrain", outcome.fingerprint), undisturbed)
+    assert_same_run(store.path("pretrain", task.key), undisturbed)
 
 
 @pytest.mark.parametrize(("happens", "state"), [(kill, "FAILED"), (cancel, "CANCELLED")], ids=["kill", "cancel"])
 def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state, tmp_path, undisturbed):
-    store, task = Store(tmp_path / "stages"), PretrainTask(config())
+    store, task = Store(tmp_path / "stages"), keyed(PretrainStage(config=config()))
     executor = SlurmExecutor(store, tmp_path, FAST)
     when = []
 
@@ -112,28 +113,28 @@ def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state,
     executor.submit(task)
     outcome = until(lambda: executor.wait(silent, 1.0))[0]
     assert outcome.error is None, outcome.log
-    assert executor.ledger.jobs[task.key] != job
-    assert_same_run(store.path("pretrain", outcome.fingerprint), undisturbed)
+    assert executor.jobs[task.key] != job
+    assert_same_run(store.path("pretrain", task.key), undisturbed)
 
 
 def test_what_waits_for_a_job_that_failed_leaves_the_queue(tmp_path):
     """And the next start sends both again."""
     (tmp_path / "text.txt").write_text("a b c .\n" * 100)
-    broken = PretrainTask(config(source=str(tmp_path / "text.txt"), optimizer__learning_rate=1e30))
-    tasks = [broken, AlignmentTask(broken)]
+    broken = keyed(PretrainStage(config=config(source=str(tmp_path / "text.txt"), optimizer__learning_rate=1e30)))
+    tasks = [broken, keyed(AlignmentStage(pretrained=broken))]
     executor = SlurmExecutor(Store(tmp_path / "stages"), tmp_path, FAST)
     executor.submit_graph(tasks)
-    jobs = dict(executor.ledger.jobs)
+    jobs = dict(executor.jobs)
     assert set(jobs.values()) <= set(queue())
     until(lambda: not set(jobs.values()) & set(queue()), what="the end of both")
-    record = json.loads(executor.sender.record(broken.key).read_text())
+    record = json.loads(executor.record(broken.key).read_text())
     assert record["error"] and record["job"] == jobs[broken.key]
-    assert not executor.sender.record(tasks[1].key).exists()
+    assert not executor.record(tasks[1].key).exists()
     later = SlurmExecutor(Store(tmp_path / "stages"), tmp_path, FAST)
     later.submit(broken)
     ended = until(lambda: later.wait(silent, 1.0))
     assert ended[0].error == record["error"]
-    assert later.ledger.jobs[broken.key] != jobs[broken.key]
+    assert later.jobs[broken.key] != jobs[broken.key]
 
 
 # --- whole studies, by the command ---
@@ -162,7 +163,8 @@ def sent(folder: Path) -> int:
 
 
 def stages(folder: Path) -> set[str]:
-    return {path.stem for path in (folder / "stages" / "index").glob("*.json")}
+    """Those that are done."""
+    return {path.parent.name for path in (folder / "stages").glob("*/stage.json")}
 
 
 def over(process: subprocess.Popen[bytes], folder: Path, seconds: float = 400.0) -> None:

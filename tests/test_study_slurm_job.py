@@ -13,17 +13,20 @@ pytest.importorskip("submitit", reason="submitit is not installed (pip install '
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from pretrain.stopping import EXIT_CODE, Flag, Stopped, on_sigterm, watched, watching
-from probes.study.executors import Outcome, slurm_job
+from probes.study import work
+from probes.study.executors import slurm_job
+from probes.study.executors.base import Outcome
 from probes.study.executors.slurm_job import Job
-from probes.study.kinds import PretrainTask
+from probes.study.stage import PretrainStage
 from synthlang.config import parse
 from synthlang.files import write_json
 from synthlang.store import Store
 from tests.runs import assert_same_run
+from tests.study_graphs import keyed
 from tests.tiny import PRETRAIN
 
-DONE = Outcome("k", "made", None, "", 1.0)
-STOPPED = Outcome("k", None, "Stopped: 3", "a traceback", 1.0)
+DONE = Outcome("k")
+STOPPED = Outcome("k", "Stopped: 3", "a traceback")
 
 
 class Requeue:
@@ -52,10 +55,10 @@ def requeue():
 def job(tmp_path, monkeypatch):
     """Make a job whose task is a function."""
     monkeypatch.setenv("SLURM_JOB_ID", "12")
-    write_json(tmp_path / "task.json", PretrainTask(parse(PretrainConfig, PRETRAIN)).to_json())
+    write_json(tmp_path / "task.json", keyed(PretrainStage(config=parse(PretrainConfig, PRETRAIN))).to_json())
 
     def make(does):
-        monkeypatch.setattr(slurm_job, "run_task", lambda task, store, report: does())
+        monkeypatch.setattr(slurm_job, "run_stage", lambda task, store, report: does())
         return Job(str(tmp_path / "task.json"), str(tmp_path), str(tmp_path / "record.json"), 90)
 
     return make
@@ -80,7 +83,7 @@ def told(number, outcome):
 
 def test_a_job_writes_what_became_of_its_task(job, tmp_path, monkeypatch):
     job(lambda: DONE)()
-    assert record(tmp_path)["fingerprint"] == "made" and record(tmp_path)["job"] == "12"
+    assert record(tmp_path)["error"] is None and record(tmp_path)["job"] == "12"
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "11")
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
     job(lambda: DONE)()
@@ -89,7 +92,7 @@ def test_a_job_writes_what_became_of_its_task(job, tmp_path, monkeypatch):
 
 def test_a_failed_task_is_a_failed_job(job, tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
-        job(lambda: Outcome("k", None, "no", "a traceback", 1.0))()
+        job(lambda: Outcome("k", "no", "a traceback"))()
     assert end.value.code == 1
     assert record(tmp_path)["error"] == "no"
     assert "a traceback" in capsys.readouterr().err
@@ -107,7 +110,7 @@ def test_sigterm_ends_a_job_without_a_verdict(job, tmp_path, requeue):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])
 def test_a_task_that_ends_in_time_is_done(job, tmp_path, requeue, number):
     job(told(number, DONE))()
-    assert record(tmp_path)["fingerprint"] == "made"
+    assert record(tmp_path)["error"] is None
     assert requeue.calls == 0
     assert signal.alarm(0) == 0
 
@@ -152,13 +155,13 @@ def test_a_pretraining_in_a_job_watches_its_flag_and_goes_on_bit_exactly(tmp_pat
     """The way of the flag: no argument, the block around the task."""
     config, store, flag = parse(PretrainConfig, PRETRAIN), Store(tmp_path), Flag()
     flag.is_set = True
-    task = PretrainTask(config)
+    task = keyed(PretrainStage(config=config))
     for _ in range(2):
         with watching(flag), pytest.raises(Stopped):
-            task.run(store, lambda name, done, total, note: None)
-    name = task.run(store, lambda name, done, total, note: None)
+            work.make(task, store, lambda name, done, total, note: None)
+    work.make(task, store, lambda name, done, total, note: None)
     pretrain(config, tmp_path / "undisturbed", store)
-    assert_same_run(store.path("pretrain", name), tmp_path / "undisturbed")
+    assert_same_run(store.path("pretrain", task.key), tmp_path / "undisturbed")
 
 
 def test_flags_of_blocks():
@@ -177,11 +180,11 @@ def test_flags_of_blocks():
 
 
 def test_the_command_runs_one_task(tmp_path, monkeypatch, capsys):
-    task = PretrainTask(parse(PretrainConfig, PRETRAIN))
+    task = keyed(PretrainStage(config=parse(PretrainConfig, PRETRAIN)))
     write_json(tmp_path / "task.json", task.to_json())
     monkeypatch.setattr(sys, "argv", ["slurm_job", str(tmp_path / "task.json"), str(tmp_path / "stages")])
     with pytest.raises(SystemExit) as end:
         slurm_job.main()
     assert end.value.code == 0
-    name = capsys.readouterr().out.strip()
-    assert (tmp_path / "stages" / f"pretrain-{name}" / "done.json").exists()
+    assert capsys.readouterr().out == "done\n"
+    assert (tmp_path / "stages" / f"pretrain-{task.key}" / "done.json").exists()

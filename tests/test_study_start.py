@@ -10,9 +10,7 @@ from pretrain.run import pretrain
 from probes.study.cell import START
 from probes.study.cells import expand
 from probes.study.checks import check_cells
-from probes.study.costs import size_of_model
-from probes.study.tables import stage_keys
-from probes.study.tasks import AlignmentTask, PretrainTask, TransferTask, task_from_json
+from probes.study.stage import AlignmentStage, PretrainStage, TransferStage, stage_from_json
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
@@ -32,68 +30,63 @@ STARTED = {**FULL, "seeds": [0], "start": FIRST, "pretrain": OWN, "tasks": {"pos
 def made(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("started"))
     whole, _ = graph_of(STARTED)
-    return store, whole, run_all(whole.tasks, store)
+    run_all(whole.stages, store)
+    return store, whole
 
 
 def test_the_run_it_starts_from_is_a_stage_of_its_own():
     whole, (cell,) = graph_of(STARTED)
     held = whole.of_cell[cell.name]
     assert cell.pretrain.start.model == START
-    assert [task.kind for task in whole.tasks.values()] == ["pretrain", "pretrain", "alignment", "probe", "transfer"]
-    assert whole.tasks[held.pretrain].parents == (held.start,)
-    assert list(stage_keys(held, [0])) == ["start", "pretrain", "alignment", "probe words", "transfer pos seed 0"]
+    assert [task.kind for task in whole.stages.values()] == ["pretrain", "pretrain", "alignment", "probe", "transfer"]
+    assert [parent.key for parent in whole.stages[held["pretrain"]].parents] == [held["start"]]
+    assert list(held) == ["start", "pretrain", "alignment", "probe words", "transfer pos seed 0"]
     grid = {"product": {"pretrain.seed": [0, 1]}}
     whole, _ = graph_of({**STARTED, "grid": grid})
-    assert [t.start is None for t in whole.tasks.values() if isinstance(t, PretrainTask)] == [True, False, False]
+    assert [t.start is None for t in whole.stages.values() if isinstance(t, PretrainStage)] == [True, False, False]
     whole, _ = graph_of({**STARTED, "grid": {"product": {"start.seed": [0, 1]}}})
-    assert len({t.key for t in whole.tasks.values() if isinstance(t, PretrainTask)}) == 4
+    assert len({t.key for t in whole.stages.values() if isinstance(t, PretrainStage)}) == 4
 
 
-def test_json_and_back_is_the_same_task():
-    for task in graph_of(STARTED)[0].tasks.values():
-        again = task_from_json(json.loads(json.dumps(task.to_json())))
-        assert (again.key, again.parents, again.to_json()) == (task.key, task.parents, task.to_json())
-
-
-def test_its_size_is_that_of_what_it_starts_from():
-    first, own = (t for t in graph_of(STARTED)[0].tasks.values() if isinstance(t, PretrainTask))
-    assert size_of_model(own).layers == FIRST["model"]["layers"]
-    assert size_of_model(own).ids == size_of_model(first).ids + 40
+def test_json_and_back_is_the_same_stage():
+    for stage in graph_of(STARTED)[0].stages.values():
+        assert stage_from_json(json.loads(json.dumps(stage.to_json()))) == stage
 
 
 def test_the_same_run_as_two_commands_make(made, tmp_path):
-    store, whole, names = made
+    store, whole = made
     first = parse(PretrainConfig, {"source": SOURCE, **FIRST})
     begun = pretrain(first, tmp_path / "first")
     start = {**OWN["start"], "model": str(tmp_path / "first" / "export" / "en")}
     own = parse(PretrainConfig, {"source": SOURCE, **OWN, "start": start})
     by_hand = pretrain(own, tmp_path / "own")
-    assert [name for key, name in names.items() if isinstance(whole.tasks[key], PretrainTask)] == [begun, by_hand]
+    runs = [store.path("pretrain", key) for key, held in whole.stages.items() if isinstance(held, PretrainStage)]
+    assert [read_json(run / "run.json")["fingerprint"] for run in runs] == [begun, by_hand]
     for name in ("en", "hi"):
         weights = [folder / "export" / name / "model.safetensors" for folder in (tmp_path / "own", _run(made))]
         assert weights[0].read_bytes() == weights[1].read_bytes()
-    assert any(isinstance(task, AlignmentTask) for task in whole.tasks.values())
-    (transfer,) = (k for k, t in whole.tasks.items() if isinstance(t, TransferTask))
-    result = read_json(store.path("transfer", names[transfer]) / "result.json")
+    assert any(isinstance(task, AlignmentStage) for task in whole.stages.values())
+    (transfer,) = (k for k, t in whole.stages.items() if isinstance(t, TransferStage))
+    result = read_json(store.path("transfer", transfer) / "result.json")
     assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
 
 
 def _run(made):
-    store, whole, names = made
-    own = next(k for k, t in whole.tasks.items() if isinstance(t, PretrainTask) and t.start is not None)
-    return store.path("pretrain", names[own])
+    store, whole = made
+    own = next(k for k, t in whole.stages.items() if isinstance(t, PretrainStage) and t.start is not None)
+    return store.path("pretrain", own)
 
 
 def test_a_store_that_was_moved_is_gone_on_with(made, tmp_path):
-    store, whole, names = made
+    store, whole = made
     moved = Store(tmp_path / "moved")
     shutil.copytree(store.root, moved.root)
-    transfer = next(k for k, t in whole.tasks.items() if isinstance(t, TransferTask))
-    shutil.rmtree(moved.path("transfer", names[transfer]))
+    transfer = next(k for k, t in whole.stages.items() if isinstance(t, TransferStage))
+    shutil.rmtree(moved.path("transfer", transfer))
     before = contents(store)
     shutil.move(store.root, tmp_path / "aside")
     try:
-        assert run_all(whole.tasks, moved) == {transfer: names[transfer]}
+        assert run_all(whole.stages, moved) == [transfer]
     finally:
         shutil.move(tmp_path / "aside", store.root)
     assert contents(moved) == before

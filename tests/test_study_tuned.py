@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.study import work
 from probes.study.checks import check_cells
-from probes.study.costs import disk, operations
+from probes.study.digests import Digests
+from probes.study.done import is_done
 from probes.study.gc import check_weights, collect
 from probes.study.models import open_model
-from probes.study.resolved import DIFFERS, common_settings
-from probes.study.tasks import AdjustTask, ProbeTask, TransferTask, TuneTask, finished, task_from_json
+from probes.study.settings import DIFFERS, common_settings
+from probes.study.stage import AdjustStage, ProbeStage, TransferStage, TuneStage, stage_from_json
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.fit import _Fit
 from probes.transfer.model import open_pretrained
@@ -28,7 +30,7 @@ from synthlang.files import read_json
 from synthlang.progress import silent
 from synthlang.store import Store
 from tests.study_cases import run_here
-from tests.study_graphs import ADJUST, SOURCE, graph_of, run_all, write_treebank
+from tests.study_graphs import ADJUST, SOURCE, graph_of, keyed, run_all, write_treebank
 from tests.study_tuned import BASE, CONTINUAL, DISTANCES, PROBE, PROBES, TUNED
 from tests.tiny import changed
 
@@ -45,7 +47,7 @@ LANGUAGES = {"a": {"tuned.language": "trans"}, "b": {"tuned.language": "parent",
 
 
 def tunes(whole):
-    return [task for task in whole.tasks.values() if isinstance(task, TuneTask)]
+    return [task for task in whole.stages.values() if isinstance(task, TuneStage)]
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +56,14 @@ def made(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("tuned"))
     whole, cells = graph_of(CELLS)
     check_cells(cells)
-    return store, whole, cells, run_all(whole.tasks, store)
+    run_all(whole.stages, store)
+    return store, whole, cells
 
 
 def stage_of(made, cell, name):
-    store, whole, _, names = made
-    held = whole.of_cell[cell]
-    key = held.probes["d"] if name == "probe" else getattr(held, name)
-    return store.path(whole.tasks[key].kind, names[key])
+    store, whole, _ = made
+    key = whole.of_cell[cell]["probe d" if name == "probe" else name]
+    return store.path(whole.stages[key].kind, key)
 
 
 # --- what there is to do ---
@@ -71,15 +73,14 @@ def test_cells_of_other_target_languages_share_the_fine_tuning():
     grid = {"product": {"language": LANGUAGES, **GRID}, "exclude": [{"language": "b", "tuning": "pos+continual"}]}
     whole, cells = graph_of({**CELLS, "grid": grid})
     names = {tuple(cell.labels.values()): whole.of_cell[cell.name] for cell in cells}
-    assert names["a", "none"].tuned is names["b", "none"].tuned is None
-    assert names["a", "pos"].tuned == names["b", "pos"].tuned != names["a", "pos+continual"].tuned
+    assert "tuned" not in {**names["a", "none"], **names["b", "none"]}
+    assert names["a", "pos"]["tuned"] == names["b", "pos"]["tuned"] != names["a", "pos+continual"]["tuned"]
     plain, continual = tunes(whole)
     assert (plain.seed, plain.config.language, continual.config.language) == (3, None, "trans")
-    assert plain.parents == (names["a", "pos"].pretrain,)
+    assert [parent.key for parent in plain.parents] == [names["a", "pos"]["pretrain"]]
     for (_, tuning), held in names.items():
-        model = whole.tasks[held.probes["d"]].model
-        assert isinstance(model, TuneTask) == (tuning != "none")
-        assert held.tuned is None or held.tuned in held.keys
+        model = whole.stages[held["probe d"]].model
+        assert isinstance(model, TuneStage) == (tuning != "none")
     assert plain.label == "tune mlm trans on pos seed 3"
     assert continual.label == "tune mlm trans on pos+continual seed 3"
 
@@ -89,9 +90,9 @@ def test_transfers_do_not_read_it_and_the_seed_is_an_axis():
     data["adjust"] = changed(ADJUST, pairs={"x": {"kind": "derived", "source": SOURCE, "left": "trans"}})
     whole, cells = graph_of(data)
     assert [task.seed for task in tunes(whole)] == [0, 5]
-    assert all(isinstance(task.model, AdjustTask) for task in tunes(whole))
-    transfers = [task for task in whole.tasks.values() if isinstance(task, TransferTask)]
-    assert len(transfers) == 2 and all(isinstance(task.model, AdjustTask) for task in transfers)
+    assert all(isinstance(task.model, AdjustStage) for task in tunes(whole))
+    transfers = [task for task in whole.stages.values() if isinstance(task, TransferStage)]
+    assert len(transfers) == 2 and all(isinstance(task.model, AdjustStage) for task in transfers)
     assert [cell.tuned_seed for cell in cells] == [0, 5]
 
 
@@ -103,17 +104,15 @@ def test_the_settings_in_full_have_it():
     assert common_settings(graph_of(CELLS)[1])["tuned"] == DIFFERS, "one cell has none"
 
 
-def test_json_and_back_costs_and_keys(made):
+def test_json_and_back_and_keys(made):
     _, whole, *_ = made
-    for task in whole.tasks.values():
-        again = task_from_json(json.loads(json.dumps(task.to_json())))
-        assert (type(again), again.key, again.label, again.parents) == (type(task), task.key, task.label, task.parents)
-    plain, continual = tunes(whole)
-    assert min(operations(plain), disk(plain), disk(continual)) > 0
-    longer = TuneTask(plain.config.model_copy(update={"train_items": 120}), 3, plain.model)
-    assert operations(longer) > 1.5 * operations(plain)
-    others = {plain.key, longer.key, TuneTask(plain.config, 4, plain.model).key, TuneTask(plain.config, 3, "a").key}
-    assert len(others) == 4
+    for task in whole.stages.values():
+        again = stage_from_json(json.loads(json.dumps(task.to_json())))
+        assert again == task
+    plain, _ = tunes(whole)
+    longer = plain.config.model_copy(update={"train_items": 120})
+    others = [plain.model_copy(update=change) for change in ({"config": longer}, {"seed": 4}, {"model": "a"})]
+    assert len({plain.key, *(keyed(other).key for other in others)}) == 4
 
 
 # --- what comes of it ---
@@ -122,7 +121,7 @@ def test_json_and_back_costs_and_keys(made):
 @pytest.mark.parametrize("tuning", ["pos", "pos+continual"])
 def test_it_is_what_the_commands_do_one_by_one(made, tuning, tmp_path):
     """``synthlang transfer --keep``, then ``synthlang probe`` of the kept folder, to the last bit."""
-    store, _, cells, _ = made
+    store, _, cells = made
     cell = next(cell for cell in cells if tuple(cell.labels.values()) == (tuning,))
     run = str(stage_of(made, cell.name, "pretrain"))
     more = {"continual": CONTINUAL} if tuning == "pos+continual" else {}
@@ -150,7 +149,7 @@ def test_it_is_what_the_commands_do_one_by_one(made, tuning, tmp_path):
 
 
 def test_probes_read_the_fine_tuned_model_in_the_languages_of_its_run(made):
-    _, _, cells, _ = made
+    _, _, cells = made
     found = [read_json(stage_of(made, cell.name, "probe") / "probes.json")["parents"]["model"] for cell in cells]
     run, *tuned = (str(stage_of(made, cell.name, stage)) for cell, stage in zip(cells, STAGES, strict=True))
     opened = [open_pretrained(run, None), *(open_model(folder, None, False, before=run) for folder in tuned)]
@@ -179,26 +178,26 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(made, tmp_path):
     whole, cells = graph_of(data)
     check_cells(cells)
     other = Store(tmp_path)
-    names = run_all(whole.tasks, other)
+    run_all(whole.stages, other)
     (task,) = tunes(whole)
-    folder = other.path("tune", names[task.key])
+    folder = other.path("tune", task.key)
     assert {path.name for path in folder.iterdir()} == {"export", "done.json"}
     opened = open_pretrained(str(folder), "trans")
-    (probe,) = (task for task in whole.tasks.values() if isinstance(task, ProbeTask))
-    assert read_json(other.path("probe", names[probe.key]) / "probes.json")["parents"]["model"] == opened.fingerprint
+    (probe,) = (task for task in whole.stages.values() if isinstance(task, ProbeStage))
+    assert read_json(other.path("probe", probe.key) / "probes.json")["parents"]["model"] == opened.fingerprint
     assert task.label == "tune trans adjusted on pos seed 0"
-    named = TuneTask(task.config, 0, str(model))
-    assert {path.name for path in named.files()} >= {"model.safetensors"}
+    named = TuneStage(config=task.config, seed=0, model=str(model))
+    assert {Path(path).name for path in named.files(Digests())} >= {"model.safetensors"}
 
 
 def test_a_fit_that_is_killed_goes_on(made, tmp_path, monkeypatch):
-    store, whole, _, names = made
+    store, whole, _ = made
     (task, _), other = tunes(whole), Store(tmp_path / "killed")
     shutil.copytree(store.root, other.root)
-    folder = other.path("tune", names[task.key])
+    folder = other.path("tune", task.key)
     before = (folder / "export" / "trans" / "model.safetensors").read_bytes()
     shutil.rmtree(folder)
-    assert finished(other, task) is None
+    assert not is_done(other, task)
 
     epochs, whole_epoch = [], _Fit.epoch
 
@@ -210,12 +209,12 @@ def test_a_fit_that_is_killed_goes_on(made, tmp_path, monkeypatch):
 
     monkeypatch.setattr(_Fit, "epoch", killed)
     with pytest.raises(KeyboardInterrupt):
-        task.run(other, silent)
+        work.make(task, other, silent)
     (left,) = other.root.glob("tune-*.work")
     assert list(left.glob("fit-*/step-1"))
-    assert task.run(other, silent) == names[task.key]
+    work.make(task, other, silent)
     assert epochs == [0, 1, 1]  # the first one is not done again
-    assert finished(other, task) == names[task.key] and not list(other.root.glob("*.work"))
+    assert is_done(other, task) and not list(other.root.glob("*.work"))
     assert (folder / "export" / "trans" / "model.safetensors").read_bytes() == before
 
 
@@ -223,9 +222,11 @@ def test_a_task_that_fine_tunes_no_body_is_refused_before_data_is_read(made, mon
     store, whole, *_ = made
     task = tunes(whole)[0]
     monkeypatch.setattr(work, "load_training", lambda *_: pytest.fail("it was read"))
-    frozen = TuneTask(task.config.model_copy(update={"features": FeaturesConfig(tune="none")}), 0, task.model)
+    frozen = task.model_copy(
+        update={"config": task.config.model_copy(update={"features": FeaturesConfig(tune="none")})}
+    )
     with pytest.raises(InputError, match=r"^tuned: with features.tune none no body is fine-tuned"):
-        frozen.run(store, silent)
+        work.make(frozen, store, silent)
 
 
 def test_a_natural_language_is_aligned_by_its_own_sentences(made, tmp_path):
@@ -244,8 +245,9 @@ def test_a_natural_language_is_aligned_by_its_own_sentences(made, tmp_path):
     whole, cells = graph_of({"name": "n", "model": model, "tasks": {}, "tuned": tuned, "probes": {"d": probe}})
     check_cells(cells)
     (task,), other = tunes(whole), Store(tmp_path / "store")
-    assert {path.name for path in task.files()} >= {"left", "right", "links", "x-ud-train.conllu"}
-    record = read_json(other.path("tune", task.run(other, silent)) / "done.json")
+    assert {Path(path).name for path in task.files(Digests())} >= {"left", "right", "links", "x-ud-train.conllu"}
+    work.make(task, other, silent)
+    record = read_json(other.path("tune", task.key) / "done.json")
     assert record["counts"]["aligned text x"]["sentence pairs to train on"] == 40
     assert len(record["fit"]["epochs"]) == 2
 
@@ -288,12 +290,6 @@ def test_a_study_of_it_its_tables_and_its_weights(tmp_path):
         assert weights.exists() == there and (stage / "done.json").exists()
     assert [cell.status for cell in run_here(out, data).cells] == ["done", "done"]
     more, _ = graph_of(changed(data, probes={"e": {**PROBES["d"], "seed": 5}}))
-    left = [task for task in more.tasks.values() if isinstance(task, ProbeTask) and isinstance(task.model, TuneTask)]
+    left = [task for task in more.stages.values() if isinstance(task, ProbeStage) and isinstance(task.model, TuneStage)]
     with pytest.raises(InputError, match=r"synthlang gc deleted .*tune-"):
-        check_weights(left, done_of(record, more), run.store)
-
-
-def done_of(record, whole):
-    """Key → fingerprint of the stages of a study that a graph has, too."""
-    held = {key: cell["stages"][stage] for cell in record["cells"] for stage, key in cell["keys"].items()}
-    return {key: name for key, name in held.items() if key in whole.tasks}
+        check_weights(left, run.done, run.store)

@@ -2,32 +2,24 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from probes.study import unused
-from probes.study.executors import run_task
-from probes.study.gc import collect
-from probes.study.index import entry_path, finish
+from probes.study.gc import _named_by, collect, delete_unused, stages_read
 from probes.study.record import registered
 from probes.study.tables import Tables
-from probes.study.unused import delete_unused
-from probes.study.users import stages_named, stages_read
 from synthlang.files import read_json, write_json
-from synthlang.fingerprint import fingerprint
-from synthlang.progress import silent
 from synthlang.store import Store
 from tests.study_cases import TINY, command, opened
-from tests.study_fakes import RUN, FakeTask
 from tests.study_graphs import FULL, graph_of
 from tests.tiny import changed
 
 ONE = changed(TINY, pretrain__language="trans", seeds=[0], grid={"product": {"pretrain.objective.kind": ["mlm"]}})
 TWO: dict[str, Any] = changed(ONE, grid={"product": {"pretrain.objective.kind": ["mlm"], "pretrain.seed": [0, 1]}})
+OTHER = changed(ONE, pretrain__steps=7)
 KINDS = ["alignment", "pretrain", "transfer"]
 
 
@@ -36,16 +28,14 @@ def _no_results(monkeypatch):
     monkeypatch.setattr(Tables, "dropped", lambda self, done: {})
 
 
-def study(folder: Path, data: Any, content: str = "") -> set[Path]:
-    """A finished study of a store beside it, of stages that depend on ``content``; these stages."""
+def study(folder: Path, data: Any) -> set[Path]:
+    """A finished study of a store beside it; its stages."""
     folder.mkdir(exist_ok=True)
     run, stages = opened(folder, data, store=folder.parent / "store"), set()
-    for key, task in run.graph.tasks.items():
-        name = fingerprint("made up", key=key, content=content)
-        stages.add(run.store.path(task.kind, name))
-        for file in task.content:
-            write_json(run.store.path(task.kind, name) / file, {"made": True})
-        finish(run.store, task, name, 1.0)
+    for key, stage in run.graph.stages.items():
+        stages.add(run.store.path(stage.kind, key))
+        for file in stage.content:
+            write_json(run.store.path(stage.kind, key) / file, {"made": True})
     run.look()
     with registered(run.store, folder):
         run._write_record()
@@ -66,15 +56,15 @@ def edited(folder: Path, **changes: Any) -> None:
 
 
 def test_a_study_whose_folder_was_renamed_keeps_its_stages_when_it_is_named(tmp_path):
-    study(tmp_path / "b", {**ONE, "name": "b"}, "another text")
+    study(tmp_path / "b", {**OTHER, "name": "b"})
     stages = study(tmp_path / "a", changed(ONE, pretrain__seed=1))
     (tmp_path / "a").rename(tmp_path / "renamed")
     assert delete_unused([tmp_path / "renamed"]) == [] and all(map(Path.is_dir, stages))
 
 
-def test_stages_that_were_made_of_a_text_that_has_changed_go(tmp_path, monkeypatch, capsys):
+def test_stages_of_settings_or_texts_that_have_changed_go(tmp_path, monkeypatch, capsys):
     old = study(tmp_path / "a", ONE)
-    new = study(tmp_path / "a", ONE, "another text")  # the keys are the same: no entry names the old ones
+    new = study(tmp_path / "a", OTHER)
     planned = delete_unused([tmp_path / "a"], dry_run=True)
     assert {one.folder for one in planned} == old and all(map(Path.is_dir, old))
     assert command(monkeypatch, "gc", tmp_path / "a", "--unused") == 0
@@ -82,87 +72,38 @@ def test_stages_that_were_made_of_a_text_that_has_changed_go(tmp_path, monkeypat
     assert not any(map(Path.exists, old)) and all(map(Path.is_dir, new))
 
 
-def test_a_study_that_has_not_looked_since_keeps_what_it_has(tmp_path):
+def test_what_a_study_has_not_come_to_see_done_is_used(tmp_path):
     old = study(tmp_path / "a", ONE)
-    study(tmp_path / "b", {**ONE, "name": "b"}, "another text")
+    record = read_json(tmp_path / "a" / "study.json")
+    edited(tmp_path / "a", cells=[{**cell, "stages": {}, "status": "pending"} for cell in record["cells"]])
+    study(tmp_path / "b", {**OTHER, "name": "b"})
     assert delete_unused([tmp_path / "b"]) == [] and all(map(Path.is_dir, old))
 
 
 def test_nothing_that_is_being_made_goes(tmp_path):
     old = study(tmp_path / "a", ONE)
-    study(tmp_path / "a", ONE, "another text")
-    run, transfer, alignment = (of_kind(old, kind) for kind in ("pretrain", "transfer", "alignment"))
+    study(tmp_path / "a", OTHER)
+    run, transfer, alignment = (of_kind(old, kind) for kind in KINDS[1:] + KINDS[:1])
     (run / "done.json").unlink()
     (transfer / "predictions.parquet").unlink()
-    (alignment / "result.json").write_text('{"cut": ')
     words = tmp_path / "store" / f"alignment-{'0' * 16}" / "forward"  # an aligner's links, which are no stage
     beside = [run.with_name(f"{run.name}.again"), transfer.with_name(f"{transfer.name}.work"), words]
     for folder in [*beside, tmp_path / "store" / f"shards-{'0' * 16}"]:
         folder.mkdir(parents=True)
         write_json(folder / "done.json", {"made": True})
-    before = sorted((tmp_path / "store").rglob("*"))
+    before = sorted(path for path in (tmp_path / "store").rglob("*") if ".locks" not in path.parts)
+    (alignment / "result.json").write_text('{"cut": ')
     assert delete_unused([tmp_path / "a"]) == []
-    assert sorted(path for path in (tmp_path / "store").rglob("*") if ".locks" not in path.parts) == [
-        path for path in before if ".locks" not in path.parts
-    ]
+    assert before == sorted(path for path in (tmp_path / "store").rglob("*") if ".locks" not in path.parts)
 
 
-# --- a study that runs at the same time ---
-
-
-@dataclass(frozen=True, eq=False)
-class Finds(FakeTask):
-    """Finds a stage that another task has made; before it has its entry, ``gc`` looks for unused ones."""
-
-    def run(self, store, report):
-        path = store.path(self.kind, self.does)
-        assert store.obtain(self.kind, self.does, lambda path: pytest.fail("it is there")) == path
-        with ThreadPoolExecutor(1) as other:
-            assert other.submit(delete_unused, [Path(self.where)]).result() == []
-        return self.does
-
-
-@pytest.fixture
-def found(tmp_path):
-    """A stage whose only entry is that of a task that has left, the key of a task that comes to the same, its study."""
-    stage = of_kind(study(tmp_path / "a", ONE), "alignment")
-    (key,) = (
-        key for key in read_json(tmp_path / "a" / "study.json")["cells"][0]["keys"].values() if _is_of(key, stage)
-    )
-    store = Store(tmp_path / "store")
-    entry_path(store, key).rename(entry_path(store, "left"))
-    record = read_json(tmp_path / "a" / "study.json")
-    record["cells"][0]["stages"] = {}
-    edited(tmp_path / "a", cells=record["cells"])
-    return stage, key, tmp_path / "a"
-
-
-def _is_of(key: str, stage: Path) -> bool:
-    return str(read_json(entry_path(Store(stage.parent), key))["fingerprint"]) == stage.name.partition("-")[2]
-
-
-def test_a_stage_that_a_task_has_just_found_stays(found):
-    stage, key, folder = found
-    assert [one.folder for one in delete_unused([folder], dry_run=True)] == [stage]
-    name = stage.name.partition("-")[2]
-    outcome = run_task(Finds(RUN, key, name, str(folder)), Store(stage.parent), silent)
-    assert (outcome.fingerprint, outcome.error) == (name, None)
-    assert stage.is_dir() and delete_unused([folder]) == []
-    with Store(stage.parent).lock("alignment", name).acquire(timeout=0):
-        pass  # the lock is free again
-
-
-def test_the_index_is_looked_at_again_before_a_stage_goes(found, monkeypatch):
-    stage, key, folder = found
-    store, delete = Store(stage.parent), unused._delete
-
-    def meanwhile(*arguments):
-        shutil.copy(entry_path(store, "left"), entry_path(store, key))
-        return delete(*arguments)
-
-    monkeypatch.setattr(unused, "_delete", meanwhile)
-    assert delete_unused([folder]) == [] and stage.is_dir()
-    assert entry_path(store, "left").exists()
+def test_a_stage_that_somebody_works_on_stays(tmp_path):
+    old = study(tmp_path / "a", ONE)
+    study(tmp_path / "a", OTHER)
+    kind, _, key = of_kind(old, "transfer").name.partition("-")
+    with Store(tmp_path / "store").lock(kind, key), ThreadPoolExecutor(1) as other:  # its lock is one of another holder
+        assert kinds(other.submit(delete_unused, [tmp_path / "a"]).result()) == KINDS[:2]
+    assert kinds(delete_unused([tmp_path / "a"])) == ["transfer"]
 
 
 # --- stages that a study names by a path ---
@@ -239,6 +180,6 @@ def test_what_only_a_base_file_or_a_link_names_is_in_the_record(tmp_path, monkey
     cells = graph_of(data, tmp_path / "study.yaml")[1]
     assert stages_read(cells) == names
     empty = Store(tmp_path / "empty")
-    assert stages_named({"config": {}, "cells": [], "reads": names}, empty) == set(names)
-    assert stages_named({"config": {}, "cells": []}, empty) == set()  # a study of an earlier version
+    assert _named_by({"config": {}, "cells": [], "reads": names}, empty) == set(names)
+    assert _named_by({"config": {}, "cells": []}, empty) == set()  # a study of an earlier version
     assert stages_read(graph_of(FULL)[1]) == []

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from probes.figures.drawing import COLOURS, Drawing, grid, shorten
-from probes.measures.distances import BINS
-from probes.measures.distances.separation import Distance, Separation, histograms
+from probes.measures.distances import BINS, Distance
 from probes.statistics import Interval
 from synthlang.errors import InputError
+
+if TYPE_CHECKING:  # with torch, which reports do without
+    from probes.measures.distances.separation import Separation
 
 NAMES: Mapping[Distance, str] = {"l2": "L2", "cosine": "cosine"}
 UNITS = {"l2": "L2 distance (units of the vectors)", "cosine": "cosine distance (1 − cos)"}
@@ -46,6 +49,8 @@ class Panel:
 
 def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
     """A panel for each model (before, after …), one under another with common bins."""
+    from probes.measures.distances.separation import histograms  # with torch, which reports do without
+
     if not found:
         raise InputError("no distances to draw")
     panels = [

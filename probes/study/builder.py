@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,17 +14,226 @@ from pydantic import Field
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
-from probes.study.blame import blame, in_study
 from probes.study.cell import MODEL, SECOND, START, Cell, reach_of
-from probes.study.config import LARGEST, StudyConfig
-from probes.study.grid import Point
-from probes.study.sections import Bases, Draft, Place
-from probes.study.task_names import check_hidden, check_task, common_settings
+from probes.study.config import LARGEST, StudyConfig, check_part_name
+from probes.study.grid import Point, Setting
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks import TASKS
-from synthlang.catalogue import merged
-from synthlang.config import StrictModel, parse
-from synthlang.errors import InputError
+from synthlang.catalogue import BASE, load_bases, merged
+from synthlang.config import StrictModel, assigned, override, parse
+from synthlang.errors import InputError, did_you_mean
+
+NAMED = ("tasks", "probes")  # mappings of a name to a section
+Place = tuple[str, ...]  # ("pretrain",) or ("tasks", NAME)
+
+
+class Bases:
+    """What ``base:`` names, each read once: files, with paths from the study's folder, and entries of the catalogue."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, dict[str, Any]] = {}
+
+    def data(self, names: Any) -> dict[str, Any]:
+        """What the base, or the bases one over another, say; InputError if one is not there."""
+        key = repr(names)
+        if key not in self._read:
+            self._read[key] = load_bases(names, self.folder)
+        return self._read[key]
+
+
+@dataclass
+class Section:
+    """A mapping: ``own`` keys over those of ``base``, then ``changes`` at keys, in order, each of which replaces."""
+
+    base: Any
+    own: dict[str, Any]
+    changes: list[tuple[list[str], Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, value: Any) -> Section | None:
+        """The section of a mapping as the YAML has it; None for null."""
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise InputError(f"must be a mapping or null, not {value!r}")
+        return cls(value.get(BASE, []), {key: held for key, held in value.items() if key != BASE})
+
+    def change(self, keys: list[str], value: Any) -> None:
+        """Another value at ``keys``; of ``base``, or of one of its files by number, it changes what is read first."""
+        if keys[0] == BASE:
+            self.base = assigned(self.base, keys[1:], value)
+        else:
+            self.changes.append((keys, value))
+
+    def data(self, bases: Bases) -> dict[str, Any]:
+        """The whole mapping."""
+        result = merged(bases.data(self.base), self.own)
+        for keys, value in self.changes:
+            result = assigned(result, keys, value)
+        return result
+
+    def says(self, *key: str) -> bool:
+        """Whether the study or the grid, and not just a base, has the key; of several, one within the other."""
+        return _has(self.own, key) or any(
+            tuple(keys[: len(key)]) == key or (key[: len(keys)] == tuple(keys) and _has(value, key[len(keys) :]))
+            for keys, value in self.changes
+        )
+
+
+class Draft:
+    """What a cell is made of while the changes of its axes are applied, one after another."""
+
+    def __init__(self, study: StudyConfig) -> None:
+        self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
+        self.sections: dict[Place, Section | None] = {}
+        self.default_task = study.tasks is None
+        for root in ("start", "pretrain", "second", "adjust", "transfer", "tuned"):
+            self.sections[(root,)] = _section(root, getattr(study, root))
+        for root in NAMED:
+            for name, value in (getattr(study, root) or {}).items():
+                self.sections[root, name] = _section(f"{root}.{name}", value)
+
+    def apply(self, setting: Setting) -> None:
+        """Change one value; InputError for a key of something that the study does not have."""
+        try:
+            self._apply(setting.key.split("."), setting.value)
+        except InputError as error:
+            axis = "" if setting.axis == setting.key else f", axis {setting.axis!r}"
+            raise InputError(f"{setting.key}: {error}{axis}") from error
+
+    def _apply(self, keys: list[str], value: Any) -> None:
+        root = keys[0]
+        if root in self.values:
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"must be a text, not {value!r}")
+            self.values[root] = value
+        elif root in NAMED and len(keys) == 1:
+            self._replace(root, value)
+        else:
+            self._change(tuple(keys[: 1 + (root in NAMED)]), keys[1 + (root in NAMED) :], value)
+
+    def _replace(self, root: str, value: Any) -> None:
+        """All tasks or probes at once."""
+        if not isinstance(value, dict):
+            raise InputError(f"must be a mapping of names, not {value!r}")
+        self.sections = {place: held for place, held in self.sections.items() if place[0] != root}
+        for name, held in value.items():
+            check_part_name(root, str(name))
+            self.sections[root, str(name)] = Section.of(held)
+        self.default_task = self.default_task and root != "tasks"
+
+    def _change(self, place: Place, keys: list[str], value: Any) -> None:
+        if not keys:
+            if value is None and place == ("transfer",):
+                raise InputError("must be a mapping, not null; tasks: {} takes all tasks away")
+            if place[0] in NAMED:
+                check_part_name(*place)
+            self.sections[place] = Section.of(value)
+            self.default_task = self.default_task and place[0] != "tasks"
+            return
+        section = self.sections.get(place)
+        if section is None:
+            known = ", ".join(name for root, *rest in self.sections for name in rest if root == place[0])
+            hint = f"; there is {known}" if known else f": the study has no {'.'.join(place)}"
+            raise InputError(f"there is nothing to change{hint}")
+        # a cell changes sections of its own
+        self.sections[place] = section = Section(section.base, section.own, [*section.changes])
+        section.change(keys, value)
+
+    def names(self, root: str) -> list[str]:
+        """The tasks or probes that are not null, in order."""
+        return [place[1] for place, held in self.sections.items() if place[0] == root and held is not None]
+
+
+def _has(value: Any, keys: Sequence[str]) -> bool:
+    """Whether a mapping of mappings has a key within a key … ."""
+    if not keys:
+        return True
+    return isinstance(value, dict) and keys[0] in value and _has(value[keys[0]], keys[1:])
+
+
+def _section(where: str, value: Any) -> Section | None:
+    try:
+        return Section.of(value)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
+    """A problem of a config with its keys as they are written in a study; ``where`` is the section it stands in.
+
+    Options of the command that reads such a config are keys of it, too.
+    """
+    if re.match(r"[\w.]+: unknown key", problem):
+        return f"{where}.{problem}"
+    name = rf"(?:{'|'.join(model.model_fields)})"
+    key = rf"(?:(?:^|(?<=; )){name}(?=:)|(?<![\w./-]){name}(?=\.\w| \())"
+    found = re.sub(key, lambda match: f"{where}.{match[0]}", problem)
+    found = re.sub(rf"--({name})(?:-(\w+))?\b", lambda match: ".".join([where, *filter(None, match.groups())]), found)
+    found = re.sub(rf"--set ({name})(?==)", rf"--set {where}.\1", found)
+    return found if found.startswith(f"{where}.") else f"{where}: {found}"
+
+
+def blame(problem: str, place: Place, point: Point) -> str:
+    """The axis whose change a problem is about, as far as the key at its start tells."""
+    key = problem.split(":", maxsplit=1)[0].split(".")
+    for setting in reversed(point.settings):
+        if (keys := _inside(setting, place)) is not None and all(a == b for a, b in zip(keys, key, strict=False)):
+            return f" (axis {setting.axis!r}" + (")" if setting.axis == setting.key else f" sets {setting.key})")
+    return ""
+
+
+def _inside(setting: Setting, place: Place) -> list[str] | None:
+    """The key of a change inside a section, of a task also in what all tasks have in common."""
+    keys = setting.key.split(".")
+    if place[0] in ("tasks", "tuned") and keys[0] == "transfer":
+        return keys[1:]
+    return keys[len(place) :] if tuple(keys[: len(place)]) == place else None
+
+
+ROOT = "transfer."
+Keys = tuple[str, ...]
+
+
+def common_settings(assignments: Sequence[str]) -> dict[Keys, Any]:
+    """What ``--set transfer.KEY=VALUE`` sets of all tasks: keys below ``transfer`` → value."""
+    found: dict[Keys, Any] = {}
+    for assignment in assignments:
+        if assignment.startswith(ROOT):
+            found |= dict(_leaves(override({}, [assignment], f"{ROOT}train_items=300")["transfer"]))
+    return found
+
+
+def _leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*keys, str(key)))
+    else:
+        yield keys, value
+
+
+def check_task(name: str, own: Mapping[str, Any], common: Mapping[str, Any]) -> None:
+    """Raise InputError for a task that is called like none and does not say which it is."""
+    if "task" in own or "task" in common:
+        return
+    hint = did_you_mean(name, list(TASKS))
+    raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(TASKS)}; name one with tasks.{name}.task")
+
+
+def check_hidden(name: str, own: Mapping[str, Any], common: Mapping[Keys, Any]) -> None:
+    """Raise InputError where a task has a value of its own in the place of one that was set for all tasks."""
+    for keys, value in common.items():
+        held: Any = own
+        for key in keys:
+            held = held.get(key, _NOTHING) if isinstance(held, Mapping) else _NOTHING
+        if held is not _NOTHING and held != value:
+            key = ".".join(keys)
+            raise InputError(f"transfer.{key} does not reach tasks.{name}, which has its own: set tasks.{name}.{key}")
+
+
+_NOTHING = object()
+
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,7 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
-from probes.study.digest import digest_of
 from probes.transfer.config import TransferConfig
-from synthlang.fingerprint import fingerprint
 
 # what stands in a config for a model of the cell: its own before it is adjusted, its second one, what its own starts
 # from
@@ -49,19 +47,18 @@ class Cell:
     start: PretrainConfig | None = None
 
     @property
-    def content(self) -> str:
-        """Of all settings; not of name and labels."""
-        parts = {part: None if held is None else digest_of(held) for part, held in self._single()}
-        named = {part: {n: digest_of(c) for n, c in held.items()} for part, held in self._named()}
-        tuned = {} if self.tuned is None else {"tuned": [digest_of(self.tuned), self.tuned_seed]}
-        start = {} if self.start is None else {"start": digest_of(self.start)}
-        return fingerprint("cell", model=self.model, **parts, **named, **tuned, **start)
-
-    def _single(self) -> Iterable[tuple[str, pydantic.BaseModel | None]]:
-        return ("pretrain", self.pretrain), ("second", self.second), ("adjust", self.adjust)
-
-    def _named(self) -> Iterable[tuple[str, Mapping[str, pydantic.BaseModel]]]:
-        return ("tasks", self.tasks), ("probes", self.probes)
+    def configs(self) -> dict[str, pydantic.BaseModel]:
+        """All of them, by what a study calls them."""
+        single: list[tuple[str, pydantic.BaseModel | None]] = [
+            ("start", self.start),
+            ("pretrain", self.pretrain),
+            ("second", self.second),
+            ("adjust", self.adjust),
+            ("tuned", self.tuned),
+            *((f"tasks.{name}", task) for name, task in self.tasks.items()),
+            *((f"probes.{name}", probe) for name, probe in self.probes.items()),
+        ]
+        return {name: config for name, config in single if config is not None}
 
 
 @dataclass(frozen=True)

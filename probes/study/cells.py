@@ -1,24 +1,23 @@
-"""The cells of a study: every combination of its grid, no two of them the same work or of one name."""
+"""The cells of a study: every combination of its grid, no two of them the same work or of one name; which are run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from probes.study.assignments import with_assignments
-from probes.study.axes import Choice
+from probes.report.numbers import first_few
 from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
 from probes.study.config import StudyConfig
-from probes.study.grid import Point
-from probes.study.labels import is_seed
-from probes.study.sameness import Sameness
+from probes.study.grid import Choice, Point, with_assignments
+from probes.study.labels import axis_titles, is_seed, numbers_of, short_key
+from probes.study.stage import Look, graph
 from synthlang.catalogue import load_yaml
 from synthlang.config import parse
 from synthlang.errors import InputError
-from synthlang.fingerprint import fingerprint
+from synthlang.fingerprint import canonical_json, fingerprint
 
 
 def load_study(path: Path, assignments: list[str]) -> tuple[StudyConfig, list[Cell]]:
@@ -44,11 +43,12 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         raise InputError(problem, path)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
-    problem = _two_the_same(cells, len(points) - len(study.grid.include)) or _labelled_the_same(points)
+    look = Look()
+    problem = _two_the_same(cells, look, len(points) - len(study.grid.include)) or _labelled_the_same(points)
     if problem:
         raise InputError(problem, path)
     cells = _distinctly_named(cells, points, study)
-    study.contains(fingerprint("cells", cells=[[cell.name, cell.content] for cell in cells]))
+    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, look)] for cell in cells]))
     return cells
 
 
@@ -66,20 +66,26 @@ def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
     return None
 
 
-def _two_the_same(cells: list[Cell], included: int) -> str | None:
-    """What is wrong if two cells would be one; from the number ``included`` on they are those of grid.include."""
+def _settings(cell: Cell, look: Look) -> str:
+    """Of all settings of a cell; not of its name and labels."""
+    configs = {name: look.whole(config) for name, config in cell.configs.items()}
+    return fingerprint("cell", model=cell.model, tuned_seed=cell.tuned_seed, configs=configs)
+
+
+def _two_the_same(cells: list[Cell], look: Look, included: int) -> str | None:
+    """What is wrong if two cells would be one, or the same work: stages with the same keys, as far as these are known
+    without a look at any data. From the number ``included`` on they are those of grid.include."""
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}
-    sameness = Sameness()
     for number, cell in enumerate(cells):
-        first = equal.setdefault(cell.content, number)
+        first = equal.setdefault(_settings(cell, look), number)
         other = cells[first]
         if first < number and number >= included:
             what = "a cell of the product" if first < included else f"grid.include.{first - included}"
             return f"grid.include.{number - included} is already {what}: {other.name}"
         if first < number:
             return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
-        other = cells[alike.setdefault(sameness.of(cell), number)]
+        other = cells[alike.setdefault(canonical_json(graph([cell], [0], look).of_cell[cell.name]), number)]
         if other is not cell:
             told = ", ".join(key for key in {**other.overrides, **cell.overrides} if _differ(key, other, cell))
             return (
@@ -134,3 +140,49 @@ def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig
             number[cell.name] += 1
             named[i] = replace(cell, name=f"{cell.name} ({number[cell.name]})")
     return named
+
+
+SHOWN = 20
+
+
+def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
+    """The names of the cells that agree with one of the texts at least; of all cells without any.
+
+    ``AXIS=LABEL`` stands for the cells with that label, a number however it is written; the axis by its key, the last
+    part of it, or what reports or the names of cells call it (``pretrain seed``). The name of a cell stands for that
+    cell, any other text for the cells that have it in their name.
+    Raises InputError for a text that chooses no cell.
+    """
+    if not only:
+        return {cell.name for cell in cells}
+    return {name for text in only for name in _matching(cells, text)}
+
+
+def _matching(cells: Sequence[Cell], text: str) -> set[str]:
+    if whole := {cell.name for cell in cells if cell.name == text}:
+        return whole
+    name, equals, label = text.partition("=")
+    axes = _called(dict.fromkeys(axis for cell in cells for axis in cell.labels), name) if equals else []
+    if axes:
+        found = {cell.name for cell in cells if any(_same(cell.labels.get(axis), label) for axis in axes)}
+    else:
+        found = {cell.name for cell in cells if text and text in cell.name}
+    if not found:
+        labels = list(dict.fromkeys(cell.labels[axis] for axis in axes for cell in cells if axis in cell.labels))
+        known = labels or [cell.name for cell in cells]
+        what = f"the labels of {name} are" if labels else "the cells are"
+        raise InputError(f"--only {text}: no cell has it; {what}: {first_few(known, SHOWN, '; ')}")
+    return found
+
+
+def _called(axes: Iterable[str], name: str) -> list[str]:
+    """The axes of a name; several may have the same last part."""
+    titles = axis_titles(axes)
+    return [a for a in titles if name in (a, a.rsplit(".", 1)[-1], short_key(a), titles[a].replace(" ", "_"))]
+
+
+def _same(held: str | None, label: str) -> bool:
+    if held is None or held == label:
+        return held == label
+    numbers = numbers_of([held, label])
+    return numbers is not None and "%" not in held + label and numbers[held] == numbers[label]

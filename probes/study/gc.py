@@ -1,34 +1,134 @@
-"""Deleting weights that no cell needs any more, by the policy ``keep`` of each study.
+"""Deleting what no study of a store needs any more: weights, by a policy, and whole stages.
 
     checkpoints   everything stays
     final         of each run its exports and its last and best checkpoint
     results       no weights: settings, logs, tokenizers and results
 
-A run may belong to several studies of one store. It is touched only when every cell of every one of them that reads it
-is done, and then by the policy that keeps most. One that a study names by its path, as ``model:`` say, stays as it is.
-What a run has lost stands in its ``dropped.json``.
+A stage is needed by the studies that have it in a cell, by their study.json, or name it by a path. Weights go only when
+every cell of every study that reads them is done, and then by the policy that keeps most; what a run has lost stands in
+its ``dropped.json``. A whole stage goes only if asked to (``--unused``), and if no study needs it. What is named by a
+path stays as it is: such a path is known by the name of the folder in it (``pretrain-0123456789abcdef``), wherever the
+store is now. While anything is deleted, no study enters the store.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import Timeout
+
 from pretrain.folder import BEST, steps_in
-from probes.study.finished import DROPPED, kept_of
-from probes.study.index import entry_of
-from probes.study.record import held_for_deletion
-from probes.study.tasks import RUNS, ProbeTask, Task
-from probes.study.users import records_of, root_of, stages_named, users_of
+from probes.study.cell import Cell
+from probes.study.done import DROPPED, is_whole, kept_of, noted
+from probes.study.record import held_for_deletion, read_record, studies_of
+from probes.study.stage import KINDS, RUNS, ProbeStage, Stage
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
+from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
+from synthlang.fingerprint import LENGTH
+from synthlang.references import references
 from synthlang.store import Store
 
 POLICIES = ("checkpoints", "final", "results")
 """From the one that keeps most."""
+STAGE = re.compile(rf"(?:{'|'.join(KINDS)})-[0-9a-f]{{{LENGTH}}}")
+"""The name of a stage's folder."""
+SETTINGS = "config.yaml", "run.json"
+"""What a run says of itself, with the model that it is made of."""
+GONE = "unused-"
+"""A stage that is being deleted is called this first, so that no half of one is ever taken for a whole."""
+
+
+# --- who needs what ---
+
+
+@dataclass(frozen=True)
+class User:
+    """A study of a store: its folder, whether it was asked about, its policy; stage → whether some cell that has it is
+    not done; and the stages that it names by a path."""
+
+    folder: Path
+    asked: bool
+    keep: str
+    has: Mapping[str, bool]
+    names: Collection[str]
+
+
+Records = Mapping[Path, Mapping[str, Any]]
+"""Folder of a study → its study.json."""
+
+
+def _asked(folders: Iterable[Path]) -> tuple[Records, list[Store]]:
+    """The studies that are asked about, and their stores; InputError for a folder that is no study."""
+    asked = {folder.resolve(): read_record(folder) for folder in folders}
+    return asked, [Store(root) for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items())]
+
+
+def _users_of(store: Store, asked: Records, keep: str | None = None) -> list[User]:
+    """The studies of a store as they are now: those that its list knows, and those asked about, though their folder has
+    another name by now. What is deleted by it is deleted while the list stays as it is."""
+    listed: Records = {folder.resolve(): read_record(folder) for folder in studies_of(store.root)}
+    users = []
+    for folder, record in {**listed, **asked}.items():
+        own = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
+        ours = folder in listed or _root(folder, record) == store.root.resolve()
+        stages = _stages_of(record["cells"] if ours else ())
+        users.append(User(folder, folder in asked, own, stages, _named_by(record, store)))
+    return users
+
+
+def _root(folder: Path, record: Mapping[str, Any]) -> Path:
+    return Path(folder / record["store"]).resolve()
+
+
+def _stages_of(cells: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
+    """Stage → whether a cell that has it is not done."""
+    found: dict[str, bool] = {}
+    for cell in cells:
+        for name, key in cell["keys"].items():
+            stage = f"{RUNS.get(name, name.split(' ')[0])}-{key}"
+            found[stage] = found.get(stage, False) or cell["status"] != "done"
+    return found
+
+
+def _named_by(record: Mapping[str, Any], store: Store) -> set[str]:
+    """The stages that a study names by a path, and those that the named runs were made of in turn."""
+    overrides = [cell.get("overrides") for cell in record["cells"]]
+    found = _in(json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides]))
+    new = list(found)
+    while new:
+        folder = store.root / new.pop()
+        held = [folder / name for name in SETTINGS if (folder / name).is_file()]
+        more = {name for path in held for name in _in(path.read_text("utf-8", "replace"))} - found
+        found |= more
+        new += more
+    return found
+
+
+def stages_read(cells: Iterable[Cell]) -> list[str]:
+    """The stages, of any store, that cells name by a path or a link, also in files that they are based on.
+
+    For study.json: relative paths are from the folder where the study runs.
+    """
+    held = list(cells)
+    names = {cell.model for cell in held if cell.model is not None}
+    for config in {id(config): config for cell in held for config in cell.configs.values()}.values():
+        names |= {str(named.name) for named in references(config) if named.kind in ("model", "file")}
+    paths = [os.path.abspath(os.path.expanduser(name)) for name in names]
+    return sorted({stage for path in paths for stage in _in(path) | _in(os.path.realpath(path))})
+
+
+def _in(text: str) -> set[str]:
+    return set(STAGE.findall(text))
+
+
+# --- weights ---
 
 
 @dataclass(frozen=True)
@@ -42,7 +142,7 @@ class Freed:
 
 
 @dataclass(frozen=True)
-class Collection:
+class Collected:
     """What is deleted; how many runs are left alone because a cell that reads them is not done.
 
     held   folder of another study → its policy, for those that keep more of a run than is asked for; ``held_runs``
@@ -63,7 +163,7 @@ class Collection:
         return sum(freed.size for freed in self.freed)
 
 
-def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = False) -> Collection:
+def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = False) -> Collected:
     """Delete what may go of the runs of these studies; with ``dry_run`` nothing is.
 
     ``keep`` stands for the policy of these studies; other studies that share a run with them have their own.
@@ -71,115 +171,32 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     """
     if keep is not None and keep not in POLICIES:
         raise InputError(f"keep must be one of {', '.join(POLICIES)}, not {keep!r}")
-    named = records_of(folders)
-    roots = dict.fromkeys(root_of(folder, record) for folder, record in named.items())
     freed: list[Freed] = []
     needed, held_runs, holders = 0, 0, dict[Path, str]()
     named_runs, namers = 0, dict[Path, None]()
-    for root in roots:
-        store = Store(root)
+    asked, stores = _asked(folders)
+    for store in stores:
         with held_for_deletion(store, dry_run):
-            found = _policies(store, named, keep)
-            needed += found.needed
-            held_runs += len(found.held)
-            holders |= {folder: policy for of_run in found.held.values() for folder, policy in of_run.items()}
-            named_runs += len(found.named)
-            namers |= {folder: None for of_run in found.named.values() for folder in of_run}
-            here = [one for one in (_freed(run, policy) for run, policy in found.policies.items()) if one.paths]
-            if not dry_run:
-                for one in here:
-                    _delete(one)
-            freed += here
-    return Collection(tuple(freed), needed, holders, held_runs, tuple(namers), named_runs)
-
-
-def check_weights(tasks: Sequence[Task], done: Mapping[str, str], store: Store) -> None:
-    """InputError if one of the ``tasks``, which are to be run, reads weights that were deleted.
-
-    ``done`` has the fingerprints of finished tasks by key.
-    """
-    lost: dict[str, str | None] = {}
-    for task in tasks:
-        for parent in task.parents:
-            if parent not in done:
-                continue
-            run = _run_of(store, done[parent])
-            if parent not in lost:
-                lost[parent] = None if run is None else kept_of(run)
-            if run is not None and _reads_lost(task, lost[parent]):
-                less = ", or set words.checkpoints to false" if lost[parent] == "final" else ""
-                raise InputError(
-                    f"{task.label} needs weights that synthlang gc deleted (it kept {lost[parent]}); delete the folder "
-                    f"{run} and start again: the run is trained anew, with the same result{less}"
-                )
-
-
-def _run_of(store: Store, name: str) -> Path | None:
-    paths = [store.path(kind, name) for kind in dict.fromkeys(RUNS.values())]
-    return next((path for path in paths if path.exists()), None)
-
-
-def _reads_lost(task: Task, kept: str | None) -> bool:
-    if kept == "final":
-        return isinstance(task, ProbeTask) and "words" in task.config.probes and task.config.words.checkpoints
-    return kept == "results"
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The policy of each run that no cell needs; how many some cell needs; run → other studies that keep more of it;
-    run → studies that name it by its path."""
-
-    policies: dict[Path, str]
-    needed: int
-    held: dict[Path, dict[Path, str]]
-    named: dict[Path, list[Path]]
-
-
-def _policies(store: Store, mine: dict[Path, dict[str, Any]], keep: str | None) -> _Found:
-    """What to do with the runs of the studies ``mine`` that use the store."""
-    users = users_of(store, mine)
-    ours: set[Path] = set()
-    needed: set[Path] = set()
-    wanted: dict[Path, dict[Path, str]] = {}  # run → study → policy
-    for folder, record in users.items():
-        policy = keep if keep is not None and folder in mine else record["config"].get("keep", POLICIES[0])
-        for cell in record["cells"]:
-            for run in _runs(store, cell):
-                ours |= {run} if folder in mine else set()
-                needed |= {run} if cell["status"] != "done" else set()
-                wanted.setdefault(run, {})[folder] = policy
-    policies: dict[Path, str] = {}
-    held: dict[Path, dict[Path, str]] = {}
-    named = _named(store, users | mine)
-    for run in ours - needed - named.keys():
-        own = min((POLICIES.index(policy) for folder, policy in wanted[run].items() if folder in mine))
-        more = {folder: policy for folder, policy in wanted[run].items() if POLICIES.index(policy) < own}
-        policies[run] = min(wanted[run].values(), key=POLICIES.index)
-        if more:
-            held[run] = more
-    return _Found(policies, len(ours & needed), held, {run: named[run] for run in ours - needed if run in named})
-
-
-def _named(store: Store, records: Mapping[Path, dict[str, Any]]) -> dict[Path, list[Path]]:
-    """Stage that studies name by its path → these studies."""
-    found: dict[Path, list[Path]] = {}
-    for folder, record in records.items():
-        for name in stages_named(record, store):
-            found.setdefault((store.root / name).resolve(), []).append(folder)
-    return found
-
-
-def _runs(store: Store, cell: Mapping[str, Any]) -> list[Path]:
-    """The run folders of a cell: of its stages or, where it did not come so far, of those that others made."""
-    found = []
-    for stage, kind in RUNS.items():
-        name = cell["stages"].get(stage)
-        if name is None and (entry := entry_of(store, cell["keys"].get(stage, ""))) is not None:
-            name = entry["fingerprint"]
-        if name is not None:
-            found.append(store.path(kind, name).resolve())
-    return found
+            users = _users_of(store, asked, keep)
+            for run in dict.fromkeys(name for user in users if user.asked for name in user.has):
+                folder = store.root / run
+                if run.split("-")[0] not in RUNS.values() or not folder.exists():
+                    continue
+                using = [user for user in users if run in user.has]
+                naming = [user.folder for user in users if run in user.names]
+                own = min(POLICIES.index(user.keep) for user in using if user.asked)
+                more = {user.folder: user.keep for user in using if POLICIES.index(user.keep) < own}
+                if any(user.has[run] for user in using):
+                    needed += 1
+                elif naming:
+                    named_runs, namers = named_runs + 1, namers | dict.fromkeys(naming)
+                else:
+                    held_runs, holders = held_runs + bool(more), holders | more
+                    one = _freed(folder.resolve(), min((user.keep for user in using), key=POLICIES.index))
+                    freed += [one] if one.paths else []
+                    if one.paths and not dry_run:
+                        _delete_weights(one)
+    return Collected(tuple(freed), needed, holders, held_runs, tuple(namers), named_runs)
 
 
 def _freed(run: Path, keep: str) -> Freed:
@@ -204,8 +221,87 @@ def size_of(path: Path) -> int:
     return sum(inside.stat().st_size for inside in path.rglob("*") if inside.is_file())
 
 
-def _delete(freed: Freed) -> None:
+def _delete_weights(freed: Freed) -> None:
     """Note what goes, then delete it: killed between, the next time does the rest."""
     write_json(freed.run / DROPPED, {"keep": freed.keep})
     for path in freed.paths:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) -> None:
+    """InputError if one of the ``stages``, which are to be made, reads weights that were deleted; ``done`` are keys."""
+    lost: dict[str, str | None] = {}
+    for stage in stages:
+        for parent in stage.parents:
+            if parent.key not in done or parent.kind not in RUNS.values():
+                continue
+            run = store.path(parent.kind, parent.key)
+            if parent.key not in lost:
+                lost[parent.key] = kept_of(run)
+            if _reads_lost(stage, lost[parent.key]):
+                less = ", or set words.checkpoints to false" if lost[parent.key] == "final" else ""
+                raise InputError(
+                    f"{stage.label} needs weights that synthlang gc deleted (it kept {lost[parent.key]}); delete the "
+                    f"folder {run} and start again: the run is trained anew, with the same result{less}"
+                )
+
+
+def _reads_lost(stage: Stage, kept: str | None) -> bool:
+    if kept == "final":
+        return isinstance(stage, ProbeStage) and "words" in stage.config.probes and stage.config.words.checkpoints
+    return kept == "results"
+
+
+# --- whole stages ---
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A stage that no study needs: its folder, what it is, and its size in bytes."""
+
+    folder: Path
+    label: str
+    size: int
+
+
+def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused]:
+    """Delete the whole stages that no study of the stores of these studies needs; with ``dry_run`` nothing is.
+
+    A run that is not finished, what is beside a stage while it is made (``.work``, ``.again``), a stage that somebody
+    works on at this moment, and texts that were prepared for pretraining stay. Raises InputError for a folder that is
+    no study.
+    """
+    found: list[Unused] = []
+    asked, stores = _asked(folders)
+    for store in stores:
+        with held_for_deletion(store, dry_run):
+            users = _users_of(store, asked)
+            needed = {stage for user in users for stage in {*user.has, *user.names}}
+            here = list(_unused(store, needed))
+            if not dry_run:
+                remove_leftovers(store.root, GONE)
+                here = [one for one in here if _delete_stage(store, one.folder)]
+            found += here
+    return found
+
+
+def _unused(store: Store, needed: Collection[str]) -> Iterator[Unused]:
+    for kind in KINDS:
+        for folder in sorted(store.root.glob(f"{kind}-*")):
+            if STAGE.fullmatch(folder.name) and folder.name not in needed and is_whole(kind, folder):
+                yield Unused(folder, noted(folder).get("label", f"this {kind}"), size_of(folder))
+
+
+def _delete_stage(store: Store, folder: Path) -> bool:
+    """First the folder's name goes; killed after that, the rest goes the next time. False if somebody works on it."""
+    kind, _, key = folder.name.partition("-")
+    aside = folder.with_name(f"{TEMPORARY}{GONE}{folder.name}")
+    try:
+        with store.lock(kind, key).acquire(timeout=0):
+            if not folder.is_dir():
+                return False
+            folder.rename(aside)
+    except Timeout:
+        return False
+    shutil.rmtree(aside)
+    return True

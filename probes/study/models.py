@@ -89,11 +89,3 @@ def reach_of_model(model: str) -> Reach | None:
         return None  # opening it says what is wrong
     before = held.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
     return Reach(layers, positions - before, bert=names.config == "BertConfig")
-
-
-def content_of(model: str) -> str:
-    """The fingerprint of a model's weights and tokenizers, or of the run that made them."""
-    path = model_path(model)
-    if is_run(path):
-        return str(read_json(path / "run.json")["fingerprint"])
-    return fingerprint("model", **open_base(model).parents())

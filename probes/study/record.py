@@ -25,6 +25,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.store import Store
 
 FORMAT = 2
+STORE_FORMAT = 3  # stages are named by their keys
 STUDY, STUDIES, STAGES, LOGS, LOCK = "study.json", "studies.json", "stages", "logs", ".lock"
 KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
 LIST = "studies", "list"
@@ -35,8 +36,8 @@ LIST = "studies", "list"
 class CellRecord:
     """How far a cell has come.
 
-    keys     stage (``pretrain``, ``transfer pos seed 0`` …) → key of its task
-    stages   stage → fingerprint, of those that are finished
+    keys     what a stage is called (``pretrain``, ``transfer pos seed 0`` …) → its key
+    stages   the same, of those that are done
     error    one line, of the first stage that failed; ``log`` is its traceback
     """
 
@@ -147,7 +148,7 @@ def check_store(root: Path) -> None:
         return
     names = [path.name for path in root.iterdir() if not path.name.startswith((TEMPORARY, ".locks"))]
     if any(name.startswith("pretrain-") for name in names):
-        raise InputError(f"is a store of another format, this version writes {FORMAT}; name another folder", root)
+        raise InputError(f"is a store of another format, this version writes {STORE_FORMAT}; name another folder", root)
     if names:
         raise InputError("is not empty and holds no store; name another folder", root)
 
@@ -160,10 +161,10 @@ def studies_of(root: Path) -> list[Path]:
 
 def _studies(root: Path) -> list[str]:
     held = read_json(root / STUDIES)
-    if not isinstance(held, dict) or held.get("format") != FORMAT or not isinstance(held.get("studies"), list):
+    if not isinstance(held, dict) or held.get("format") != STORE_FORMAT or not isinstance(held.get("studies"), list):
         number = held.get("format") if isinstance(held, dict) else None
         raise InputError(
-            f"is a store of another format ({number}), this version writes {FORMAT}; name another folder", root
+            f"is a store of another format ({number}), this version writes {STORE_FORMAT}; name another folder", root
         )
     return [str(name) for name in held["studies"]]
 
@@ -185,7 +186,7 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
         held = _studies(store.root) if path.exists() else []
         name = relative(folder, store.root)
         if name not in held or not path.exists():
-            write_json(path, {"format": FORMAT, "studies": sorted({*held, name})})
+            write_json(path, {"format": STORE_FORMAT, "studies": sorted({*held, name})})
         yield
 
 

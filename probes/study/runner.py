@@ -15,13 +15,14 @@ from probes.report.numbers import plural
 from probes.study import measures
 from probes.study.axis_columns import AxisColumns
 from probes.study.cell import Cell
-from probes.study.changes import told_changes
+from probes.study.cells import selected
 from probes.study.config import StudyConfig
-from probes.study.environment import environment, machine_of
-from probes.study.executors import Detached, Executor, Machine, Outcome, open_executor
-from probes.study.finished import all_finished
-from probes.study.gc import check_weights
-from probes.study.index import entry_of, last_change
+from probes.study.digests import Digests
+from probes.study.done import is_done, seconds_of
+from probes.study.executors import open_executor
+from probes.study.executors.base import Detached, Executor, Machine, Outcome
+from probes.study.executors.resources import environment, machine_of
+from probes.study.gc import check_weights, stages_read
 from probes.study.record import (
     FORMAT,
     STAGES,
@@ -37,13 +38,11 @@ from probes.study.record import (
 )
 from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
-from probes.study.resolved import common_settings
 from probes.study.results import write_results, write_table
 from probes.study.schedule import Schedule
-from probes.study.select import selected
-from probes.study.tables import Tables, stage_keys
-from probes.study.tasks import Graph, Task, graph
-from probes.study.users import stages_read
+from probes.study.settings import common_settings, told_changes
+from probes.study.stage import Look, Stage, graph
+from probes.study.tables import Tables
 from synthlang.files import remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
@@ -90,11 +89,11 @@ class StudyRun:
         root = options.store or folder / held.get("store", STAGES)
         check_store(root)
         self.store = Store(root)
-        self.graph = graph(cells, study.seeds)
+        self.digests = Digests(self.store)
+        self.graph = graph(cells, study.seeds, Look(self.digests))
         self.chosen = selected(cells, options.only)
         self.cells = [
-            CellRecord(cell.name, cell.labels, cell.overrides, stage_keys(self.graph.of_cell[cell.name], study.seeds))
-            for cell in cells
+            CellRecord(cell.name, cell.labels, cell.overrides, self.graph.of_cell[cell.name]) for cell in cells
         ]
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
         self._axes, self._expanded = AxisColumns(cells), cells
@@ -102,7 +101,7 @@ class StudyRun:
         self._gone = self._before.keys() - {cell.name for cell in cells}
         self.seconds: dict[str, float] = held.get("seconds", {})
         self._recall_errors()
-        self.done: dict[str, str] = {}
+        self.done: set[str] = set()
         self.look()
         self._works = bool(self.to_do())
         self.changed = self._told_changes(held)
@@ -114,10 +113,14 @@ class StudyRun:
         check_weights(self.to_do(), self.done, self.store)
 
     def look(self) -> None:
-        """See which stages are finished."""
-        self._looked = last_change(self.store)
-        self.done = all_finished(self.store, self.graph.tasks)
+        """See which stages are done."""
+        self._looked = self._last_change()
+        self.done = {key for key, stage in self.graph.stages.items() if is_done(self.store, stage)}
         self._fill_cells()
+
+    def _last_change(self) -> int | None:
+        """When a folder of the store was last made or deleted, in ns; None for a store that is not there."""
+        return self.store.root.stat().st_mtime_ns if self.store.root.exists() else None
 
     def _told_changes(self, held: dict[str, Any]) -> str:
         if not held or held["fingerprint"] == self.study.fingerprint:
@@ -127,15 +130,9 @@ class StudyRun:
         what = told_changes(held["config"], self.study.model_dump(mode="json"))
         return f"{what}; {finished} of {plural(len(self.cells), 'cell')} are finished{gone}"
 
-    def chosen_graph(self) -> Graph:
-        """The tasks of the chosen cells."""
-        of_cell = {name: held for name, held in self.graph.of_cell.items() if name in self.chosen}
-        wanted = {key for held in of_cell.values() for key in held.keys}
-        return Graph({key: task for key, task in self.graph.tasks.items() if key in wanted}, of_cell)
-
-    def to_do(self) -> list[Task]:
-        """The tasks of the chosen cells that are not done, parents first."""
-        return [task for key, task in self.chosen_graph().tasks.items() if key not in self.done]
+    def to_do(self) -> list[Stage]:
+        """The stages of the chosen cells that are not done, parents first."""
+        return [stage for key, stage in self.graph.chosen(self.chosen).stages.items() if key not in self.done]
 
     def check_places(self) -> None:
         """InputError if the study's folder or its store cannot be written."""
@@ -145,8 +142,8 @@ class StudyRun:
     def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
         """Run every stage of the chosen cells that is not done, then write the report.
 
-        A failed task is recorded with its log and the rest go on. InputError if another process runs the study; Stopped
-        after a SIGTERM inside ``pretrain.stopping.watching``.
+        A stage that failed is recorded with its log and the rest go on. InputError if another process runs the study;
+        Stopped after a SIGTERM inside ``pretrain.stopping.watching``.
         """
         with only_runner(self.folder):
             if self.changed:
@@ -157,7 +154,8 @@ class StudyRun:
                 return paths
             with registered(self.store, self.folder):
                 self._write_record()
-            if self._looked != last_change(self.store):  # of 1,000 cells a look takes seconds
+            self.digests.save(self.store)
+            if self._looked != self._last_change():  # of 1,000 cells a look takes seconds
                 self.look()
             for cell in self.cells:
                 if cell.name in self.chosen:
@@ -171,7 +169,7 @@ class StudyRun:
     def _nothing_new(self) -> ReportPaths | None:
         """The report as it is, if all is done, and record and report are what a start would write: of 1,000 cells that
         takes seconds."""
-        if self._looked != last_change(self.store) or self.to_do():
+        if self._looked != self._last_change() or self.to_do():
             return None
         if json.loads(json.dumps(self._record())) != self._held:
             return None
@@ -188,21 +186,21 @@ class StudyRun:
         write_table(self.folder, "measures", columns, axes.of(self.tables.measures(self.done)))
 
     def _drive(self, report: Report, say: Say) -> None:
-        tasks = self.to_do()
-        if not tasks:
+        left = self.to_do()
+        if not left:
             return
         options = self.options
         executor = open_executor(options.executor, self.store, self.folder, self.machine, options.slurm)
         try:
             if not options.wait:
-                cast(Detached, executor).submit_graph(tasks)
-                say(f"{len(tasks)} tasks are handed over; start the study again to collect what they did")
+                cast(Detached, executor).submit_graph(left)
+                say(f"{len(left)} stages are handed over; start the study again to collect what they did")
                 return
-            keys = {task.key for task in tasks}
-            wanted = {key: task for key, task in self.graph.tasks.items() if key in keys or key in self.done}
+            keys = {stage.key for stage in left} | self.done
+            wanted = {key: stage for key, stage in self.graph.stages.items() if key in keys}
             chosen = [list(cell.keys.values()) for cell in self.cells if cell.name in self.chosen]
             schedule = Schedule(wanted, chosen, self.done, options.retry)
-            self._follow(schedule, executor, len(tasks), report, say)
+            self._follow(schedule, executor, len(left), report, say)
         finally:
             executor.close()
 
@@ -213,14 +211,14 @@ class StudyRun:
             key: cell.name for cell in reversed(self.cells) if cell.name in self.chosen for key in cell.keys.values()
         }
         while not schedule.is_over:
-            while executor.capacity() > 0 and (task := schedule.next()) is not None:
-                executor.submit(task, names.get(task.key, ""))
+            while executor.capacity() > 0 and (stage := schedule.next()) is not None:
+                executor.submit(stage, names.get(stage.key, ""))
             for outcome in executor.wait(report, PATIENCE):
                 if stop.is_set and outcome.error is not None:
                     continue  # nothing is wrong with it: it was told to end
                 ended = schedule.ended(outcome)
                 if not ended:
-                    say(f"{schedule.tasks[outcome.key].label} failed and is tried again: {outcome.error}")
+                    say(f"{schedule.stages[outcome.key].label} failed and is tried again: {outcome.error}")
                 self._note(ended)
                 over, news = over + len(ended), True
                 report(f"study {self.study.name}", over, total, "")
@@ -234,9 +232,9 @@ class StudyRun:
 
     def _note(self, ended: Sequence[Outcome]) -> None:
         for outcome in ended:
-            if outcome.fingerprint is not None:
-                self.done[outcome.key] = outcome.fingerprint
-        lost = {outcome.key: outcome for outcome in ended if outcome.fingerprint is None}
+            if outcome.error is None:
+                self.done.add(outcome.key)
+        lost = {outcome.key: outcome for outcome in ended if outcome.error is not None}
         for cell in self.cells if lost else []:
             if cell.name in self.chosen and cell.error is None:
                 first = next((lost[key] for key in cell.keys.values() if key in lost), None)
@@ -246,12 +244,14 @@ class StudyRun:
     def _fill_cells(self) -> None:
         """Bring the stages of cells and the seconds of stages up to date."""
         for cell in self.cells:
-            cell.stages = {stage: self.done[key] for stage, key in cell.keys.items() if key in self.done}
+            cell.stages = {stage: key for stage, key in cell.keys.items() if key in self.done}
         before, self.seconds = self.seconds, {}
-        for key, name in self.done.items():
-            stage = f"{self.graph.tasks[key].kind}-{name}"
-            known = before.get(stage)
-            self.seconds[stage] = (entry_of(self.store, key) or {"seconds": 0.0})["seconds"] if known is None else known
+        for key, stage in self.graph.stages.items():
+            if key not in self.done:
+                continue
+            folder = self.store.path(stage.kind, key)
+            known = before.get(folder.name)
+            self.seconds[folder.name] = seconds_of(folder) if known is None else known
 
     def _recall_errors(self) -> None:
         """What an earlier start said of cells that this one does not run."""

@@ -1,4 +1,4 @@
-"""Which task comes next: those whose parents are done, first those of the cells that are nearest their end."""
+"""Which stage comes next: those whose parents are done, first those of the cells that are nearest their end."""
 
 from __future__ import annotations
 
@@ -6,50 +6,51 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from probes.study.executors import Outcome, Work
+from probes.study.executors.base import Outcome
+from probes.study.stage import Stage
 
 State = Literal["waiting", "ready", "running", "done", "failed"]
 
 
 class Schedule:
-    """The state of every task of a study.
+    """The state of every stage of a study.
 
-    tasks    key → task, parents before those that need them
-    cells    for each cell the keys of all its tasks
-    done     key → fingerprint of those that are finished
-    retry    how often a task that failed is tried again
+    stages    key → stage, parents before those that need them
+    cells    for each cell the keys of all its stages
+    done     the keys of those that are
+    retry    how often a stage that failed is tried again
 
-    A failed task fails all that need it; every other task goes on. Each change costs O(log n) for each cell of a task.
+    A failed stage fails all that need it; every other one goes on. Each change costs O(log n) for each cell of a stage.
     """
 
     def __init__(
         self,
-        tasks: Mapping[str, Work],
+        stages: Mapping[str, Stage],
         cells: Iterable[Collection[str]],
-        done: Mapping[str, str],
+        done: Collection[str],
         retry: int = 0,
     ) -> None:
-        self.tasks = tasks
-        self.done = dict(done)
+        self.stages = stages
         self.failed: dict[str, Outcome] = {}
         self._retry = retry
         self._tries: dict[str, int] = {}
-        self._state: dict[str, State] = {key: "done" if key in done else "waiting" for key in tasks}
-        self._children: dict[str, list[str]] = {key: [] for key in tasks}
+        self._state: dict[str, State] = {key: "done" if key in done else "waiting" for key in stages}
+        self._children: dict[str, list[str]] = {key: [] for key in stages}
         self._parents_left: dict[str, int] = {}
-        self._order = {key: number for number, key in enumerate(tasks)}
-        self._of_cell = [[key for key in keys if key in tasks] for keys in cells]
+        self._order = {key: number for number, key in enumerate(stages)}
+        self._of_cell = [[key for key in keys if key in stages] for keys in cells]
         self._left = [sum(key not in done for key in keys) for keys in self._of_cell]
-        self._cells: dict[str, list[int]] = {key: [] for key in tasks}
+        self._cells: dict[str, list[int]] = {key: [] for key in stages}
         for number, keys in enumerate(self._of_cell):
             for key in keys:
                 self._cells[key].append(number)
         self._heap: list[tuple[int, int, str]] = []
         self._unfinished = sum(state != "done" for state in self._state.values())
-        for key, task in tasks.items():
-            for parent in task.parents:
+        for key, stage in stages.items():
+            parents = [parent.key for parent in stage.parents]
+            for parent in parents:
                 self._children[parent].append(key)
-            self._parents_left[key] = sum(self._state[parent] != "done" for parent in task.parents)
+            self._parents_left[key] = sum(self._state[parent] != "done" for parent in parents)
             if self._state[key] == "waiting" and not self._parents_left[key]:
                 self._make_ready(key)
 
@@ -58,20 +59,20 @@ class Schedule:
         """Whether nothing runs or will run any more."""
         return self._unfinished == 0
 
-    def next(self) -> Work | None:
-        """The task to start now, which counts as running from here on; None if none is ready."""
+    def next(self) -> Stage | None:
+        """The stage to start now, which counts as running from here on; None if none is ready."""
         while self._heap:
             _, _, key = heapq.heappop(self._heap)
-            if self._state[key] == "ready":  # else an entry that a later one of the same task overtook
+            if self._state[key] == "ready":  # else an entry that a later one of the same stage overtook
                 self._state[key] = "running"
-                return self.tasks[key]
+                return self.stages[key]
         return None
 
     def ended(self, outcome: Outcome) -> list[Outcome]:
-        """Take in what became of a running task: all that is over by it, itself first; [] if it is tried again."""
+        """Take in what became of a running stage: all that is over by it, itself first; [] if it is tried again."""
         key = outcome.key
-        if outcome.fingerprint is not None:
-            self._finish(key, outcome.fingerprint)
+        if outcome.error is None:
+            self._finish(key)
             return [outcome]
         self._tries[key] = self._tries.get(key, 0) + 1
         if self._tries[key] <= self._retry:
@@ -79,9 +80,8 @@ class Schedule:
             return []
         return self._fail(outcome)
 
-    def _finish(self, key: str, fingerprint: str) -> None:
+    def _finish(self, key: str) -> None:
         self._state[key] = "done"
-        self.done[key] = fingerprint
         self._unfinished -= 1
         for cell in self._cells[key]:
             self._left[cell] -= 1
@@ -94,15 +94,15 @@ class Schedule:
                 self._make_ready(child)
 
     def _fail(self, outcome: Outcome) -> list[Outcome]:
-        """Fail a task and all that need it, however far down."""
+        """Fail a stage and all that need it, however far down."""
         over = [outcome]
-        because = f"because {self.tasks[outcome.key].label} failed: {outcome.error}"
+        because = f"because {self.stages[outcome.key].label} failed: {outcome.error}"
         below = [outcome.key]
         while below:
             for child in self._children[below.pop()]:
                 if self._state[child] == "waiting":
                     self._state[child] = "failed"
-                    over.append(Outcome(child, None, because, "", 0.0))
+                    over.append(Outcome(child, because))
                     below.append(child)
         self._state[outcome.key] = "failed"
         self.failed |= {lost.key: lost for lost in over}
@@ -111,5 +111,5 @@ class Schedule:
 
     def _make_ready(self, key: str) -> None:
         self._state[key] = "ready"
-        nearest = min((self._left[cell] for cell in self._cells[key]), default=len(self.tasks))
+        nearest = min((self._left[cell] for cell in self._cells[key]), default=len(self.stages))
         heapq.heappush(self._heap, (nearest, self._order[key], key))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from probes.study import measures
 from probes.study.cell import Cell
-from probes.study.kinds import DONE, PROBES, RESULT
 from probes.study.measures import Measured, alignment_measures, probe_measures
 from probes.study.results import alignment_columns, run_columns, transfer_columns
-from probes.study.tasks import RUNS, CellTasks
+from probes.study.stage import DONE, PROBES, RESULT, RUNS
 from synthlang.files import read_json
 from synthlang.store import Store
 
@@ -20,55 +19,48 @@ Drops = Mapping[str, Mapping[str, int]]
 """Data → reason → how many were left out or changed."""
 
 
-def stage_keys(tasks: CellTasks, seeds: Sequence[int]) -> dict[str, str]:
-    """Stage of a cell (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key of its task, parents first."""
-    found = tasks.single | {f"probe {name}": key for name, key in tasks.probes.items()}
-    names = dict.fromkeys(name for name, _ in tasks.transfers)
-    return found | {f"transfer {name} seed {seed}": tasks.transfers[name, seed] for name in names for seed in seeds}
-
-
 class Tables:
-    """The tables of the cells of a study; ``of_cell`` are their tasks, ``seeds`` those of the transfer.
+    """The tables of the cells of a study; ``of_cell``: name of a cell → stage → key (stage.py), ``seeds`` those of the
+    transfer.
 
     Results of trainings, transfers and alignments are read once, what probes found each time, since it may be large.
     """
 
     def __init__(
-        self, cells: Sequence[Cell], of_cell: Mapping[str, CellTasks], seeds: Sequence[int], store: Store
+        self, cells: Sequence[Cell], of_cell: Mapping[str, Mapping[str, str]], seeds: Sequence[int], store: Store
     ) -> None:
         self._cells, self._of_cell, self._seeds, self._store = cells, of_cell, seeds, store
         self._read: dict[str, dict[str, Any]] = {}
         self._drops: dict[str, Drops] = {}
 
-    def rows(self, done: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """A row for each transfer that is in ``done`` (key → fingerprint) with all that its row tells of the model."""
+    def rows(self, done: Collection[str]) -> Iterator[dict[str, Any]]:
+        """A row for each transfer whose key is in ``done`` with all that its row tells of the model."""
         for cell in self._cells:
-            tasks = self._of_cell[cell.name]
-            needed = [key for key in (tasks.pretrain, tasks.alignment, tasks.adjust) if key is not None]
-            if any(key not in done for key in needed):
+            stages = self._of_cell[cell.name]
+            if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
                 continue
-            common = self._common(cell, tasks, done)
-            for name in dict.fromkeys(name for name, _ in tasks.transfers):
+            common = self._common(cell, stages)
+            for name in cell.tasks:
                 for seed in self._seeds:
-                    key = tasks.transfers[name, seed]
+                    key = stages[f"transfer {name} seed {seed}"]
                     if key in done:
-                        found = self._transfer(done[key])
-                        yield {**common, **found, "task_name": name, "transfer": done[key]}
+                        yield {**common, **self._transfer(key), "task_name": name, "transfer": key}
 
-    def measures(self, done: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    def measures(self, done: Collection[str]) -> Iterator[dict[str, Any]]:
         """A row for each number of each probe of each cell, the quick alignment first."""
         for cell in self._cells:
-            tasks = self._of_cell[cell.name]
+            stages = self._of_cell[cell.name]
             common = {**_named(cell), "pretrain_seed": run_columns(cell.pretrain)["pretrain_seed"]}
-            if tasks.alignment is not None and tasks.alignment in done:
-                result = read_json(self._store.path("alignment", done[tasks.alignment]) / RESULT)
+            if stages.get("alignment") in done:
+                result = read_json(self._store.path("alignment", stages["alignment"]) / RESULT)
                 yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
-            for name, key in tasks.probes.items():
+            for name in cell.probes:
+                key = stages[f"probe {name}"]
                 if key in done:
-                    record = read_json(self._store.path("probe", done[key]) / PROBES)
+                    record = read_json(self._store.path("probe", key) / PROBES)
                     yield from _measure_rows(common, name, probe_measures(record))
 
-    def dropped(self, done: Mapping[str, str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+    def dropped(self, done: Collection[str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
         """Stage → data → reason → how many sentences, pairs, words … were left out or changed.
 
         ``least`` and ``most`` in one stage, in how many ``stages`` any, ``of`` how many that read such data. A stage
@@ -76,18 +68,19 @@ class Tables:
         """
         found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
-            tasks = self._of_cell[cell.name]
-            stages = [(stage, key) for stage, key in tasks.single.items() if stage in RUNS]
-            stages += [(f"transfer {name}", key) for (name, _), key in tasks.transfers.items()]
-            for stage, key in stages:
+            stages = self._of_cell[cell.name]
+            named = [(stage, stages[stage]) for stage in RUNS if stage in stages]
+            for name in cell.tasks:
+                named += [(f"transfer {name}", stages[f"transfer {name} seed {seed}"]) for seed in self._seeds]
+            for stage, key in named:
                 if key in done:
-                    found.setdefault(stage, {})[done[key]] = self._drops_of(stage, done[key])
+                    found.setdefault(stage, {})[key] = self._drops_of(stage, key)
         return {stage: _extents(list(drops.values())) for stage, drops in found.items()}
 
-    def _common(self, cell: Cell, tasks: CellTasks, done: Mapping[str, str]) -> dict[str, Any]:
-        names = {"pretrain": tasks.pretrain, "adjust": tasks.adjust, "probe": tasks.alignment}
-        found = {column: None if key is None else done[key] for column, key in names.items()}
-        aligned = {} if tasks.alignment is None else self._alignment(done[tasks.alignment])
+    def _common(self, cell: Cell, stages: Mapping[str, str]) -> dict[str, Any]:
+        names = {"pretrain": "pretrain", "adjust": "adjust", "probe": "alignment"}
+        found = {column: stages.get(stage) for column, stage in names.items()}
+        aligned = self._alignment(stages["alignment"]) if "alignment" in stages else {}
         return {**_named(cell), **run_columns(cell.pretrain), **found, **aligned}
 
     def _transfer(self, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the tasks of a study do. Each makes a stage under its lock: another runner of the store waits, and finds it."""
+"""What the stages of a study do, under their locks: another runner of the store waits, and finds what is made."""
 
 from __future__ import annotations
 
@@ -6,43 +6,38 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
-from pretrain.adjust.config import OF_WEIGHTS
 from pretrain.adjust.run import adjust
 from pretrain.build import trained_model
 from pretrain.checkpoints import is_sound
 from pretrain.config import PretrainConfig
-from pretrain.folder import kept_steps, own_steps, steps_in
+from pretrain.folder import kept_steps, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
-from probes.measures import FORMAT as PROBE_FORMAT
 from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
-from probes.measures.words.alignment import dictionary_of, probe_alignment, probe_fingerprint
+from probes.measures.words.alignment import probe_alignment
 from probes.study.cell import MODEL, SECOND
-from probes.study.finished import is_intact, made
-from probes.study.identity import identity
-from probes.study.kinds import (
+from probes.study.digests import Digests
+from probes.study.done import is_done, is_intact
+from probes.study.models import languages_of, open_model, source_of
+from probes.study.stage import (
     DONE,
     PREDICTIONS,
     RESULT,
-    AdjustTask,
-    AlignmentTask,
-    Model,
-    PretrainTask,
-    ProbeTask,
-    TransferTask,
-    TuneTask,
+    AdjustStage,
+    AlignmentStage,
+    PretrainStage,
+    ProbeStage,
+    Stage,
+    TransferStage,
+    TuneStage,
     origin,
     short,
 )
-from probes.study.models import content_of, languages_of, open_model, source_of
-from probes.study.task import Task
-from probes.study.tasks import task_from_json
 from probes.transfer.model import Pretrained, check_keep, keep_languages
 from probes.transfer.model_names import is_run, model_path
 from probes.transfer.result import drops, facts, of_sets, seed_record, write_predictions
@@ -51,33 +46,42 @@ from probes.transfer.splits import load_data, load_training
 from synthlang.config import dump_yaml
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
-from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report
 from synthlang.store import Store
 
-T = TypeVar("T", bound=Task)
 CHECKPOINTS = "checkpoints"  # in the folder of a run
 
 
-def run_pretraining(task: PretrainTask, store: Store, report: Report) -> str:
-    """Train in ``pretrain-<fingerprint>``, or go on; SIGTERM saves and raises Stopped."""
-    task = _reread(task)
-    config = _config_of(task, store)
-    artifacts = prepare(config, store, report)
-    name = config.fingerprint(artifacts.parents)
-    folder = store.path(task.kind, name)
-    with store.lock(task.kind, name), on_sigterm() as stop:
-        if not is_intact(task, folder):
+class _Reading:
+    """The user's files that a stage reads, as they were when its work began."""
+
+    def __init__(self, stage: Stage, store: Store) -> None:
+        self._stage, self._store = stage, store
+        self._before = stage.files(Digests(store))
+
+    def check(self, made: Path | None = None) -> None:
+        """InputError if one is another by now: what was read may be of neither, so what was ``made`` of it goes."""
+        now = self._stage.files(Digests(self._store))
+        changed = [path for path in {**self._before, **now} if self._before.get(path) != now.get(path)]
+        if changed:
+            if made is not None:
+                shutil.rmtree(made)
+            raise InputError("has changed while it was read; start again", changed[0])
+
+
+def _pretrain(stage: PretrainStage, store: Store, report: Report, reading: _Reading) -> None:
+    """Train, or go on; SIGTERM saves and raises Stopped."""
+    config, folder = _config_of(stage, store), _place(store, stage)
+    prepare(config, store, report)
+    reading.check()  # training reads what was prepared
+    with store.lock(stage.kind, stage.key), on_sigterm() as stop:
+        if not is_intact(stage.kind, folder):
             _reopen(folder)
         pretrain(config, folder, store, report, stop=stop)
-    return name
 
 
-def run_alignment(task: AlignmentTask, store: Store, report: Report) -> str:
-    """Measure the alignment of a run's word embeddings."""
-    task = _reread(task)
-    run, config = _stage(store, task.pretrained), _config_of(task.pretrained, store)
-    name = probe_fingerprint(content_of(str(run)), config)
+def _measure_alignment(stage: AlignmentStage, store: Store, report: Report, reading: _Reading) -> None:
+    run, config = _made(store, stage.pretrained), _config_of(stage.pretrained, store)
 
     def build(path: Path) -> None:
         _, artifacts = open_run(run, config, report)
@@ -85,94 +89,125 @@ def run_alignment(task: AlignmentTask, store: Store, report: Report) -> str:
         with atomic_folder(path) as folder:
             write_json(folder / RESULT, probe_alignment(model, config, artifacts, store))
 
-    return _obtained(task, store, name, build)
+    _obtain(stage, store, reading, build)
 
 
-def run_adjustment(task: AdjustTask, store: Store, report: Report) -> str:
-    """Adjust in ``adjust-<fingerprint>``, or go on; SIGTERM saves and raises Stopped.
-
-    What an aligner finds differs from run to run, so the stage is named by the text that it reads.
-    """
-    task = _reread(task)
-    model = _place(store, task.model)
-    parts = identity(task.config, {MODEL: content_of(model)})
-    settings = {key: parts[key] for key in sorted({"model", "pairs"} | OF_WEIGHTS)}
-    name = fingerprint("adjust-stage", format=ADJUST_FORMAT, settings=settings)
-    folder = store.path(task.kind, name)
-    config = task.config.model_copy(update={"model": model})
-    with store.lock(task.kind, name), on_sigterm() as stop:
-        if not is_intact(task, folder):
+def _adjust(stage: AdjustStage, store: Store, report: Report, reading: _Reading) -> None:
+    """Adjust, or go on; SIGTERM saves and raises Stopped."""
+    folder = _place(store, stage)
+    config = stage.config.model_copy(update={"model": _model(store, stage.model)})
+    with store.lock(stage.kind, stage.key), on_sigterm() as stop:
+        if not is_intact(stage.kind, folder):
             if (folder / "config.yaml").is_file():  # begun by a config that spells its files otherwise
                 with atomic_file(folder / "config.yaml", "w") as handle:
                     handle.write(dump_yaml(config))
             _reopen(folder)
             adjust(config, folder, report, stop=stop)
-    return name
+            reading.check(folder)
 
 
-def run_tuning(task: TuneTask, store: Store, report: Report) -> str:
+def _tune(stage: TuneStage, store: Store, report: Report, reading: _Reading) -> None:
     """Fine-tune on the source language for one seed; ``<stage>.work`` has fits in progress."""
-    task = _reread(task)
-    opened, _ = _opened(task, store)
-    check_keep(task.config, opened, "tuned")
-    transfer = Transfer(opened, load_training(task.config, opened, report), task.config, report, store)
-    name = fingerprint("tune-stage", transfer=transfer.fingerprint, seed=task.seed)
+    opened, _ = _opened(stage, store)
+    check_keep(stage.config, opened, "tuned")
+    transfer = Transfer(opened, load_training(stage.config, opened, report), stage.config, report, store)
 
     def build(path: Path) -> None:
         transfer.check()
-        work = path.with_name(f"{path.name}.work")
-        body, fit = transfer.tune(task.seed, work)
+        body, fit = transfer.tune(stage.seed, _unfinished(store, stage))
         texts = {f"aligned text {name}": held["counts"] for name, held in transfer.aligned.get("aligned", {}).items()}
         counts = {**drops(transfer), **texts}
-        record = {"model": opened.name, "task": task.config.task, "seed": task.seed, "fit": fit, "counts": counts}
+        record = {"model": opened.name, "task": stage.config.task, "seed": stage.seed, "fit": fit, "counts": counts}
         with atomic_folder(path) as folder:
-            keep_languages(body, languages_of(_place(store, task.model), opened), folder, record)
-        if work.exists():
-            shutil.rmtree(work)
+            keep_languages(body, languages_of(_model(store, stage.model), opened), folder, record)
 
-    return _obtained(task, store, name, build)
+    _obtain(stage, store, reading, build)
 
 
-def run_probes(task: ProbeTask, store: Store, report: Report) -> str:
-    """Measure the probes of a config."""
-    task = _reread(task)
-    opened, models = _opened(task, store)
-    own = _place(store, task.model)
-    contents = {name: content_of(place) for name, place in models.items()}
-    parts: dict[str, Any] = {"settings": identity(task.config, contents), "model": opened.fingerprint}
-    parts["languages"] = [reader.language.fingerprint for reader in (opened.source, opened.target)]
-    run = model_path(own) if is_run(model_path(own)) else None
-    if _reads_words_of_run(task.config) and run is not None and opened.run is not None:
-        config = opened.run[0]
-        # what runs with one name need not have in common
-        parts["dictionary"] = dictionary_of(config)
-        if task.config.words.checkpoints:
-            steps = own_steps(run / CHECKPOINTS, config.checkpoints, config.steps)
-            ours = isinstance(task.model, PretrainTask)  # it gets those that it has not
-            parts["steps"] = [step for step in steps if ours or (run / CHECKPOINTS / f"step-{step}").exists()]
-    name = fingerprint("probe-stage", format=PROBE_FORMAT, **parts)
+def _probe(stage: ProbeStage, store: Store, report: Report, reading: _Reading) -> None:
+    opened, models = _opened(stage, store)
+    own = model_path(_model(store, stage.model))
 
     def build(path: Path) -> None:
-        if "steps" in parts and isinstance(task.model, PretrainTask):
-            _with_checkpoints(task.model, store, report)
-        measure(ProbeInput(opened, _filled(task.config, models), run, store, report), path, told=task.config)
+        if isinstance(stage.model, PretrainStage) and "words" in stage.config.probes and stage.config.words.checkpoints:
+            _with_checkpoints(stage.model, store, report)
+        run = own if is_run(own) else None
+        measure(ProbeInput(opened, _filled(stage.config, models), run, store, report), path, told=stage.config)
 
-    return _obtained(task, store, name, build)
-
-
-def _reads_words_of_run(config: ProbeConfig) -> bool:
-    """Whether a probe takes from a run which words are translations."""
-    return "words" in config.probes and config.words.dictionary is None and config.model2 is None
+    _obtain(stage, store, reading, build)
 
 
-def _with_checkpoints(task: PretrainTask, store: Store, report: Report) -> None:
+def _transfer(stage: TransferStage, store: Store, report: Report, reading: _Reading) -> None:
+    """Fine-tune and test for one seed; ``<stage>.work`` has fits in progress."""
+    pretrained, _ = _opened(stage, store)
+    data = load_data(stage.config, pretrained, report)
+    transfer = Transfer(pretrained, data, stage.config, report, store)
+
+    def build(path: Path) -> None:
+        transfer.check()
+        result = transfer.run(stage.seed, _unfinished(store, stage))
+        record = {**facts(transfer), **seed_record(result, transfer.main.name), **of_sets(transfer)}
+        with atomic_folder(path) as folder:
+            write_json(folder / RESULT, record)
+            write_predictions(folder / PREDICTIONS, result.predictions)
+
+    _obtain(stage, store, reading, build)
+
+
+WORK: dict[str, Callable[[Any, Store, Report, _Reading], None]] = {
+    "pretrain": _pretrain,
+    "adjust": _adjust,
+    "tune": _tune,
+    "alignment": _measure_alignment,
+    "probe": _probe,
+    "transfer": _transfer,
+}
+
+
+def make(stage: Stage, store: Store, report: Report) -> None:
+    """Make a stage whose parents are done, or go on with it."""
+    WORK[stage.kind](stage, store, report, _Reading(stage, store))
+
+
+def _obtain(stage: Stage, store: Store, reading: _Reading, build: Callable[[Path], None]) -> None:
+    """Let ``build`` make the folder of a stage that is not there, or that somebody damaged."""
+    path = _place(store, stage)
+
+    def whole(path: Path) -> None:
+        build(path)
+        reading.check(path)
+        if (work := _unfinished(store, stage)).exists():
+            shutil.rmtree(work)
+
+    with store.lock(stage.kind, stage.key):
+        if path.exists() and not is_intact(stage.kind, path):
+            shutil.rmtree(path)
+    store.obtain(stage.kind, stage.key, whole)
+
+
+def _unfinished(store: Store, stage: Stage) -> Path:
+    """Where the fits of a stage are kept until it is done."""
+    path = _place(store, stage)
+    return path.with_name(f"{path.name}.work")
+
+
+def _reopen(run: Path) -> None:
+    """Let a run go on that is not finished, or was damaged since. From a sound last checkpoint nothing is trained: the
+    export is written anew. Where none of a finished run is sound it begins anew."""
+    folder = run / CHECKPOINTS
+    if (run / DONE).exists() and not any(is_sound(folder / f"step-{step}") for step in reversed(steps_in(folder))):
+        shutil.rmtree(folder, ignore_errors=True)
+    (run / DONE).unlink(missing_ok=True)
+
+
+def _with_checkpoints(stage: PretrainStage, store: Store, report: Report) -> None:
     """Give a run those checkpoints that its config keeps and that the config it was trained by, with others, did not.
 
     It is trained once more beside its place: the same steps, with other checkpoints on the way.
     """
-    run, config = _stage(store, task), _config_of(task, store)
+    run, config = _made(store, stage), _config_of(stage, store)
     again = run.with_name(f"{run.name}.again")
-    with store.lock(task.kind, run.name.removeprefix(f"{task.kind}-")), on_sigterm() as stop:
+    with store.lock(stage.kind, stage.key), on_sigterm() as stop:
         steps = kept_steps(config.checkpoints, config.steps)
         missing = [f"step-{step}" for step in steps if not (run / CHECKPOINTS / f"step-{step}").exists()]
         if missing:
@@ -194,67 +229,19 @@ def _filled(config: ProbeConfig, models: dict[str, str]) -> ProbeConfig:
     return config.model_copy(update={"cka": cka, "distances": distances, "model2": model2})
 
 
-def run_transfer(task: TransferTask, store: Store, report: Report) -> str:
-    """Fine-tune and test for one seed; ``<stage>.work`` has fits in progress."""
-    task = _reread(task)
-    pretrained, _ = _opened(task, store)
-    data = load_data(task.config, pretrained, report)
-    transfer = Transfer(pretrained, data, task.config, report, store)
-    name = fingerprint("transfer-seed", transfer=transfer.fingerprint, seed=task.seed)
-
-    def build(path: Path) -> None:
-        transfer.check()
-        work = path.with_name(f"{path.name}.work")
-        result = transfer.run(task.seed, work)
-        record = {**facts(transfer), **seed_record(result, transfer.main.name), **of_sets(transfer)}
-        with atomic_folder(path) as folder:
-            write_json(folder / RESULT, record)
-            write_predictions(folder / PREDICTIONS, result.predictions)
-        if work.exists():
-            shutil.rmtree(work)
-
-    return _obtained(task, store, name, build)
-
-
-def _reopen(run: Path) -> None:
-    """Let a run go on that is not finished, or was damaged since. From a sound last checkpoint nothing is trained: the
-    export is written anew. Where none of a finished run is sound it begins anew."""
-    folder = run / CHECKPOINTS
-    if (run / DONE).exists() and not any(is_sound(folder / f"step-{step}") for step in reversed(steps_in(folder))):
-        shutil.rmtree(folder, ignore_errors=True)
-    (run / DONE).unlink(missing_ok=True)
-
-
-def _reread(task: T) -> T:
-    """The same task with the files that languages name, which a config holds, read now and not when the study was."""
-    again = task_from_json(task.to_json())
-    assert isinstance(again, type(task)), "JSON keeps the kind"
-    return again
-
-
-def _obtained(task: Task, store: Store, name: str, build: Callable[[Path], None]) -> str:
-    """Let ``build`` make a stage that is not there, or that somebody damaged; returns its name."""
-    path = store.path(task.kind, name)
-    with store.lock(task.kind, name):
-        if path.exists() and not is_intact(task, path):
-            shutil.rmtree(path)
-    store.obtain(task.kind, name, build)
-    return name
-
-
-def _opened(task: TransferTask | TuneTask | ProbeTask, store: Store) -> tuple[Pretrained, dict[str, str]]:
+def _opened(stage: TransferStage | TuneStage | ProbeStage, store: Store) -> tuple[Pretrained, dict[str, str]]:
     """The model, and the folders of what configs call ``cell:model`` and ``cell:second``."""
-    model, config = _place(store, task.model), task.config
-    first, other = origin(task.model), None if isinstance(task, TuneTask) else task.second
-    root = _place(store, first)
+    model, config = _model(store, stage.model), stage.config
+    first, other = origin(stage.model), None if isinstance(stage, TuneStage) else stage.second
+    root = _model(store, first)
     models = {MODEL: root}
     if other is not None:
-        models[SECOND] = _place(store, other)
-    configs = {_place(store, run): _config_of(run, store) for run in (first, other) if isinstance(run, PretrainTask)}
+        models[SECOND] = _model(store, other)
+    configs = {_model(store, run): _config_of(run, store) for run in (first, other) if isinstance(run, PretrainStage)}
     language = config.language
     if isinstance(config, ProbeConfig):
         named, natural = config.model2, config.natural
-    elif isinstance(task, TransferTask):
+    elif isinstance(stage, TransferStage):
         named, natural = config.target_model, config.target is not None
     elif config.continual is not None:
         named, natural = None, config.continual.has_text
@@ -262,28 +249,31 @@ def _opened(task: TransferTask | TuneTask | ProbeTask, store: Store) -> tuple[Pr
         named, natural, language = None, True, source_of(root, configs)
     second = None if named is None else models.get(named, named)
     opened = open_model(model, language, natural, second, None if root == model else root, configs)
-    both = [short(held) for held in (task.model, other) if held is not None]
+    both = [short(held) for held in (stage.model, other) if held is not None]
     return replace(opened, name=" and ".join(both)), models
 
 
-def _config_of(task: PretrainTask, store: Store) -> PretrainConfig:
+def _config_of(stage: PretrainStage, store: Store) -> PretrainConfig:
     """The settings of a run, with the folder of what it starts from."""
-    if task.start is None:
-        return task.config
-    export = _stage(store, task.start) / "export" / task.start.config.all_languages[0].name
-    assert task.config.start is not None, "a cell with a run to start from has settings of the start"
-    start = task.config.start.model_copy(update={"model": str(export)})
-    return task.config.model_copy(update={"start": start})
+    if stage.start is None:
+        return stage.config
+    export = _made(store, stage.start) / "export" / stage.start.config.all_languages[0].name
+    assert stage.config.start is not None, "a cell with a run to start from has settings of the start"
+    start = stage.config.start.model_copy(update={"model": str(export)})
+    return stage.config.model_copy(update={"start": start})
 
 
-def _place(store: Store, model: Model) -> str:
+def _model(store: Store, model: Stage | str) -> str:
     """The folder of a model of the study, or the name of another one."""
-    return model if isinstance(model, str) else str(_stage(store, model))
+    return model if isinstance(model, str) else str(_made(store, model))
 
 
-def _stage(store: Store, task: Task) -> Path:
-    """The folder that a task has made."""
-    name = made(store, task)  # a file that has changed meanwhile is for the next start to see
-    if name is None:
-        raise InputError(f"{task.label} is not finished; start again, which makes anew what of it is damaged or gone")
-    return store.path(task.kind, name)
+def _made(store: Store, stage: Stage) -> Path:
+    """The folder of a stage that is done."""
+    if not is_done(store, stage):
+        raise InputError(f"{stage.label} is not finished; start again, which makes anew what of it is damaged or gone")
+    return _place(store, stage)
+
+
+def _place(store: Store, stage: Stage) -> Path:
+    return store.path(stage.kind, stage.key)

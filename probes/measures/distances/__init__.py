@@ -15,6 +15,8 @@ from synthlang.errors import InputError
 from synthlang.references import ModelName
 
 BINS = 40
+Distance = Literal["l2", "cosine"]
+DISTANCES: tuple[Distance, ...] = ("l2", "cosine")
 TOPS = (1, 3, 10, 100)
 """How many of the largest dimensions are taken together; the paper names 10 and 100."""
 

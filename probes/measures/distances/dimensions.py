@@ -21,9 +21,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from probes.measures.distances import TOPS
+from probes.measures.distances import DISTANCES, TOPS, Distance
 from probes.measures.distances.pairs import BLOCK, Linked, PairBlock, pair_blocks
-from probes.measures.distances.separation import DISTANCES, ROWS, Distance, DistanceSums, Separation
+from probes.measures.distances.separation import ROWS, DistanceSums, Separation
 from probes.statistics import Interval
 
 Kind = Literal["related", "unrelated"]

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from probes.measures.distances import DistancesConfig
+from probes.measures.distances import DISTANCES, DistancesConfig
 from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import Linked
 from probes.measures.distances.pictures import POINTS, ChosenPairs, choose, chosen_vectors, pictures
-from probes.measures.distances.separation import DISTANCES, Change, compare, histograms
+from probes.measures.distances.separation import Change, compare, histograms
 from probes.measures.distances.show import Measured, figures, notes, tables
 from probes.measures.distances.text import PairReaders, SharedText, linked_in_order, open_other, shared_text
 from probes.measures.probe_input import ROLES, ProbeInput

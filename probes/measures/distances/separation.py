@@ -17,15 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.measures.distances import BINS
+from probes.measures.distances import BINS, DISTANCES, Distance
 from probes.measures.distances.auc import Codes, Influence, auc, clustered_interval, placements
 from probes.measures.distances.pairs import PairBlock
 from probes.statistics import Interval
 from probes.statistics.base import Floats
 from synthlang.errors import InputError
 
-Distance = Literal["l2", "cosine"]
-DISTANCES: tuple[Distance, ...] = ("l2", "cosine")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 

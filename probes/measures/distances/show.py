@@ -11,9 +11,9 @@ from rich.table import Table
 from probes.figures.drawing import Drawing
 from probes.figures.histograms import NAMES, distance_histograms
 from probes.figures.lines import Series, auc_by_layer, interval_series
-from probes.measures.distances import DistancesConfig
+from probes.measures.distances import DISTANCES, Distance, DistancesConfig
 from probes.measures.distances.dimensions import Dominance
-from probes.measures.distances.separation import DISTANCES, Change, Distance, Separation
+from probes.measures.distances.separation import Change, Separation
 from probes.measures.result import table_of
 from probes.statistics import Interval
 

@@ -1,9 +1,4 @@
-"""Tasks in processes of their own on this machine, with their progress, results and failures.
-
-Each task runs in a fresh process forked from a small server that has the libraries loaded: one that dies takes nothing
-with it, and none inherits state from another. When the runner dies, however it does, its workers end too. With CUDA
-devices a worker sees one of them.
-"""
+"""Stages made here: one after another in this process, or in processes of their own."""
 
 from __future__ import annotations
 
@@ -12,18 +7,51 @@ import signal
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from probes.study.executors import Outcome, Work, run_task
+from probes.study.executors.base import Outcome, run_stage
 from probes.study.executors.resources import VISIBLE, in_cell, next_device, use_threads
+from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
 from synthlang.workers import end_with_parent, warm_up
+
+
+class InlineExecutor:
+    """One stage at a time; ``wait`` does the work, with as many threads as a local worker would have."""
+
+    def __init__(self, store: Store, threads: int) -> None:
+        self._store = store
+        self._given: deque[tuple[Stage, str]] = deque()
+        self._threads_before = use_threads(threads)
+
+    def submit(self, stage: Stage, cell: str = "") -> None:
+        """Keep it for ``wait``."""
+        self._given.append((stage, cell))
+
+    def wait(self, report: Report, timeout: float) -> list[Outcome]:
+        """Run the stage that was submitted, however long it takes."""
+        del timeout
+        if not self._given:
+            return []
+        stage, cell = self._given.popleft()
+        return [run_stage(stage, self._store, in_cell(report, cell))]
+
+    def capacity(self) -> int:
+        """One, or none while a stage waits to be run."""
+        return 0 if self._given else 1
+
+    def close(self) -> None:
+        """Give the process the threads back that it had."""
+        self._given.clear()
+        use_threads(self._threads_before)
+
 
 GRACE = 5.0
 """Seconds that workers get to save when the runner ends."""
@@ -36,9 +64,8 @@ class _Worker:
     """A process at work, for a ``cell``; ``written`` is the file that its standard error goes to."""
 
     process: BaseProcess
-    task: Work
+    stage: Stage
     cell: str
-    started: float
     device: str | None
     written: Path
 
@@ -54,26 +81,26 @@ class LocalExecutor:
         if devices:
             # the server that workers are forked from must count devices without initialising CUDA
             os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-        self._context = warm_up("probes.study.work")  # with all that tasks need
+        self._context = warm_up("probes.study.work")  # with all that stages need
 
-    def submit(self, task: Work, cell: str = "") -> None:
-        """Start a process for the task."""
+    def submit(self, stage: Stage, cell: str = "") -> None:
+        """Start a process for the stage."""
         self._number += 1
         written = Path(self._files.name, str(self._number))
         device = next_device(self._devices, [worker.device for worker in self._running.values()])
         mine, theirs = self._context.Pipe(duplex=False)
-        arguments = (task, self._store.root, self._threads, device, written, theirs)
-        # no daemon: a task may start processes of its own (parsers, aligners)
+        arguments = (stage, self._store.root, self._threads, device, written, theirs)
+        # no daemon: a stage may start processes of its own (parsers, aligners)
         process: BaseProcess = self._context.Process(target=_work, args=arguments, daemon=False)
         try:
             process.start()
         except (EOFError, ConnectionError) as error:
             raise InputError("the server that processes are forked from has died; start the study again") from error
         theirs.close()  # so that our end sees the end of the process
-        self._running[mine] = _Worker(process, task, cell, time.monotonic(), device, written)
+        self._running[mine] = _Worker(process, stage, cell, device, written)
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
-        """Pass progress on until a task ends or the time is over."""
+        """Pass progress on until a stage ends or the time is over."""
         deadline = time.monotonic() + timeout
         ended: list[Outcome] = []
         while self._running and not ended:
@@ -107,7 +134,7 @@ class LocalExecutor:
             self._files.cleanup()
 
     def _receive(self, connection: Connection, report: Report) -> Outcome | None:
-        """A message of a worker; an Outcome when its task has ended."""
+        """A message of a worker; an Outcome when its stage has ended."""
         worker = self._running[connection]
         try:
             message = connection.recv()
@@ -130,11 +157,10 @@ def _died(worker: _Worker) -> Outcome:
     why = ", killed from outside, most often for want of memory" if code == -signal.SIGKILL else ""
     error = f"its process died (exit code {code}{why}); start the study again to go on"
     raw = worker.written.read_bytes()[-LAST_WORDS:] if worker.written.exists() else b""
-    seconds = time.monotonic() - worker.started
-    return Outcome(worker.task.key, None, error, raw.decode("utf-8", "replace"), seconds)
+    return Outcome(worker.stage.key, error, raw.decode("utf-8", "replace"))
 
 
-def _work(task: Work, root: Path, threads: int, device: str | None, written: Path, connection: Connection) -> None:
+def _work(stage: Stage, root: Path, threads: int, device: str | None, written: Path, connection: Connection) -> None:
     """What a process does; ``root`` is that of the store."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the runner kills its workers itself
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -148,6 +174,6 @@ def _work(task: Work, root: Path, threads: int, device: str | None, written: Pat
         connection.send((name, done, total, note))
 
     try:
-        connection.send(run_task(task, Store(root), report))
+        connection.send(run_stage(stage, Store(root), report))
     except BrokenPipeError:
         os._exit(1)  # the runner was killed; its next start goes on from what is on disk

@@ -1,12 +1,15 @@
-"""What of this machine a worker gets: processor cores as threads, one of its CUDA devices, a name for its progress."""
+"""What of this machine workers get, and the versions that numbers may depend on."""
 
 from __future__ import annotations
 
 import os
+import platform
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from typing import Any
 
+from probes.study.executors.base import Machine
 from synthlang.progress import Report
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -76,3 +79,18 @@ def in_cell(report: Report, cell: str) -> Report:
         report(f"{cell}: {task}", done, total, note)
 
     return named
+
+
+def machine_of(executor: str, workers: int | None, cells: int) -> Machine:
+    """What the tasks of a study may use. It depends on the whole study, not on what is left of it."""
+    devices = cuda_devices()
+    workers = workers or worker_count(cells, devices)
+    return Machine(workers if executor == "local" else 1, thread_count(workers), tuple(devices))
+
+
+def environment(machine: Machine, executor: str) -> dict[str, Any]:
+    """Versions and sizes that the numbers may depend on."""
+    packages = {name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate", "numpy")}
+    system = {"python": platform.python_version(), "platform": platform.platform(), "cores": cores()}
+    sizes = {"workers": machine.workers, "threads": machine.threads, "devices": len(machine.devices)}
+    return {**system, "executor": executor, **sizes, **packages}

@@ -1,87 +1,112 @@
-"""Tasks as jobs of a Slurm cluster, sent as arrays through submitit.
+"""Stages as jobs of a Slurm cluster, sent as arrays through submitit.
 
-Whether a task is done is read from the disk: its job writes ``records/<key>.json`` and the index entry of the stage.
-The queue only tells which jobs are gone without one. So nothing here waits for Slurm's accounting, a controller that
-restarts is no error, and a runner that was killed loses nothing.
+Whether a stage is done is read from the disk: its job writes ``records/<key>.json``. The queue only tells which jobs
+are gone without one, so nothing here waits for Slurm's accounting. ``jobs.json`` says which job makes which stage, so
+that a restarted runner finds its jobs. A runner killed in the moment that it sends a job may send that once more: the
+second one waits for the lock of the first, and finds the stage made. Where the cluster does not answer, the same
+command goes on.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Any, NamedTuple
 
-from probes.study.executors import Outcome, Work
-from probes.study.executors.slurm_ledger import Ledger
+from probes.study.done import is_done
+from probes.study.executors.base import Outcome
+from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions, read_options
 from probes.study.executors.slurm_queue import UNKNOWN, cancel, check_programs, last_state, queue
-from probes.study.executors.slurm_send import BusyError, Sender, check_submitit
+from probes.study.stage import Stage
 from synthlang.errors import InputError
-from synthlang.files import read_json
+from synthlang.files import read_json, write_json
 from synthlang.progress import Report
 from synthlang.store import Store
 
-if TYPE_CHECKING:
-    from probes.study.task import Task
-
 FOLDER = "slurm"
+FORMAT = 2
 LOOK = 1.0  # seconds between two looks at the records
 PATIENCE = {UNKNOWN: 15.0, "COMPLETED": 15.0, "FAILED": 3.0}  # seconds that a record may need from another node
-LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # no fault of the task
+LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # no fault of the stage
 LOG_BYTES = 8_000
+FULL = "SubmitJob|MaxJobCount"
+"""What sbatch says at a limit on the number of jobs."""
 
 
 def check_slurm() -> None:
     """InputError if no job can be sent from here."""
     check_programs()
-    check_submitit()
+    try:
+        import submitit  # noqa: F401
+    except ImportError as error:
+        raise InputError("--executor slurm needs submitit: pip install 'synthlang[slurm]'") from error
+
+
+class Group(NamedTuple):
+    """Stages of one kind that wait for the same jobs: one array."""
+
+    stages: Sequence[Stage]
+    parents: Sequence[str]
+
+
+class FullError(Exception):
+    """The cluster takes no more jobs now."""
 
 
 class SlurmExecutor:
-    """An executor whose tasks are jobs; ``folder`` is the study's, and must be on a disk that the nodes share."""
+    """An executor whose stages are jobs; ``folder`` is the study's, and must be on a disk that the nodes share.
+
+    jobs   key of a stage → id of its last job, as jobs.json has it
+    """
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
         self.options: SlurmOptions = read_options(assignments)
         check_slurm()
+        os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the one slurm_job answers to
         self.store, self.folder = Store(store.root.absolute()), folder.absolute() / FOLDER
-        self.sender = Sender(self.store, self.folder, self.options)
-        self.ledger = Ledger(self.folder / "jobs.json")
-        self._new: list[Work] = []
-        self._running: dict[str, Work] = {}
-        self._since: dict[str, float] = {}
+        for name in ("tasks", "records", "jobs"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.path = self.folder / "jobs.json"
+        self.jobs: dict[str, str] = _read_jobs(self.path)
+        self.size = self.options.array_size  # of arrays, smaller after a limit of the cluster
+        self._requeues: dict[str, int] = {}
+        self._new: list[Stage] = []
+        self._running: dict[str, Stage] = {}
+        self._submitted: set[str] = set()
         self._missing: dict[str, float] = {}  # key → when its job was first seen gone without a record
         self._queue: dict[str, str] = {}
         self._asked = float("-inf")
-        self._busy = ""  # why nothing can be sent now,
+        self._full = ""  # why nothing can be sent now,
         self._again = float("-inf")  # and when that is tried again
         self._over: set[str] = set()  # jobs whose outcome is known, though they may be leaving the queue still
 
-    def submit(self, task: Work, cell: str = "") -> None:
-        """Send the task with the next array; a job of it that is still in the queue is taken over then."""
+    def submit(self, stage: Stage, cell: str = "") -> None:
+        """Send the stage with the next array; a job of it that is still in the queue is taken over then."""
         del cell
-        self._since[task.key] = time.monotonic()
-        self._new.append(task)
+        self._submitted.add(stage.key)
+        self._new.append(stage)
 
-    def submit_graph(self, tasks: Sequence[Work]) -> None:
-        """Send all ``tasks`` (parents first), each to start when those it needs have ended well.
+    def submit_graph(self, stages: Sequence[Stage]) -> None:
+        """Send all ``stages`` (parents first), each to start when those it is made of have ended well.
 
-        A task whose parent fails leaves the queue; the next start of the study sends it again if it may. InputError if
-        the cluster does not take all of them now; those that were taken are known to the next start.
+        One whose parent fails leaves the queue; the next start of the study sends it again if it may. InputError if the
+        cluster does not take all of them now; those that were taken are known to the next start.
         """
+        if not self._look():
+            raise InputError("squeue does not answer; run the same command again")
+        wanted = [stage for stage in stages if not self._has_job(stage)]
         try:
-            if not self._is_clear():
-                raise BusyError("squeue does not answer, or jobs of before are being cancelled")
-            wanted = [task for task in tasks if not self._has_job(task)]
-            for group in self.sender.groups(wanted, {task.key for task in tasks}):
-                needed = [self.ledger.jobs[key] for key in group.parents]
-                with self.ledger.sending() as name:
-                    self.ledger.note(self.sender.send(group.tasks, name, needed))
-        except BusyError as busy:
-            raise InputError(f"{busy}; run the same command again for the rest") from busy
+            for group in self._groups(wanted, {stage.key for stage in stages}):
+                self._send_array(group)
+        except FullError as full:
+            raise InputError(f"{full}; run the same command again for the rest") from full
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
-        """The tasks that ended; looks at the disk every second and at the queue every ``poll`` seconds."""
+        """The stages that ended; looks at the disk every second and at the queue every ``poll`` seconds."""
         end = time.monotonic() + timeout
         while True:
             self._send()
@@ -100,37 +125,110 @@ class SlurmExecutor:
 
     def cancel(self) -> None:
         """Cancel the jobs of this run."""
-        cancel([self.ledger.jobs[key] for key in self._running])
+        cancel([self.jobs[key] for key in self._running])
 
-    def _has_job(self, task: Work) -> bool:
-        """Whether a job of the task is in the queue, as that was last seen."""
-        job = self.ledger.jobs.get(task.key)
+    def record(self, key: str) -> Path:
+        """Where the job of a stage writes its outcome."""
+        return self.folder / "records" / f"{key}.json"
+
+    def log_path(self, job: str) -> Path:
+        """What the job of an id wrote to stderr, and Slurm about it."""
+        return self.folder / "jobs" / f"{job}_0_log.err"
+
+    # --- sending ---
+
+    def _has_job(self, stage: Stage) -> bool:
+        """Whether a job of the stage is in the queue, as that was last seen."""
+        job = self.jobs.get(stage.key)
         return job is not None and job not in self._over and job in self._queue
 
-    def _is_clear(self) -> bool:
-        """Whether it is known which tasks have jobs: else one might be sent twice."""
-        return self.ledger.settle() and self._look()
-
     def _send(self) -> None:
-        """The tasks submitted since the last time, one array for each kind, or later if that cannot be now."""
-        if not self._new or time.monotonic() < self._again or not self._is_clear():
+        """The stages submitted since the last time, one array for each kind; later at a limit of the cluster."""
+        if not self._new or time.monotonic() < self._again or not self._look():
             return
-        self._take([task for task in self._new if self._has_job(task)])
+        self._take([stage for stage in self._new if self._has_job(stage)])
         try:
-            for group in self.sender.groups(self._new, set()):
-                with self.ledger.sending() as name:
-                    self.ledger.note(self.sender.send(group.tasks, name))
-                self._take(group.tasks)
+            for group in self._groups(self._new, set()):
+                self._send_array(group)
+                self._take(group.stages)
                 self._asked = float("-inf")  # what the queue was before says nothing of these
-            self._busy = ""
-        except BusyError as busy:
-            self._busy, self._again = str(busy), time.monotonic() + self.options.poll
+            self._full = ""
+        except FullError as full:
+            self._full, self._again = str(full), time.monotonic() + self.options.poll
 
-    def _take(self, tasks: Sequence[Work]) -> None:
-        """Tasks that have jobs now."""
-        taken = {task.key: task for task in tasks}
+    def _take(self, stages: Sequence[Stage]) -> None:
+        """Stages that have jobs now."""
+        taken = {stage.key: stage for stage in stages}
         self._running |= taken
-        self._new = [task for task in self._new if task.key not in taken]
+        self._new = [stage for stage in self._new if stage.key not in taken]
+
+    def _groups(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[Group]:
+        """Arrays in the order in which they can be sent; of the parents only those in ``waited`` count."""
+        depth: dict[str, int] = {}
+        found: dict[tuple[int, tuple[str, ...], str], list[Stage]] = {}
+        for stage in stages:
+            parents = tuple(sorted(parent.key for parent in stage.parents if parent.key in waited))
+            depth[stage.key] = 1 + max((depth.get(key, 0) for key in parents), default=0)
+            found.setdefault((depth[stage.key], parents, stage.kind), []).append(stage)
+        size = self.size  # of this time: sending changes it
+        for (_, parents, _), held in sorted(found.items(), key=lambda item: item[0][0]):
+            for start in range(0, len(held), size):
+                yield Group(held[start : start + size], parents)
+
+    def _send_array(self, group: Group) -> None:
+        """Send one array, to start when the jobs of its parents have ended well, and note its ids.
+
+        FullError at a limit on the number of jobs, InputError for anything else that sbatch says.
+        """
+        import submitit
+
+        kind = group.stages[0].kind
+        executor = submitit.SlurmExecutor(
+            self.folder / "jobs", max_num_timeout=self.options.requeues, python=self.options.python
+        )
+        executor.update_parameters(**self._parameters(kind, [self.jobs[key] for key in group.parents]))
+        try:
+            sent = executor.submit_array([self._job(stage) for stage in group.stages])
+        except (RuntimeError, OSError) as error:
+            if re.search(FULL, str(error)):
+                self.size = max(1, min(self.size, len(group.stages)) // 2)
+                raise FullError(
+                    f"the cluster takes no more jobs of yours now (--slurm jobs=N sends fewer): {error}"
+                ) from error
+            away = "; run the same command again when the controller is back" if queue() is None else ""
+            raise InputError(f"sbatch refuses the jobs of kind {kind}: {error}{away}") from error
+        self.size = min(2 * self.size, self.options.array_size)
+        self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(group.stages, sent, strict=True)}
+        write_json(self.path, {"format": FORMAT, "jobs": self.jobs})
+
+    def _job(self, stage: Stage) -> Job:
+        path = self.folder / "tasks" / f"{stage.key}.json"
+        if not path.exists():
+            write_json(path, stage.to_json())
+        self.record(stage.key).unlink(missing_ok=True)
+        return Job(str(path), str(self.store.root), str(self.record(stage.key)), self.options.warning)
+
+    def _parameters(self, kind: str, needed: Sequence[str]) -> dict[str, Any]:
+        """What submitit writes into the job script."""
+        asked = self.options.of(kind)
+        parameters: dict[str, Any] = {
+            **{key: getattr(asked, key) for key in ("partition", "account", "qos", "constraint", "exclude", "gres")},
+            "time": asked.time,
+            "mem": asked.mem,
+            "cpus_per_task": asked.cpus,
+            "gpus_per_node": asked.gpus or None,
+            "setup": list(asked.setup) or None,
+            "dependency": f"afterok:{':'.join(needed)}" if needed else None,
+            "job_name": f"synthlang-{kind}",
+            "array_parallelism": self.options.array_parallelism,
+            "signal_delay_s": self.options.warning,
+            # since 22.05 srun does not take the processors of the job by itself
+            "srun_args": [f"--cpus-per-task={asked.cpus}"],
+            "additional_parameters": {"requeue": True, "kill-on-invalid-dep": "yes"},
+        }
+        return {key: value for key, value in parameters.items() if value is not None}
+
+    # --- what becomes of jobs ---
 
     def _look(self) -> bool:
         """Ask for the queue unless that was a moment ago; whether it is known."""
@@ -144,54 +242,58 @@ class SlurmExecutor:
     def _ended(self, report: Report) -> list[Outcome]:
         ended = []
         known = self._look()  # first: a job that was gone by then has written what it had to
-        recorded = {path.stem for path in self.sender.records.glob("*.json")}
-        for key, task in list(self._running.items()):
-            outcome = self._recorded(task) if key in recorded else None
-            if outcome is None and known and self.ledger.jobs[key] not in self._queue:
-                outcome = self._gone(task)
+        recorded = {path.stem for path in (self.folder / "records").glob("*.json")}
+        for key, stage in list(self._running.items()):
+            outcome = self._recorded(stage) if key in recorded else None
+            if outcome is None and known and self.jobs[key] not in self._queue:
+                outcome = self._gone(stage)
             if outcome is not None:
                 ended.append(outcome)
-                self._over.add(self.ledger.jobs[key])
+                self._over.add(self.jobs[key])
                 del self._running[key]
                 self._missing.pop(key, None)
         self._show(report, known)
         return ended
 
-    def _recorded(self, task: Work) -> Outcome | None:
-        """The outcome that the task's job wrote; None if another job of the task wrote it."""
-        held = read_json(self.sender.record(task.key))
-        if held.pop("job") != self.ledger.jobs[task.key]:
+    def _recorded(self, stage: Stage) -> Outcome | None:
+        """The outcome that the stage's job wrote; None if another job of the stage wrote it."""
+        held = read_json(self.record(stage.key))
+        if held.pop("job") != self.jobs[stage.key]:
             return None
         return Outcome(**held)
 
-    def _gone(self, task: Work) -> Outcome | None:
-        """What became of a task whose job left the queue without a record; None to wait a little."""
-        from probes.study.finished import finished
-
-        job = self.ledger.jobs[task.key]
-        name = finished(self.store, cast("Task", task))
-        if name is not None:  # killed after the work was done
-            return Outcome(task.key, name, None, "", self._seconds(task.key))
-        first = self._missing.setdefault(task.key, time.monotonic())
+    def _gone(self, stage: Stage) -> Outcome | None:
+        """What became of a stage whose job left the queue without a record; None to wait a little."""
+        job = self.jobs[stage.key]
+        if is_done(self.store, stage):  # killed after the work was done
+            return Outcome(stage.key)
+        first = self._missing.setdefault(stage.key, time.monotonic())
         state = last_state(job)
         if time.monotonic() - first < PATIENCE.get(state, 0.0):
             return None
-        if state in LOST and self.ledger.count_requeue(task.key) <= self.options.requeues:
-            del self._running[task.key], self._missing[task.key]
-            self._new.append(task)
+        if state in LOST and self._requeues.get(stage.key, 0) < self.options.requeues:
+            self._requeues[stage.key] = self._requeues.get(stage.key, 0) + 1
+            del self._running[stage.key], self._missing[stage.key]
+            self._new.append(stage)
             return None
-        log = self.sender.log(job, LOG_BYTES)
-        error = f"its job {job} ended without a result (Slurm says {state}); log: {self.sender.log_path(job)}"
-        return Outcome(task.key, None, error, log, self._seconds(task.key))
-
-    def _seconds(self, key: str) -> float:
-        return time.monotonic() - self._since[key]
+        path = self.log_path(job)
+        log = path.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace") if path.exists() else ""
+        return Outcome(stage.key, f"its job {job} ended without a result (Slurm says {state}); log: {path}", log)
 
     def _show(self, report: Report, known: bool) -> None:
         """How many jobs wait and run."""
-        states = [self._queue.get(self.ledger.jobs[key], "") for key in self._running]
+        states = [self._queue.get(self.jobs[key], "") for key in self._running]
         runs, waits = states.count("RUNNING"), states.count("PENDING")
-        total = len(self._since)
+        total = len(self._submitted)
         done = total - len(self._running) - len(self._new)
         note = f"{runs} running, {waits} waiting" if known else "squeue does not answer"
-        report("jobs", done, total, " ".join(f"{note}; {self._busy}".split()) if self._busy else note)
+        report("jobs", done, total, " ".join(f"{note}; {self._full}".split()) if self._full else note)
+
+
+def _read_jobs(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    held: Any = read_json(path)
+    if not isinstance(held, dict) or held.get("format") != FORMAT:
+        raise InputError(f"is no list of jobs of format {FORMAT}; cancel the study's jobs and delete it", path)
+    return dict(held["jobs"])

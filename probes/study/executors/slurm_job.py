@@ -1,4 +1,4 @@
-"""One job of a cluster: a task of a study, which saves and goes back into the queue when it is told to end.
+"""One job of a cluster: a stage of a study, which saves and goes back into the queue when it is told to end.
 
     python -m probes.study.executors.slurm_job TASK.json STORE    the same by hand, as a job would do it
 
@@ -21,7 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pretrain.stopping import EXIT_CODE, Flag, watching
-from probes.study.executors import Outcome, run_task
+from probes.study.executors.base import Outcome, run_stage
 from probes.study.executors.resources import use_threads
 from synthlang.files import read_json, write_json
 from synthlang.progress import Display
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 class Job:
     """What submitit starts on a node: names of files, nothing else.
 
-    ``task`` is the task as JSON, ``record`` where its outcome goes; ``warning`` the seconds between SIGUSR2 and the
+    ``stage`` is the stage as JSON, ``record`` where its outcome goes; ``warning`` the seconds between SIGUSR2 and the
     time limit.
     """
 
-    task: str
+    stage: str
     store: str
     record: str
     warning: int
 
     def __call__(self) -> None:
-        """Run the task, write its outcome; the exit code is not 0 if it failed or was told to end."""
+        """Run the stage, write its outcome; the exit code is not 0 if it failed or was told to end."""
         with _ending(self.warning) as ending:
-            outcome = run_file(Path(self.task), Path(self.store))
-            if outcome.error is not None and ending.flag.is_set:  # it was stopped: nothing is wrong with the task
+            outcome = run_file(Path(self.stage), Path(self.store))
+            if outcome.error is not None and ending.flag.is_set:  # it was stopped: nothing is wrong with the stage
                 outcome = ending.leave(outcome)
         write_json(Path(self.record), {**asdict(outcome), "job": job_id()})
         if outcome.error is not None:
@@ -112,14 +112,14 @@ def _ending(warning: int) -> Iterator[_Ending]:
 
 
 def run_file(path: Path, store: Path) -> Outcome:
-    """Run the task that a JSON file holds, with as many threads as the job has processors; progress goes to stderr."""
-    from probes.study.tasks import task_from_json
+    """Run the stage that a JSON file holds, with as many threads as the job has processors; progress goes to stderr."""
+    from probes.study.stage import stage_from_json
 
     use_threads(int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-    task = task_from_json(read_json(path))
+    stage = stage_from_json(read_json(path))
     with Display() as display:
-        display.message(f"job {job_id()}: {task.label}")
-        return run_task(task, Store(store), display.report)
+        display.message(f"job {job_id()}: {stage.label}")
+        return run_stage(stage, Store(store), display.report)
 
 
 def job_id() -> str:
@@ -129,11 +129,11 @@ def job_id() -> str:
 
 
 def main() -> None:
-    """The command: exit code 0 if the task is done."""
+    """The command: exit code 0 if the stage is done."""
     if len(sys.argv) != 3:
         raise SystemExit("usage: python -m probes.study.executors.slurm_job TASK.json STORE")
     outcome = run_file(Path(sys.argv[1]), Path(sys.argv[2]))
-    print(outcome.fingerprint if outcome.error is None else outcome.log or outcome.error)
+    print("done" if outcome.error is None else outcome.log or outcome.error)
     raise SystemExit(0 if outcome.error is None else 1)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from probes.figures.drawing import Figure, slug
 from probes.figures.histograms import LABEL, NAMES, Panel, histogram_panels
-from probes.measures.distances.separation import DISTANCES, Distance
+from probes.measures.distances import DISTANCES, Distance
 from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Paragraph, Section
 from probes.statistics import Interval
-from probes.study.kinds import PROBES
 from probes.study.labels import Layout, settings_of
 from probes.study.report.data import Budget, Cell, Study
+from probes.study.stage import PROBES
 from probes.study.table import distinct
 from synthlang.errors import InputError
 from synthlang.files import read_json

@@ -19,8 +19,8 @@ from probes.study.judged.correlated import connected_groups
 from probes.study.judged.observed import Results, is_after
 from probes.study.labels import axes_that_set, is_seed, unseeded
 from probes.study.report.data import Study, names_of
-from probes.study.resolved import DIFFERS
-from probes.study.sameness import DATA
+from probes.study.settings import DIFFERS
+from probes.study.stage import DATA
 from probes.study.table import ALIGNMENTS, distinct, is_score, labels_of, pooled
 
 RUNS = ("start", "pretrain", "second")

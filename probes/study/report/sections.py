@@ -20,7 +20,7 @@ from probes.study.report.layers import by_layer, over_training, words_alone
 from probes.study.report.scores import CLIPPED, Condition, Scores, delta_axis, grouped, scores_of
 from probes.study.report.summary import NAMES, correlations, summary
 from probes.study.report.training import training
-from probes.study.resolved import DIFFERS
+from probes.study.settings import DIFFERS
 from probes.study.table import ALIGNMENTS, SCORES
 from synthlang.strict_yaml import write_yaml
 

@@ -1,0 +1,473 @@
+"""The stages of a study: what each is, its key, how it travels as JSON, and which ones the cells have.
+
+A stage is a folder ``<kind>-<key>`` of the store. Its key is the fingerprint of all that its content depends on: the
+settings, with the digest of what they name in the place of each name, the keys of the stages that it is made of, and
+the formats of the code. So the same key is the same work, whoever wants it, and what has changed has another key.
+
+    pretrain, adjust       the folder of a run
+    tune                   done.json and export/, as those of a run: a fine-tuned body without its head
+    alignment, transfer    result.json, of a transfer also predictions.parquet
+    probe                  probes.json, figures/, probes.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+import pydantic
+from pydantic import Field
+
+from pretrain.adjust.config import FORMAT as ADJUST_FORMAT
+from pretrain.adjust.config import OF_WEIGHTS as OF_ADJUSTMENT
+from pretrain.adjust.config import AdjustConfig
+from pretrain.config import PretrainConfig
+from pretrain.config.run import FORMAT as PRETRAIN_FORMAT
+from pretrain.config.run import OF_WEIGHTS
+from pretrain.folder import kept_steps
+from probes.measures import FORMAT as PROBE_FORMAT
+from probes.measures import ProbeConfig
+from probes.study.cell import Cell
+from probes.study.digests import Digests, Stats
+from probes.transfer.config import FORMAT as TRANSFER_FORMAT
+from probes.transfer.config import TransferConfig
+from synthlang.config import StrictModel
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.language import FORMAT as LANGUAGE_FORMAT
+from synthlang.language import Language
+from synthlang.references import ModelName, Named, references, resolved
+from synthlang.store import Store
+
+FORMAT = 2  # raise when a stage of the same settings has another content, and no format of its kind says so
+DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.parquet", "probes.json"  # files of stages
+DATA = frozenset({"source", "language", "languages", "vocabulary", "dictionary", "start"})
+"""Of a pretraining, what says which data it reads, and what of it counts as translations."""
+
+
+class Stage(StrictModel):
+    """One piece of work. It holds the stages that it is made of, so it alone says all that the work depends on."""
+
+    format: ClassVar[int]  # of the code that makes it
+    content: ClassVar[tuple[str, ...]]  # the files without which it is none; the first is written last
+    kind: str
+    key: str = ""
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        """The stages that have to be done first."""
+        return ()
+
+    @property
+    def label(self) -> str:
+        """What people read in progress and logs."""
+        raise NotImplementedError
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        """Those that name what it reads, besides its parents'."""
+        raise NotImplementedError
+
+    def settings(self, look: Look) -> Any:
+        """What the content depends on besides the parents."""
+        raise NotImplementedError
+
+    def reread(self, store: Store) -> Stage:
+        """The same with the files that languages name, which a config holds, read now.
+
+        InputError if what is named has another content than when the stage got its key.
+        """
+        again = stage_from_json(self.to_json())
+        if not _is_as_keyed(again, Look(Digests(store))):
+            raise InputError(f"{self.label}: a file has changed since the study was started; start again")
+        return again
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; ``stage_from_json`` makes the same stage again."""
+        return self.model_dump(mode="json", round_trip=True)
+
+    def files(self, digests: Digests) -> Stats:
+        """The user's files that it reads, those of its parents with them, as they are now."""
+        found: Stats = {}
+        for config in self.configs:
+            for named in references(config):
+                found |= digests.of(named, _items_of(config)).files
+        for parent in self.parents:
+            found |= parent.files(digests)
+        return found
+
+
+class PretrainStage(Stage):
+    """Pretrain a config. ``start``: the run whose export of its first language is ``cell:start`` there."""
+
+    format = PRETRAIN_FORMAT
+    content = (DONE,)
+    kind: Literal["pretrain"] = "pretrain"
+    config: PretrainConfig
+    start: PretrainStage | None = None
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        return () if self.start is None else (self.start,)
+
+    @property
+    def label(self) -> str:
+        """Objective, languages and seed."""
+        return f"pretrain {self.config.label}" + (f" seed {self.config.seed}" if self.config.seed else "")
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return (self.config,)
+
+    def settings(self, look: Look) -> Any:
+        """The weights' settings, the data, and the names that exports are found by; not how often it logs, say."""
+        config = self.config
+        names = OF_WEIGHTS | DATA - {"source", "language", "languages", "dictionary"}
+        names |= {"parallel"} if config.objective.needing("pairs") else set()
+        names |= {"dictionary"} if config.objective.needing("dictionary") else set()
+        names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
+        found = {name: value for name, value in look.at(config).items() if name in names}
+        members = [look.at(member) for member in config.all_languages]
+        return {**found, "objective": config.objective.identity(), "members": members}
+
+
+class AdjustStage(Stage):
+    """Adjust a model: a run of the study, or one of a name.
+
+    What an aligner finds differs from run to run, so of the links it makes the key has the text that it reads.
+    """
+
+    format = ADJUST_FORMAT
+    content = (DONE,)
+    kind: Literal["adjust"] = "adjust"
+    config: AdjustConfig
+    model: PretrainStage | str
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        return _stages(self.model)
+
+    @property
+    def label(self) -> str:
+        """Which model, and by which pairs."""
+        return f"adjust {short(self.model)} by {'+'.join(self.config.texts)}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return self.config, *_name(self.model)
+
+    def settings(self, look: Look) -> Any:
+        names = OF_ADJUSTMENT | {"pairs"}
+        found = {name: value for name, value in look.at(self.config).items() if name in names}
+        return {**found, "model": look.model(self.model)}
+
+
+Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
+
+
+class TuneStage(Stage):
+    """Fine-tune the body of a model on the source language of a task, for probes to read.
+
+    config   only what that depends on (``TransferConfig.of_source``), so that cells of other target languages share it
+    """
+
+    format = TRANSFER_FORMAT
+    content = (DONE,)
+    kind: Literal["tune"] = "tune"
+    config: TransferConfig
+    seed: int
+    model: Untuned
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        return _stages(self.model)
+
+    @property
+    def label(self) -> str:
+        """Which model, on which task, and the seed."""
+        return f"tune {short(self.model)} on {_task(self.config)} seed {self.seed}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return self.config, *_name(self.model)
+
+    def settings(self, look: Look) -> Any:
+        return [look.whole(self.config), self.seed, look.model(self.model)]
+
+
+Model = Annotated[PretrainStage | AdjustStage | TuneStage, Field(discriminator="kind")] | str
+
+
+class AlignmentStage(Stage):
+    """The alignment of the word embeddings of a run, which every pretrained cell has."""
+
+    format = 4  # of probes/measures/words/alignment.py
+    content = (RESULT,)
+    kind: Literal["alignment"] = "alignment"
+    pretrained: PretrainStage
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        return (self.pretrained,)
+
+    @property
+    def label(self) -> str:
+        """Of what."""
+        return f"alignment of {short(self.pretrained)}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return (self.pretrained.config.dictionary,)
+
+    def settings(self, look: Look) -> Any:
+        """What counts as translations, which a run whose objective reads no dictionary need not depend on."""
+        return look.whole(self.pretrained.config.dictionary)
+
+
+class ProbeStage(Stage):
+    """Probe a model, or two."""
+
+    format = PROBE_FORMAT
+    content = (PROBES,)
+    kind: Literal["probe"] = "probe"
+    config: ProbeConfig
+    name: str
+    model: Model
+    second: PretrainStage | None = None
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        return _stages(self.model, self.second)
+
+    @property
+    def label(self) -> str:
+        """Its name in the study and the model."""
+        return f"probe {self.name} of {short(self.model)}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return self.config, *_name(self.model), *(run.config.dictionary for run in self._words_of)
+
+    @property
+    def _words_of(self) -> tuple[PretrainStage, ...]:
+        """The run that a probe takes from which words are translations, and its checkpoints."""
+        config = self.config
+        reads = "words" in config.probes and config.words.dictionary is None and config.model2 is None
+        return (self.model,) if reads and isinstance(self.model, PretrainStage) else ()
+
+    def settings(self, look: Look) -> Any:
+        found: list[Any] = [look.whole(self.config), look.model(self.model)]
+        for run in self._words_of:  # what runs with one key need not have in common
+            steps = kept_steps(run.config.checkpoints, run.config.steps) if self.config.words.checkpoints else None
+            found += [look.whole(run.config.dictionary), None if steps is None else list(steps)]
+        return found
+
+
+class TransferStage(Stage):
+    """Transfer of a model, or of two, for one seed."""
+
+    format = TRANSFER_FORMAT
+    content = (RESULT, PREDICTIONS)
+    kind: Literal["transfer"] = "transfer"
+    config: TransferConfig
+    name: str
+    seed: int
+    model: Untuned
+    second: PretrainStage | None = None
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        return _stages(self.model, self.second)
+
+    @property
+    def label(self) -> str:
+        """Its name in the study, the seed and the model."""
+        return f"{self.name} seed {self.seed} of {short(self.model)}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return self.config, *_name(self.model)
+
+    def settings(self, look: Look) -> Any:
+        return [look.whole(self.config), self.seed, look.model(self.model)]
+
+
+AnyStage = Annotated[
+    PretrainStage | AdjustStage | TuneStage | AlignmentStage | ProbeStage | TransferStage, Field(discriminator="kind")
+]
+KINDS: dict[str, type[Stage]] = {
+    "pretrain": PretrainStage,
+    "adjust": AdjustStage,
+    "tune": TuneStage,
+    "alignment": AlignmentStage,
+    "probe": ProbeStage,
+    "transfer": TransferStage,
+}
+RUNS = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
+"""Stages of a cell that hold weights, parents first, and the kind of their folders; a fine-tuned model, too, is a run
+here."""
+_JSON: pydantic.TypeAdapter[Stage] = pydantic.TypeAdapter(AnyStage)
+S = TypeVar("S", bound=Stage)
+
+
+def stage_from_json(data: Any) -> Stage:
+    """The stage that ``to_json`` wrote; InputError for anything else."""
+    try:
+        return _JSON.validate_python(data)
+    except pydantic.ValidationError as error:
+        raise InputError(f"is no stage: {error.errors()[0]['msg']}") from error
+
+
+class _NamedModel(StrictModel):
+    model: ModelName
+
+
+def _stages(*models: Stage | str | None) -> tuple[Stage, ...]:
+    return tuple(model for model in models if isinstance(model, Stage))
+
+
+def _name(model: Stage | str) -> tuple[pydantic.BaseModel, ...]:
+    return (_NamedModel(model=model),) if isinstance(model, str) else ()
+
+
+def origin(model: Stage | str) -> PretrainStage | str:
+    """What a model is an adjustment, or was fine-tuned, of; itself if it is neither."""
+    if isinstance(model, AdjustStage | TuneStage):
+        return origin(model.model)
+    assert isinstance(model, PretrainStage | str), "nothing else is a model"
+    return model
+
+
+def short(model: Stage | str | None) -> str:
+    """What a label calls a model."""
+    if isinstance(model, TuneStage):
+        return f"{short(model.model)} tuned on {_task(model.config)}"
+    if isinstance(model, AdjustStage):
+        return f"{short(model.model)} adjusted"
+    if isinstance(model, PretrainStage):
+        return model.label.removeprefix("pretrain ")
+    assert model is None or isinstance(model, str), "nothing else is a model"
+    return Path(model or "").name
+
+
+def _items_of(config: pydantic.BaseModel) -> str | None:
+    """The task that items which a config names are of."""
+    return config.task if isinstance(config, TransferConfig) else None
+
+
+def _task(config: TransferConfig) -> str:
+    return config.task if config.continual is None else f"{config.task}+continual"
+
+
+# --- keys ---
+
+
+class Look:
+    """What stands in keys for settings; each config is looked at once, whoever shares it.
+
+    With ``digests`` what is named counts by its content. Without, nothing is looked at, and another spelling of a
+    source or a file counts as another one.
+    """
+
+    def __init__(self, digests: Digests | None = None) -> None:
+        self.digests = digests
+        self._whole: dict[int, tuple[pydantic.BaseModel, str]] = {}
+
+    def at(self, config: pydantic.BaseModel) -> dict[str, Any]:
+        """The settings as JSON, what is named by its digest."""
+        task = _items_of(config)
+
+        def said(named: Named) -> str:
+            if self.digests is not None:
+                return self.digests.of(named, task).digest
+            return named.name.fingerprint if isinstance(named.name, Language) else str(named.name)
+
+        return resolved(config, said)
+
+    def whole(self, config: pydantic.BaseModel) -> str:
+        """The fingerprint of all of them."""
+        if id(config) not in self._whole:  # with the config itself, so that no other one gets its place in memory
+            self._whole[id(config)] = config, fingerprint("settings", settings=self.at(config))
+        return self._whole[id(config)][1]
+
+    def model(self, model: Stage | str) -> str | None:
+        """The digest of a model that is named; None for a stage, which is a parent."""
+        return None if isinstance(model, Stage) else self.whole(_NamedModel(model=model))
+
+    def key(self, stage: Stage) -> str:
+        """The key of a stage whose parents have theirs."""
+        formats = [FORMAT, stage.format, LANGUAGE_FORMAT]
+        parents = [parent.key for parent in stage.parents]
+        return fingerprint(stage.kind, formats=formats, settings=stage.settings(self), parents=parents)
+
+    def keyed(self, stage: S) -> S:
+        """A stage whose parents have their keys, with its own."""
+        return stage.model_copy(update={"key": self.key(stage)})
+
+
+def _is_as_keyed(stage: Stage, look: Look) -> bool:
+    return look.key(stage) == stage.key and all(_is_as_keyed(parent, look) for parent in stage.parents)
+
+
+# --- the stages of cells ---
+
+
+@dataclass(frozen=True)
+class Graph:
+    """stages: key → stage, each once, parents before those that need them; of_cell: name of a cell → what each of its
+    stages is called there (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key, parents first."""
+
+    stages: dict[str, Stage] = field(default_factory=dict)
+    of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, stage: S, look: Look) -> S:
+        """The stage with its key. It has its own settings also where another one is the same work."""
+        keyed = look.keyed(stage)
+        self.stages.setdefault(keyed.key, keyed)
+        return keyed
+
+    def chosen(self, cells: Collection[str]) -> Graph:
+        """That of some of the cells."""
+        of_cell = {name: held for name, held in self.of_cell.items() if name in cells}
+        wanted = {key for held in of_cell.values() for key in held.values()}
+        return Graph({key: stage for key, stage in self.stages.items() if key in wanted}, of_cell)
+
+
+def graph(cells: Sequence[Cell], seeds: Sequence[int], look: Look | None = None) -> Graph:
+    """The stages of all cells; equal work is one stage, whoever needs it."""
+    whole, look = Graph(), look or Look(Digests())
+    for cell in cells:
+        whole.of_cell[cell.name] = {name: stage.key for name, stage in _stages_of(cell, seeds, whole, look)}
+    return whole
+
+
+def _stages_of(cell: Cell, seeds: Sequence[int], whole: Graph, look: Look) -> Iterator[tuple[str, Stage]]:
+    start = pretrained = second = None
+    model: Untuned = cell.model or ""
+    if cell.start is not None:
+        start = whole.add(PretrainStage(config=cell.start), look)
+        yield "start", start
+    if cell.pretrain is not None:
+        model = pretrained = whole.add(PretrainStage(config=cell.pretrain, start=start), look)
+        yield "pretrain", pretrained
+    if cell.second is not None:
+        second = whole.add(PretrainStage(config=cell.second), look)
+        yield "second", second
+    if cell.adjust is not None:
+        assert not isinstance(model, AdjustStage), "no model is adjusted twice"
+        model = whole.add(AdjustStage(config=cell.adjust, model=model), look)
+        yield "adjust", model
+    probed: Model = model
+    if cell.tuned is not None:
+        probed = whole.add(TuneStage(config=cell.tuned, seed=cell.tuned_seed, model=model), look)
+        yield "tuned", probed
+    if pretrained is not None:
+        yield "alignment", whole.add(AlignmentStage(pretrained=pretrained), look)
+    for name, probe in cell.probes.items():
+        yield f"probe {name}", whole.add(ProbeStage(config=probe, name=name, model=probed, second=second), look)
+    for name, task in cell.tasks.items():
+        for seed in seeds:
+            stage = TransferStage(config=task, name=name, seed=seed, model=model, second=second)
+            yield f"transfer {name} seed {seed}", whole.add(stage, look)

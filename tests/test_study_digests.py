@@ -1,0 +1,327 @@
+"""What stages name counts by its content, which is looked at again only if a file has changed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.config import PretrainConfig
+from probes.measures import ProbeConfig
+from probes.study import digests, work
+from probes.study.digests import Digests
+from probes.study.done import is_done
+from probes.study.executors.base import run_stage
+from probes.study.stage import AdjustStage, AlignmentStage, Look, PretrainStage, ProbeStage, TransferStage
+from probes.transfer.config import TransferConfig
+from synthlang.config import dump_yaml, parse
+from synthlang.files import write_json
+from synthlang.progress import silent
+from synthlang.store import Store
+from tests.study_graphs import FULL, graph_of, run_all, write_treebank
+from tests.tiny import PRETRAIN, changed
+
+RUN = {**FULL["pretrain"], "source": "conllu:bank"}
+LINES = "a b\nc d\n"
+ALIGN, TLM = {"kind": "align_mlm"}, {"kind": "xlm"}
+NLI = "premise\thypothesis\tlabel\na b\tc d\tneutral\n"
+
+
+class FolderEngine:
+    """A parser in a folder that no library has to read."""
+
+    def __init__(self, spec):
+        self.path = spec.partition(":")[2]
+        self.fingerprint = (Path(self.path) / "meta.json").read_text()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working folder with one file of everything."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("bank", "other", "text"):
+        write_treebank(Path(name))
+    for name in ("left.txt", "right.txt", "joint.txt", "left.vec", "right.vec"):
+        Path(name).write_text(LINES)
+    for name in ("links.txt", "back.txt"):
+        Path(name).write_text("0-0\n1-1\n")
+    for name in ("muse.txt", "more.txt", "switch.txt", "types.txt"):
+        Path(name).write_text("a b\n")
+    for name in ("words", "maps/layer-0", "model", "parser", "hub/data"):
+        Path(name).mkdir(parents=True)
+    for name in ("words/dictionary.txt", "words/manifest.json", "maps/about.json", "maps/layer-0/map.safetensors"):
+        Path(name).write_text("{}")
+    for name in ("model/config.json", "model/model.safetensors", "parser/meta.json", "hub/data/train.csv"):
+        Path(name).write_text("{}")
+    Path("base.yaml").write_text("name: switched\ntransforms:\n- kind: code_switch\n  dictionary: switch.txt\n")
+    Path("language.yaml").write_text("base: base.yaml\nseed: 3\n")
+    Path("pairs-train.tsv").write_text(NLI)
+    Path("run").mkdir()
+    Path("run/config.yaml").write_text(dump_yaml(parse(PretrainConfig, {**RUN, "source": "conllu:text"})))
+    write_json(Path("run/run.json"), {"fingerprint": "f", "data": "data"})
+    write_json(Path("run/done.json"), {"parents": {}})
+    monkeypatch.setattr(digests, "open_engine", FolderEngine)
+    return tmp_path
+
+
+def pretrained(**values):
+    return PretrainStage(config=parse(PretrainConfig, {**RUN, **values}))
+
+
+def two(**values):
+    languages = [{"name": n, "source": f"conllu:{place}"} for n, place in (("x", "bank"), ("y", "other"))]
+    plain = {k: v for k, v in RUN.items() if k not in ("language", "source")}
+    return PretrainStage(config=parse(PretrainConfig, plain | {"languages": languages} | values))
+
+
+def adjusted(pair, model="model"):
+    return AdjustStage(config=parse(AdjustConfig, {"model": model, "pairs": {"x": pair}}), model=model)
+
+
+def transferred(model="hubname", **values):
+    config = parse(TransferConfig, {"language": "trans", **values})
+    return TransferStage(config=config, name="t", seed=0, model=model)
+
+
+def probed(model="hubname", **values):
+    return ProbeStage(config=parse(ProbeConfig, values), name="p", model=model)
+
+
+BANK = ["bank/x-ud-train.conllu", "bank/x-ud-test.conllu"]
+OTHER = ["other/x-ud-train.conllu", "other/x-ud-test.conllu"]
+TEXT = {
+    "kind": "text",
+    "left": "left.txt",
+    "right": "right.txt",
+    "links": {"kind": "file", "path": "links.txt", "reverse": "back.txt"},
+}
+JOINT = {"kind": "text", "joint": "joint.txt", "links": {"kind": "file", "path": "links.txt"}}
+SWITCH = {"name": "s", "transforms": [{"kind": "code_switch", "dictionary": "switch.txt"}]}
+RECORDS = ["run/config.yaml", "run/run.json", "run/done.json", "text/x-ud-train.conllu"]
+STARTED = {k: v for k, v in RUN.items() if k not in ("vocabulary", "model")} | {"start": {"model": "model"}}
+STAGES = {
+    "pretrain": (pretrained, BANK),
+    "alignment": (lambda: AlignmentStage(pretrained=pretrained()), BANK),
+    "language": (lambda: pretrained(language=SWITCH), [*BANK, "switch.txt"]),
+    "two": (lambda: two(objective=ALIGN, dictionary={"path": "muse.txt"}), [*BANK, *OTHER, "muse.txt"]),
+    "folder of words": (lambda: two(objective=ALIGN, dictionary={"path": {"y": "words"}}), ["words/dictionary.txt"]),
+    "parallel": (
+        lambda: two(
+            objective=TLM, parallel=[{"languages": ["x", "y"], "sources": ["lines:left.txt", "lines:right.txt"]}]
+        ),
+        ["left.txt", "right.txt"],
+    ),
+    "start": (
+        lambda: PretrainStage(config=parse(PretrainConfig, STARTED)),
+        ["model/config.json", "model/model.safetensors"],
+    ),
+    "adjust": (lambda: adjusted(TEXT), ["left.txt", "right.txt", "links.txt", "back.txt", "model/model.safetensors"]),
+    "adjust joint": (lambda: adjusted(JOINT, "run"), ["joint.txt", "links.txt", *RECORDS]),
+    "adjust derived": (
+        lambda: adjusted({"kind": "derived", "source": "conllu:other", "left": SWITCH}),
+        [*OTHER, "switch.txt"],
+    ),
+    "transfer": (
+        lambda: transferred(train="bank", dev="pos:other#test", test="conllu:text#test"),
+        [*BANK, *OTHER, "text/x-ud-test.conllu"],
+    ),
+    "transfer target": (
+        lambda: transferred(train="bank", target={"train": "other", "test": "conllu:text"}),
+        [*BANK, *OTHER, "text/x-ud-test.conllu"],
+    ),
+    "transfer of a run": (lambda: transferred("run"), RECORDS),
+    "transfer to a language": (
+        lambda: transferred(train="bank", language="language.yaml"),
+        ["language.yaml", "base.yaml", "switch.txt"],
+    ),
+    "transfer with a parser": (lambda: transferred(train="bank", parser="spacy:parser"), ["parser/meta.json"]),
+    "transfer nli": (lambda: transferred(task="nli", train="nli:pairs-train.tsv"), ["pairs-train.tsv"]),
+    "transfer hub folder": (
+        lambda: transferred(task="nli", train="nli:hf:hub?language=en", test="hf:hub:default"),
+        ["hub/data/train.csv"],
+    ),
+    "transfer target model": (
+        lambda: transferred("run", features={"tune": "none"}, target_model="model"),
+        [*RECORDS, "model/model.safetensors"],
+    ),
+    "continual": (lambda: transferred(train="bank", continual={"pairs": {"x": TEXT}}), ["left.txt", "links.txt"]),
+    "rotation": (
+        lambda: transferred(train="bank", features={"tune": "none"}, rotation={"map": "maps"}),
+        ["maps/about.json", "maps/layer-0/map.safetensors"],
+    ),
+    "probe": (lambda: probed("run", pairs={"x": TEXT}), [*RECORDS, "left.txt", "links.txt"]),
+    "probe models": (
+        lambda: probed(model2="model", language="x", cka={"paraphrase": "run"}, distances={"before": {"b": "run"}}),
+        [*RECORDS, "model/config.json"],
+    ),
+    "probe words": (
+        lambda: probed(
+            words={"dictionary": "muse.txt"}, maps={"dictionary": "more.txt", "test_dictionary": "types.txt"}
+        ),
+        ["muse.txt", "more.txt", "types.txt"],
+    ),
+    "probe maps": (
+        lambda: probed(
+            maps={
+                "sentences": {"left": "left.txt", "right": "right.txt"},
+                "static": {"kind": "load", "left": "left.vec", "right": "right.vec"},
+            }
+        ),
+        ["left.txt", "right.txt", "left.vec", "right.vec"],
+    ),
+    "probe retrieval": (
+        lambda: probed(retrieval={"static": {"kind": "load", "left": "left.vec", "right": "right.vec"}}),
+        ["left.vec", "right.vec"],
+    ),
+    "probe language": (lambda: probed(language="language.yaml"), ["language.yaml", "base.yaml", "switch.txt"]),
+    "probe parser": (lambda: probed(retrieval={"parser": "spacy:parser"}), ["parser/meta.json"]),
+}
+
+
+def key_of(stage, store=None):
+    """The key of a stage and those that it is made of, as a start of a study works it out."""
+    known = Digests(store)
+    look = Look(known)
+    parents = {
+        field: held.model_copy(update={"key": look.key(held)})
+        for field, held in ((name, getattr(stage, name)) for name in type(stage).model_fields)
+        if isinstance(held, PretrainStage)
+    }
+    key = look.key(stage.model_copy(update=parents))
+    if store is not None:
+        known.save(store)
+    return key
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_a_changed_file_is_another_key(name, here):
+    make, files = STAGES[name]
+    store = Store(here / "store")
+    store.root.mkdir()
+    keys = [key_of(make(), store)]
+    assert {str(here / file) for file in files} <= make().files(Digests(store)).keys()
+    for file in sorted({*files} - {"run/done.json"}):  # what a run made is told by run.json
+        before, content = os.stat(file), Path(file).read_bytes()
+        Path(file).write_bytes(changed_text(file, content))
+        os.utime(file, ns=(before.st_mtime_ns, before.st_mtime_ns + 7))
+        keys.append(key_of(make(), store))
+        Path(file).write_bytes(content)
+        assert key_of(make(), store) == keys[0], f"{file} is as it was"
+    assert len({*keys}) == len(keys)
+
+
+def changed_text(file, content):
+    """Another content of a file that is still one of its kind."""
+    if file == "base.yaml":
+        return content + b"torn_entities: drop\n"
+    for name, old, new in (("run.json", b'"f"', b'"g"'), ("config.yaml", b"steps: 6", b"steps: 7"),
+                           ("language.yaml", b"seed: 3", b"seed: 4"), ("train.conllu", b"w1\t", b"w31\t"),
+                           ("test.conllu", b"w1\t", b"w31\t"), ("meta.json", b"{", b" {")):  # fmt: skip
+        if file.endswith(name):
+            return content.replace(old, new)
+    return content + b"c d\n"
+
+
+def test_no_file_is_opened_that_is_as_it_was(here, monkeypatch):
+    store = Store(here / "store")
+    store.root.mkdir()
+    stages = [make() for make, _ in STAGES.values()]
+    keys = [key_of(stage, store) for stage in stages]
+    for module in ("open_source", "sha256_file", "open_engine"):
+        monkeypatch.setattr(digests, module, lambda *_: pytest.fail("a file was opened"))
+    assert [key_of(stage, store) for stage in stages] == keys
+
+
+def test_a_file_counts_by_its_content_and_not_by_its_name(here):
+    load = {"kind": "load", "left": "left.vec", "right": "right.vec"}
+    Path("copy.vec").write_bytes(Path("left.vec").read_bytes())
+    moved = {"static": {**load, "left": "copy.vec"}}
+    first = key_of(probed(retrieval={"static": load}))
+    assert key_of(probed(retrieval=moved)) == first
+    Path("copy.vec").write_bytes(b"1 2\nx 1 2\n")
+    assert key_of(probed(retrieval=moved)) != first
+    Path("bank").rename("moved")
+    assert key_of(pretrained(source="conllu:moved")) == key_of(pretrained(source="conllu:other"))
+
+
+def test_a_name_that_was_a_folder_and_is_one_of_the_hub_now(here, tmp_path_factory, monkeypatch):
+    store = Store(here / "store")
+    store.root.mkdir()
+    first = key_of(transferred("model", train="builtin:mini-english"), store)
+    monkeypatch.chdir(tmp_path_factory.mktemp("another"))
+    assert key_of(transferred("model", train="builtin:mini-english"), store) != first
+    monkeypatch.chdir(here)
+    assert key_of(transferred("model", train="builtin:mini-english"), store) == first
+
+
+def test_another_version_of_a_parser_is_another_key(monkeypatch):
+    found = set()
+    for version in ("one", "two"):
+        engine = type("Engine", (), {"fingerprint": version, "path": None})
+        monkeypatch.setattr(digests, "open_engine", lambda _, engine=engine: engine)
+        found.add(key_of(probed(retrieval={"parser": "spacy:parser"})))
+    assert len(found) == 2
+
+
+def test_a_probe_with_a_rotation_or_static_vectors_is_another_stage(here):
+    load = {"kind": "load", "left": "left.vec", "right": "right.vec"}
+    kinds = [
+        {}, {"rotation": {}}, {"rotation": {"supervision": "sentences"}}, {"rotation": {"normalise": "centre"}},
+        {"rotation": {"words": None}}, {"rotation": {"moves": "source"}}, {"static": {"kind": "train"}},
+        {"static": {"kind": "train", "text": "apart"}}, {"static": load}, {"static": {**load, "lower": True}},
+    ]  # fmt: skip
+    assert len({key_of(probed(retrieval=kind)) for kind in kinds}) == len(kinds)
+
+
+def test_what_has_no_files(here):
+    assert PretrainStage(config=parse(PretrainConfig, PRETRAIN)).files(Digests()) == {}
+    assert transferred("bert", train="hf:conll2003").files(Digests()) == {}
+
+
+def test_what_is_not_there_has_a_key_that_nothing_has(here):
+    """A study says why when it checks its cells, and not when it looks what is done."""
+    whole = key_of(pretrained())
+    (here / "bank" / "x-ud-train.conllu").unlink()
+    (here / "bank" / "x-ud-test.conllu").unlink()
+    assert key_of(pretrained()) != whole
+
+
+# --- files that change while a stage is made ---
+
+
+@pytest.fixture
+def study(here):
+    """Stages of a study of the treebank."""
+    whole, _ = graph_of(changed(FULL, source="conllu:bank", seeds=[0], probes={}, tasks={"pos": {}}))
+    return whole, Store(here / "store")
+
+
+def test_a_file_that_changed_since_the_start_is_for_the_next_start(study):
+    whole, store = study
+    with Path("bank/x-ud-train.conllu").open("a") as handle:
+        handle.write("1\tw1\t_\tN\t_\t_\t0\tx\t_\t_\n\n")
+    error = run_stage(next(iter(whole.stages.values())), store, silent).error
+    assert error == "pretrain mlm trans+inv: a file has changed since the study was started; start again"
+    assert not list(store.root.glob("pretrain-*"))
+
+
+@pytest.mark.parametrize("kind", ["pretrain", "transfer"])
+def test_what_was_read_of_a_file_while_it_changed_is_not_kept(study, monkeypatch, kind):
+    whole, store = study
+    *before, last = whole.stages.values()
+    stage = whole.stages[whole.of_cell["full"]["pretrain"]] if kind == "pretrain" else last
+    if kind == "transfer":
+        run_all({one.key: one for one in before}, store)
+    name = "prepare" if kind == "pretrain" else "load_data"
+    read = getattr(work, name)
+
+    def meanwhile(*arguments):
+        os.utime("bank/x-ud-test.conllu")
+        return read(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work, name, meanwhile)
+        outcome = run_stage(stage, store, silent)
+    assert outcome.error is not None and "x-ud-test.conllu: has changed while it was read" in outcome.error
+    assert not is_done(store, stage)
+    assert run_stage(stage, store, silent).error is None and is_done(store, stage)
