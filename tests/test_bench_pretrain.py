@@ -12,12 +12,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from pretrain.bench.__main__ import main
-from pretrain.bench.data import artifacts_of
-from pretrain.bench.ours import write_start
-from pretrain.bench.shapes import OBJECTIVES, SHAPES, peak_of
-from pretrain.bench.theirs import run_theirs
-from pretrain.bench.timing import Blocks
+from bench.measured import Blocks
+from bench.pretrain import main, run_theirs, write_start
+from bench.workload import OBJECTIVES, SHAPES, artifacts_of, peak_of
 from pretrain.build import new_model, train_batches
 from pretrain.compiling import ENOUGH_STEPS, should_compile
 from pretrain.model.tensors import TensorBatch
@@ -88,7 +85,7 @@ def test_the_peak_is_of_this_program_and_stays():
     """In a process of its own: what other tests have held before would hide the block."""
     code = """
 import numpy as np
-from pretrain.bench.timing import peak_memory_mb
+from bench.measured import peak_memory_mb
 held = peak_memory_mb()
 block = np.ones(40_000_000)
 grown = peak_memory_mb()

@@ -11,7 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("synthlang", "pretrain", "probes")
-FORBIDDEN = {"synthlang": {"pretrain", "probes", "torch"}, "pretrain": {"probes"}, "probes": set()}
+FORBIDDEN = {
+    "synthlang": {"pretrain", "probes", "bench", "torch"},
+    "pretrain": {"probes", "bench"},
+    "probes": {"bench"},
+}
 # deterministic ways into randomness: a generator with a seed of its own
 SEEDED = {"default_rng", "Generator", "SeedSequence", "Random", "PCG64", "Philox", "SFC64"}
 RANDOM_MODULES = ("random", "numpy.random")
