@@ -28,7 +28,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.parsing.write import conllu
+from synthlang.parsing.command import conllu
 from synthlang.rng import key_of, uniform
 from synthlang.sources import open_source
 from synthlang.sources.conllu import ConlluSource

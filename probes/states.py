@@ -16,12 +16,12 @@ from torch import Tensor
 
 from pretrain.adjust.batch import Words
 from pretrain.adjust.batches import side_words, word_pairs
-from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
 from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import bounded_batches
 from synthlang.corpus import Corpus
+from synthlang.parallel.prepare import PairData, Sentences
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies import Specials

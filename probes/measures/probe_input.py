@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.batches import side_words
-from pretrain.adjust.text import PairData, Sentences
 from pretrain.adjust.vectors import Subword
 from pretrain.model.encoder import MaskedLM
 from probes.measures.distances.pairs import Linked
@@ -25,6 +24,7 @@ from probes.transfer.batch import Role
 from probes.transfer.model import Pretrained
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.parallel.prepare import PairData, Sentences
 from synthlang.progress import Report, silent
 from synthlang.store import Store
 

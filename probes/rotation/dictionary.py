@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from pretrain.adjust.text import Sentences
 from pretrain.nearest_exact import TIE
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError
 from synthlang.muse import Pair, read_muse
+from synthlang.parallel.prepare import Sentences
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,7 @@ from typing import Any
 
 from synthlang.corpus import FORM
 from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
-from synthlang.language import Language
-from synthlang.language_files import portable
+from synthlang.language import Language, portable
 from synthlang.overlap import Overlap
 
 ROWS = {

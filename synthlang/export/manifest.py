@@ -17,7 +17,7 @@ from synthlang.export.overlap import merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, types_of
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
-from synthlang.language_files import portable, write_spec
+from synthlang.language import portable, write_spec
 from synthlang.sources.base import Source
 
 SIZES = ("sentences", "kept", "words", "derived_words")

@@ -22,8 +22,7 @@ from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, check_licence
 from synthlang.files import write_json
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.language import Language, bind_language
-from synthlang.language_files import portable, write_spec
+from synthlang.language import Language, bind_language, portable, write_spec
 from synthlang.sources.reasons import listed
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch

@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.adjust.text import encode
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from probes.measures.cka import Pooling
@@ -22,10 +21,11 @@ from probes.states import AROUND, StateReader, row_lengths, sentence_states
 from probes.transfer.batch import bounded_batches
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run
-from synthlang.alignments import Links
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import PARENT
+from synthlang.parallel.links import Links
+from synthlang.parallel.prepare import encode
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 

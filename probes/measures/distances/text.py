@@ -11,8 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.adjust.pairs import LinkedText
-from pretrain.adjust.text import SENTENCE_TOKENS, PairData, Sentences, encode
 from probes.measures.distances.pairs import BLOCK, Linked
 from probes.measures.probe_input import ProbeInput, Side, linked_states
 from probes.transfer.aligned_text import Aligned
@@ -21,6 +19,8 @@ from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run
 from synthlang.errors import InputError
 from synthlang.files import user_path
+from synthlang.parallel.pairs import LinkedText
+from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, Sentences, encode
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 

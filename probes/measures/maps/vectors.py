@@ -11,17 +11,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.adjust.text import SENTENCE_TOKENS, Sentences, encode
 from probes.measures.maps import MapsConfig, SentenceFiles, Supervision
 from probes.measures.maps.dictionary import Dictionary
 from probes.measures.probe_input import ProbeInput, Side, word_states
 from probes.rotation.fitted import Batches, NormalisedMap, fit_layers, passes_of, spooled
 from probes.rotation.settings import FitSettings
 from probes.states import anchors, linked_vectors, paired_means, sentence_means
-from synthlang.alignments.parallel import read_parallel
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
+from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
+from synthlang.parallel.text import read_parallel
 from synthlang.progress import Report
 
 Sides = tuple[Side, Side]

@@ -9,10 +9,10 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.adjust.text import PairData, Sentences, shared_codes
 from probes.measures.probe_input import words_of
 from probes.measures.retrieval import Pairs, RetrievalConfig, Variant
 from synthlang.corpus import Corpus
+from synthlang.parallel.prepare import PairData, Sentences, shared_codes
 
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]

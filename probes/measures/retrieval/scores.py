@@ -16,8 +16,7 @@ from probes.measures.probe_input import words_of
 from probes.statistics import Interval, wilson_interval
 from synthlang.corpus import Corpus
 from synthlang.parsing import open_engine
-from synthlang.parsing.cache import ParseCache, default_cache
-from synthlang.parsing.chunks import CHUNK, parse_chunks
+from synthlang.parsing.chunks import CHUNK, ParseCache, default_cache, parse_chunks
 from synthlang.progress import Report, silent
 
 LEVEL = 0.95

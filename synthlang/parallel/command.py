@@ -11,19 +11,19 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.table import Table
 
-from synthlang.alignments.aligner import FORWARD, PROGRAMS, REVERSE, Program, align
-from synthlang.alignments.errors import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
-from synthlang.alignments.links import Links
-from synthlang.alignments.parallel import ParallelText, Words, read_joint, read_parallel
-from synthlang.alignments.pharaoh import read_counted, read_pharaoh, write_pharaoh
-from synthlang.alignments.score_table import Bounds, score_table
-from synthlang.alignments.symmetrise import METHODS, symmetrise
 from synthlang.corpus import FORM, Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.files import write_json
+from synthlang.parallel.aligners import FORWARD, METHODS, PROGRAMS, REVERSE, Program, align, symmetrise
+from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
+from synthlang.parallel.links import Links, read_counted, read_pharaoh, write_pharaoh
+from synthlang.parallel.text import ParallelText, Words, read_joint, read_parallel
 
+Bounds = tuple[float, float] | None
 Interval = Callable[[NDArray[np.int64]], Bounds]
 """From the sums of sentence pairs [pairs, 4] to the bounds of their alignment error rate, 0 … 1."""
 
@@ -199,3 +199,34 @@ def _to_json(
         "links_outside": outside,
         "scores": {name: {**found.to_json(), "interval": bounds.get(name)} for name, found in errors.items()},
     }
+
+
+def score_table(
+    chosen: Mapping[str, Links], errors: Mapping[str, AlignmentErrors], bounds: Mapping[str, Bounds]
+) -> Table:
+    """How many links there are under each name, and their scores and intervals in percent where there are any."""
+    some = next(iter(errors.values()), None)
+    pairs = len(some.sums) if some else len(next(iter(chosen.values())))
+    title = f"Links of {pairs:,} sentence pairs" + (", scores in %" if some else "")
+    # with so little between the columns all of them fit into a terminal of 80
+    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    table.add_column("", no_wrap=True)
+    scored = ("AER", *(["95 % interval"] if bounds else []), "precision", "recall", "F1") if some else ()
+    for column in ("links", *scored):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, links in chosen.items():
+        row = [f"{len(links.left):,}"]
+        if some:
+            found = errors[name]
+            shown = [_percent(value) for value in (found.aer, found.precision, found.recall, found.f1)]
+            row += [shown[0], *([_range(bounds[name])] if bounds else []), *shown[1:]]
+        table.add_row(name, *row)
+    return table
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _range(bounds: Bounds) -> str:
+    return "–" if bounds is None else f"{100 * bounds[0]:.1f} … {100 * bounds[1]:.1f}"

@@ -1,39 +1,36 @@
-"""Sentence pairs with links between their words: how a config names them, and reading them."""
+"""Sentence pairs with links between their words: how a config names them, and reading them.
+
+Languages derived from one parent are aligned by construction: every transform says of each word which word of the
+parent it was (``Rewrite.origin``), so two words are linked if they were the same word. Words that a language inserted
+have no link.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from pretrain.adjust.subwords import Cutter, in_subwords
-from pretrain.config.languages import named_language
-from synthlang.alignments import (
-    Links,
-    Method,
-    check_pharaoh,
-    count_pairs,
-    gold_batches,
-    read_joint,
-    read_parallel,
-    read_pharaoh,
-    symmetrise,
-)
-from synthlang.alignments.aligner import FORMAT, FORWARD, REVERSE, Program, align
-from synthlang.alignments.links import concatenate_links
-from synthlang.alignments.parallel import ParallelText, Words
 from synthlang.config import StrictModel
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.files import count_lines, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.language import PARENT, Language, bind_language
+from synthlang.language import PARENT, Language, NamedLanguage, bind_language
+from synthlang.parallel.aligners import FORMAT, FORWARD, REVERSE, Method, Program, align, symmetrise
+from synthlang.parallel.links import Links, check_pharaoh, concatenate_links, read_pharaoh
+from synthlang.parallel.text import Cutter, ParallelText, Words, count_pairs, in_subwords, read_joint, read_parallel
 from synthlang.progress import Say, unheard
 from synthlang.references import SourceSpec, UserFile
+from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.sources import open_source
+from synthlang.sources.base import Source, check_split
 from synthlang.store import Store
 
 
@@ -94,14 +91,9 @@ class DerivedPair(StrictModel):
     kind: Literal["derived"] = "derived"
     source: SourceSpec
     split: str = "train"
-    left: Language
-    right: Language = PARENT
+    left: NamedLanguage
+    right: NamedLanguage = PARENT
     tokenizers: tuple[str, str] | None = None
-
-    @field_validator("left", "right", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return named_language(value)
 
 
 PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
@@ -111,7 +103,7 @@ PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
 class LinkedText:
     """Sentence pairs with links; ``counts`` says what was left out so far, by reason.
 
-    With ``unit`` subword the words of both sides are token ids (pretrain.adjust.subwords).
+    With ``unit`` subword the words of both sides are token ids (``in_subwords``).
     """
 
     left: Corpus
@@ -225,3 +217,52 @@ def _from_aligner(config: AlignerLinks, text: ParallelText, store: Store, say: S
     folder = store.obtain("alignment", name, build)
     forward, reverse = (read_pharaoh(folder / file) for file in (FORWARD, REVERSE))
     return symmetrise(forward, reverse, config.symmetrise)
+
+
+def gold_batches(source: Source, split: str, left: Language, right: Language) -> Iterator[tuple[Corpus, Corpus, Links]]:
+    """The sentences of a split in two (bound) languages, batch by batch, with their links.
+
+    A sentence that either language leaves out is left out; the ids say which are there.
+    """
+    check_split(source, split, "the source")
+    for batch in source.batches(split):
+        yield gold_links(batch, left.rewrite(batch), right.rewrite(batch))
+
+
+def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, Corpus, Links]:
+    """Two rewrites of one batch: the sentences that both kept, in both languages, and their links."""
+    everything = np.arange(len(corpus), dtype=np.int64)
+    first, second = (everything if r.kept is None else r.kept for r in (left, right))
+    common, of_left, of_right = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    left, right = left.take(of_left), right.take(of_right)
+    starts = corpus.offsets[common]
+    words_left, words_right = _parent_words(left, starts), _parent_words(right, starts)
+    linked_left, linked_right = _join(words_left, words_right)
+    sentence_left, position_left = _places(left)
+    _, position_right = _places(right)
+    columns = sentence_left[linked_left], position_left[linked_left], position_right[linked_right]
+    links = Links.build(*columns, np.ones(len(linked_left), bool), len(common))
+    return left.apply(corpus), right.apply(corpus), links
+
+
+def _parent_words(rewrite: Rewrite, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[output words] the row of each one's parent word in the batch, −1 for an inserted one."""
+    rows = rewrite.origin + np.repeat(starts, np.diff(rewrite.offsets))
+    return np.where(rewrite.origin == INSERTED, -1, rows)
+
+
+def _places(rewrite: Rewrite) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[output words] the sentence of each word and its position in it."""
+    lengths = np.diff(rewrite.offsets)
+    sentence = np.repeat(np.arange(len(rewrite), dtype=np.int64), lengths)
+    return sentence, np.arange(len(sentence), dtype=np.int64) - rewrite.offsets[:-1][sentence]
+
+
+def _join(left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices of all pairs of equal values that are ≥ 0."""
+    order = np.argsort(right, kind="stable")
+    low, high = (np.searchsorted(right, left, side=side, sorter=order) for side in ("left", "right"))
+    counts = np.where(left < 0, 0, high - low)
+    first = np.repeat(np.arange(len(left), dtype=np.int64), counts)
+    within = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return first, order[np.repeat(low, counts) + within]

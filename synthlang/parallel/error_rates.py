@@ -18,9 +18,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.alignments.links import Links
-from synthlang.alignments.pharaoh import read_counted
 from synthlang.errors import InputError
+from synthlang.parallel.links import Links, read_counted
 
 COLUMNS = ("links", "sure", "links_sure", "links_possible")
 """What is summed over sentence pairs: |A|, |S|, |A ∩ S|, |A ∩ P|."""

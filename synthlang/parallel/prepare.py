@@ -4,34 +4,68 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from tokenizers import Tokenizer
 
-from pretrain.adjust.config import DataConfig
-from pretrain.adjust.pairs import LinkedText
-from pretrain.adjust.subwords import token_ids
-from synthlang.alignments import Links
+from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.parallel.links import Links
+from synthlang.parallel.pairs import LinkedText
+from synthlang.parallel.text import token_ids
 from synthlang.rng import key_of, permutation
 from synthlang.vocabulary import encode_corpus, nothing_read
 
-SENTENCE_TOKENS = 2
+SENTENCE_TOKENS = 2  # before and after a sentence
+
+
+class DataConfig(StrictModel):
+    """What is taken of the sentence pairs of each pair of languages.
+
+    test, dev      the last ``test`` pairs are left alone, the ``dev`` before them are measured on
+    sentences      so many of the others are trained on (none: all), counted after those that cannot be used:
+                   the ``last`` ones or a ``random`` draw by the seed
+    length         longest sentence in tokens, the two sentence tokens included (none: what the model can read)
+    one_to_one     only links whose words have no other link
+    exact_matches  links between words that are written alike: ``keep`` or ``drop``
+    """
+
+    test: int = Field(default=0, ge=0)
+    dev: int = Field(default=1024, ge=0)
+    sentences: int | None = Field(default=None, ge=1)
+    draw: Literal["last", "random"] = "last"
+    length: int | None = Field(default=None, ge=3)
+    one_to_one: bool = True
+    exact_matches: Literal["keep", "drop"] = "keep"
+
+    def longest(self, limit: int) -> int:
+        """The longest sentence, where the model reads ``limit`` tokens; InputError if it reads fewer than asked for."""
+        length = self.length or limit
+        if length > limit:
+            raise InputError(f"data.length {length} is longer than the {limit} tokens that the model reads")
+        return length
+
+    def held_out(self, pairs: int) -> tuple[int, int]:
+        """The first of so many sentence pairs that is measured on, and the first one after these."""
+        stop = max(0, pairs - self.test)
+        return max(0, stop - self.dev), stop
 
 
 @dataclass(frozen=True)
 class Sentences:
     """The sentences of one side: ``ids`` [tokens] without sentence tokens, words and sentences by their first item.
 
-    ``member`` is their language, for a model with parts of its own for each language.
+    ``language`` is the number of their language, for a model with parts of its own for each language.
     """
 
     ids: NDArray[np.int32]
     word_offsets: NDArray[np.int64]
     offsets: NDArray[np.int64]
-    member: int = 0
+    language: int = 0
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
@@ -52,10 +86,10 @@ class PairData:
     counts: dict[str, int]
 
 
-def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", member: int = 0) -> Sentences:
+def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", language: int = 0) -> Sentences:
     """Words to ids; the tokenizer is one that cuts a word alone as it does in a text. Subwords are ids already."""
     encoded = token_ids(corpus) if unit == "subword" else encode_corpus(tokenizer, corpus)
-    return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets, member)
+    return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets, language)
 
 
 def prepare_pair(
@@ -65,16 +99,16 @@ def prepare_pair(
     config: DataConfig,
     length: int,
     seed: int,
-    members: tuple[int, int] = (0, 0),
+    languages: tuple[int, int] = (0, 0),
     fits: bool = True,
 ) -> PairData:
     """Encode both sides, drop links and sentence pairs that cannot be used (counted by reason) and split the rest.
 
-    ``members`` are the languages of left and right in a model with parts of its own for each language.
+    ``languages`` are the numbers of the languages of left and right in a model with parts of its own for each language.
     Raises InputError if no word of a side has a token, or if something ``fits`` and no sentence pair is left for that.
     """
-    left = encode(tokenizers[0], text.left, text.unit, members[0])
-    right = encode(tokenizers[1], text.right, text.unit, members[1])
+    left = encode(tokenizers[0], text.left, text.unit, languages[0])
+    right = encode(tokenizers[1], text.right, text.unit, languages[1])
     _check_read(f"pairs.{name}: left", text.left, left)
     _check_read(f"pairs.{name}: right", text.right, right)
     counts = dict(text.counts)
