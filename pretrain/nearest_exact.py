@@ -105,10 +105,10 @@ class Search:
         width, done = self.lists.indices.shape[1], 0
         sizes = outside[rows].cpu() + width
         most = max((len(block) * total for block, total in _blocks(rows, sizes)), default=0)
-        held = torch.empty(most, device=rows.device)
+        memory = torch.empty(most, device=rows.device)
         for block, total in _blocks(rows, sizes):
             listed, size = self.lists.indices[block], total - width
-            found = held[: len(block) * total].view(len(block), total)
+            found = memory[: len(block) * total].view(len(block), total)
             self._score(scores, block, order[:size], found[:, :size])
             self._bar(block, position, found[:, :size])
             # what is listed keeps the number it had: two products differ in their rounding

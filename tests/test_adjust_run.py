@@ -107,7 +107,7 @@ print(json.dumps([float(out.sum()), sorted(info["missing_keys"]), ours]))
 
 
 def test_it_stops_and_goes_on_bit_for_bit(model, whole, tmp_path, monkeypatch):
-    from pretrain.adjust.step import AdjustStep
+    from pretrain.adjust.loop import AdjustStep
 
     calls, original = [], AdjustStep.__call__
 

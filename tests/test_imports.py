@@ -12,8 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("synthlang", "pretrain", "probes")
 CIRCLES = [  # that are still there; nothing may be added
-    {"synthlang.language", "synthlang.language_files"},
-    {"synthlang.parsing.engine", "synthlang.parsing.spacy_engine", "synthlang.parsing.stanza_engine"},
     {f"probes.study.{name}" for name in ("costs", "finished", "index", "kinds", "tasks", "work")},
     {"probes.study.executors"}
     | {f"probes.study.executors.{name}" for name in ("inline", "local", "slurm", "slurm_job", "slurm_send")},
