@@ -148,9 +148,8 @@ def run_ours(name: str, objective: str, precision: str, compiled: str, warmup: i
     """The batches, the step and the reading ahead of a run, without its log and checkpoints."""
     from accelerate import Accelerator
 
-    from pretrain.compiling import should_compile
+    from pretrain.devices import process_state, should_compile
     from pretrain.loop import Prefetch
-    from pretrain.processes import process_state
     from pretrain.step import Step
 
     shape = SHAPES[name]

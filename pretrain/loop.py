@@ -15,15 +15,14 @@ from pretrain.artifacts import Artifacts
 from pretrain.build import build_objective, new_model, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
+from pretrain.devices import finish, process_state
 from pretrain.folder import BEST
 from pretrain.model.encoder import MaskedLM
-from pretrain.processes import process_state
 from pretrain.running import Loop
 from pretrain.step import Step
 from pretrain.stopping import Flag
 from pretrain.trackers import end_trackers, start_trackers
 from pretrain.validation import Validation
-from pretrain.xla import finish
 from synthlang.progress import Report, Say, silent, unheard
 
 T = TypeVar("T")

@@ -9,11 +9,11 @@ from typing import Any
 from pretrain.artifacts import Artifacts
 from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
+from pretrain.devices import process_state
 from pretrain.export import export_model
 from pretrain.folder import EXPORT, export_sizes
 from pretrain.loop import Trainer, effective_batch
 from pretrain.prepare import prepare
-from pretrain.processes import process_state
 from pretrain.stopping import Flag
 from pretrain.trackers import check_trackers
 from synthlang.config import dump_yaml, load

@@ -16,7 +16,7 @@ from bench.measured import Blocks
 from bench.pretrain import main, run_theirs, write_start
 from bench.workload import OBJECTIVES, SHAPES, artifacts_of, peak_of
 from pretrain.build import new_model, train_batches
-from pretrain.compiling import ENOUGH_STEPS, should_compile
+from pretrain.devices import ENOUGH_STEPS, should_compile
 from pretrain.model.tensors import TensorBatch
 from synthlang.errors import InputError
 
@@ -129,11 +129,11 @@ def test_bad_options(options, capsys):
 
 def test_when_compiling_pays(monkeypatch):
     cuda, long = torch.device("cuda"), ENOUGH_STEPS
-    monkeypatch.setattr("pretrain.compiling._has_triton", lambda: True)
+    monkeypatch.setattr("pretrain.devices._has_triton", lambda: True)
     assert should_compile("auto", cuda, long) and not should_compile("auto", cuda, long - 1)
     assert not should_compile("auto", CPU, long) and not should_compile("off", cuda, long)
     assert should_compile("on", cuda, 1)
-    monkeypatch.setattr("pretrain.compiling._has_triton", lambda: False)
+    monkeypatch.setattr("pretrain.devices._has_triton", lambda: False)
     assert not should_compile("auto", cuda, long)
     with pytest.raises(InputError, match="triton"):
         should_compile("on", cuda, long)

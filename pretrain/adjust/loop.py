@@ -20,7 +20,7 @@ from pretrain.adjust.measure import distances
 from pretrain.adjust.vectors import encoder_of
 from pretrain.config import OptimizerConfig
 from pretrain.config.training import micro_batches
-from pretrain.processes import process_state
+from pretrain.devices import process_state
 from pretrain.running import Loop
 from pretrain.step import GradientStep
 from pretrain.stopping import Flag

@@ -9,9 +9,9 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.export import export_adjusted
 from pretrain.adjust.loop import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
+from pretrain.devices import process_state
 from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
-from pretrain.processes import process_state
 from pretrain.stopping import Flag
 from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
