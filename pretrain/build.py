@@ -92,9 +92,9 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> 
     They are plain MLM, so that perplexity is that of masked words, and have ``positions`` and ``valid`` where the
     batches of training have them.
     """
-    held = artifacts.languages[language]
-    assert held.dev is not None, f"{held.name} has no dev split"
-    source = _monolingual(config, artifacts, language, held.dev, f"{held.name} (dev)")
+    own = artifacts.languages[language]
+    assert own.dev is not None, f"{own.name} has no dev split"
+    source = _monolingual(config, artifacts, language, own.dev, f"{own.name} (dev)")
     masker = build_masker(config, artifacts, for_dev=True)
     pairs = config.objective.needing("pairs") is not None
     padded = pairs or source.padded
@@ -139,8 +139,10 @@ class _Texts:
 
     @cached_property
     def monolingual(self) -> list[RowSource]:
-        held = enumerate(self.artifacts.languages)
-        return [_monolingual(self.config, self.artifacts, i, one.train, one.name, self.report) for i, one in held]
+        return [
+            _monolingual(self.config, self.artifacts, i, one.train, one.name, self.report)
+            for i, one in enumerate(self.artifacts.languages)
+        ]
 
     def pairs(self, share: float) -> list[RowSource]:
         if not self.artifacts.parallel:

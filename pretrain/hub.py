@@ -67,7 +67,7 @@ class Base:
     def parents(self) -> dict[str, Any]:
         """Fingerprints of the weights (their bytes) and of the tokenizers."""
         weights = digest_files([*self.folder.glob("*.safetensors"), self.folder / CONFIG])
-        return {"model": weights, "tokenizers": {name: held.fingerprint for name, held in self.checkpoints.items()}}
+        return {"model": weights, "tokenizers": {name: one.fingerprint for name, one in self.checkpoints.items()}}
 
 
 def open_base(name: str) -> Base:

@@ -15,16 +15,14 @@ from pretrain.artifacts import Artifacts
 from pretrain.build import build_objective, new_model, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
+from pretrain.devices import finish, process_state
 from pretrain.folder import BEST
 from pretrain.model.encoder import MaskedLM
-from pretrain.parts import parts_of
-from pretrain.processes import process_state
 from pretrain.running import Loop
 from pretrain.step import Step
 from pretrain.stopping import Flag
 from pretrain.trackers import end_trackers, start_trackers
 from pretrain.validation import Validation
-from pretrain.xla import finish
 from synthlang.progress import Report, Say, silent, unheard
 
 T = TypeVar("T")
@@ -69,7 +67,7 @@ class Trainer(Loop[MaskedLM]):
     ) -> None:
         self.config, self.report = config, report
         accelerator = _accelerator(config, run)
-        self.parts = parts_of(config, accelerator.num_processes)
+        self.micro_batches = config.micro_batches(accelerator.num_processes)
         model = new_model(config, artifacts).to(accelerator.device)
         self.step_ = Step(config, model, build_objective(config, artifacts, accelerator.device), accelerator)
         optimizer = self.step_.optimizer
@@ -103,7 +101,7 @@ class Trainer(Loop[MaskedLM]):
         """The micro-batches of this rank."""
         micros = self.config.batch.accumulation
         first = self.accelerator.process_index * micros
-        return [self.batches.batch(step, first + i, self.parts) for i in range(micros)]
+        return [self.batches.batch(step, first + i, self.micro_batches) for i in range(micros)]
 
     def batch_of(self, step: int) -> str:
         """The samples of a step."""
@@ -156,6 +154,6 @@ def _accelerator(config: PretrainConfig, run: Path) -> Accelerator:
 def effective_batch(config: PretrainConfig, processes: int) -> str:
     """What one step trains on, in words."""
     rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
-    each = rows // parts_of(config, processes)
+    each = rows // config.micro_batches(processes)
     split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
     return f"a step is {rows} rows × {length} = {rows * length:,} tokens: {split}"

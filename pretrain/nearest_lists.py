@@ -114,7 +114,7 @@ def largest_cosines(
     forward = _empty(len(x), min(size, len(y)), x.device)
     backward = _empty(len(y), min(size, len(x)), x.device)
     rows, columns = min(tile, len(x)), min(tile, len(y))
-    held = torch.empty(rows * columns, device=x.device)
+    memory = torch.empty(rows * columns, device=x.device)
     own = torch.zeros(len(pairs), device=x.device)
     total = -(-len(x) // tile) * -(-len(y) // tile)
     done = 0
@@ -122,7 +122,7 @@ def largest_cosines(
         left = x.block(top, top + tile)
         for start in range(0, len(y), tile):
             right = y.block(start, start + tile)
-            product = held[: len(left) * len(right)].view(len(left), len(right))
+            product = memory[: len(left) * len(right)].view(len(left), len(right))
             torch.mm(left, right.T, out=product)
             if barred is not None:
                 row, column, here = _places(product, barred, top, start)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from pretrain.config import OptimizerConfig
-from pretrain.xla import finish
+from pretrain.devices import finish
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.AdamW:

@@ -9,12 +9,11 @@ from typing import Any
 from pretrain.artifacts import Artifacts
 from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
+from pretrain.devices import process_state
 from pretrain.export import export_model
 from pretrain.folder import EXPORT, export_sizes
 from pretrain.loop import Trainer, effective_batch
-from pretrain.parts import parts_of
 from pretrain.prepare import prepare
-from pretrain.processes import process_state
 from pretrain.stopping import Flag
 from pretrain.trackers import check_trackers
 from synthlang.config import dump_yaml, load
@@ -44,7 +43,7 @@ def pretrain(
     """
     _check_folder(config, run, named_by_content=store is not None)
     check_trackers(config.trackers)
-    parts_of(config, process_state().num_processes)
+    config.micro_batches(process_state().num_processes)
     store = store or Store(run / "data")
     with process_state().main_process_first():  # the others find the artifacts built
         artifacts = prepare(config, store, report)
@@ -106,10 +105,10 @@ def _check_folder(config: PretrainConfig, run: Path, named_by_content: bool) -> 
     if named_by_content and ((run / "run.json").exists() or (run / "config.yaml").is_file()):
         return
     if (run / "run.json").exists():
-        held = _record(run)["fingerprint"]
+        there = _record(run)["fingerprint"]
         before = load(PretrainConfig, run / "config.yaml")
         if _settings(before) != _settings(config):
-            raise InputError(f"holds another run ({held}); choose another folder", run)
+            raise InputError(f"holds another run ({there}); choose another folder", run)
     elif run.exists() and not all(_is_ours(path, config) for path in run.iterdir()):
         raise InputError("is not empty and holds no run; choose another folder", run)
 
@@ -129,19 +128,19 @@ def _settings(config: PretrainConfig) -> tuple[object, ...]:
 
 def _record(run: Path) -> dict[str, Any]:
     """run.json, or InputError if it is none."""
-    held = read_json(run / "run.json")
-    if not isinstance(held, dict) or not {"fingerprint", "data"} <= held.keys():
+    record = read_json(run / "run.json")
+    if not isinstance(record, dict) or not {"fingerprint", "data"} <= record.keys():
         raise InputError("is no record of a run; choose another folder", run / "run.json")
-    return held
+    return record
 
 
 def _claim(run: Path, config: PretrainConfig, name: str, store: Store) -> None:
     """Make the folder this run's, or see that it is; config.yaml says where its texts are now."""
     state = process_state()
     if (run / "run.json").exists():
-        held = _record(run)["fingerprint"]
-        if held != name:
-            raise InputError(f"holds another run ({held}, this one is {name}); choose another folder", run)
+        there = _record(run)["fingerprint"]
+        if there != name:
+            raise InputError(f"holds another run ({there}, this one is {name}); choose another folder", run)
     if state.is_main_process:
         begun = (run / "run.json").exists()
         if not begun:
@@ -179,9 +178,9 @@ def open_run(
         artifacts = prepare(config, store_of(run), report)
     except InputError as error:
         raise InputError(f"what the run was trained on cannot be read again: {error}", run) from error
-    held = read_json(run / DONE).get("parents", {})
+    parents = read_json(run / DONE).get("parents", {})
     changed = sorted(
-        key for key in held.keys() | artifacts.parents.keys() if held.get(key) != artifacts.parents.get(key)
+        key for key in parents.keys() | artifacts.parents.keys() if parents.get(key) != artifacts.parents.get(key)
     )
     if changed:
         raise InputError(

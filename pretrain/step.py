@@ -11,15 +11,14 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from pretrain.compiling import should_compile
 from pretrain.config import OptimizerConfig, PretrainConfig
 from pretrain.data.batch import Batch
+from pretrain.devices import should_compile, sum_gradients
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.objective import Objective
 from pretrain.optim import build_optimizer, learning_rate
 from pretrain.running import sum_over_ranks
-from pretrain.xla import sum_gradients
 from synthlang.rng import key_of
 
 B = TypeVar("B")  # a micro-batch

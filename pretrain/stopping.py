@@ -52,9 +52,9 @@ def on_sigterm() -> Iterator[Flag]:
 
     Inside a ``watching`` it is that flag, and whoever made it deals with signals.
     """
-    held = _watched.get()
-    if held is not None:
-        yield held
+    outer = _watched.get()
+    if outer is not None:
+        yield outer
         return
     flag = Flag()
     if threading.current_thread() is not threading.main_thread():

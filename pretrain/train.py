@@ -31,7 +31,7 @@ def run(config_path: Path, out: Path, overrides: list[str]) -> int:
     """Load the config, run it with progress, say where the result is."""
 
     from pretrain.config import PretrainConfig
-    from pretrain.processes import process_state
+    from pretrain.devices import process_state
     from pretrain.run import pretrain
     from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
     from synthlang.config import load

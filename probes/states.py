@@ -14,8 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.adjust.batch import Words
-from pretrain.adjust.batches import side_words, word_pairs
+from pretrain.adjust.batches import Words, side_words, word_pairs
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
 from probes.transfer.batch import Reader, Role, bounded_batches

@@ -20,8 +20,8 @@ from pretrain.adjust.__main__ import main
 from pretrain.adjust.command import adjust_command
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
+from pretrain.devices import process_state
 from pretrain.folder import read_metrics
-from pretrain.processes import process_state
 from pretrain.stopping import EXIT_CODE
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -107,7 +107,7 @@ print(json.dumps([float(out.sum()), sorted(info["missing_keys"]), ours]))
 
 
 def test_it_stops_and_goes_on_bit_for_bit(model, whole, tmp_path, monkeypatch):
-    from pretrain.adjust.step import AdjustStep
+    from pretrain.adjust.loop import AdjustStep
 
     calls, original = [], AdjustStep.__call__
 

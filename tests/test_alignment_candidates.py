@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain import nearest_exact, nearest_lists
+from pretrain import nearest as search
+from pretrain import nearest_lists
 from pretrain.alignment import alignment, pair_credits
 from pretrain.build import new_model
 from pretrain.nearest import nearest
@@ -54,7 +55,7 @@ def definition(x, y, pairs, k, barred=()):
 @pytest.mark.parametrize("listed", [1, 10])
 def test_rows_that_are_no_candidates_of_each_other(name, tile, listed, monkeypatch):
     monkeypatch.setattr("pretrain.nearest.LISTED", listed)
-    monkeypatch.setattr(nearest_exact, "HELD", 300)
+    monkeypatch.setattr(search, "HELD", 300)
     monkeypatch.setattr(nearest_lists, "GROUP", 3)
     x, y, pairs = cases(name)
     some = min(len(x), len(y))

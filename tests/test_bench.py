@@ -7,10 +7,8 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-from synthlang.bench import baselines
-from synthlang.bench.__main__ import main
-from synthlang.bench.data import write_text, write_treebank
-from synthlang.bench.speeds import compared, speed_of
+from bench import loops
+from bench.synthlang import compared, main, speed_of, write_text, write_treebank
 from synthlang.export import export_language
 from synthlang.language import parse_language
 from synthlang.sources.conllu import ConlluSource
@@ -49,13 +47,13 @@ def test_the_loops_do_the_same_work(text, tmp_path):
     for batch in TextSource(text).batches("train"):
         for before, after in zip(batch, language.derive(batch), strict=True):
             sentences.append(before.words)
-            assert baselines.derive(before.words)[0] == after.words
-    baselines.export(sentences, tmp_path / "loop")
+            assert loops.derive(before.words)[0] == after.words
+    loops.export(sentences, tmp_path / "loop")
     export_language(TextSource(text), language, tmp_path / "d", source_name="x")
     for config in ("parent", "derived", "parallel"):
         ours = pq.read_table(tmp_path / "d" / "data" / config / "train-00000.parquet")
         assert ours.to_pylist() == pq.read_table(tmp_path / f"loop.{config}").to_pylist()
-    assert baselines.read_text(text) < sum(map(len, sentences))  # final marks are words of their own
+    assert loops.read_text(text) < sum(map(len, sentences))  # final marks are words of their own
 
 
 def test_the_treebank_of_our_own(tmp_path):
@@ -63,7 +61,7 @@ def test_the_treebank_of_our_own(tmp_path):
     batch = next(ConlluSource(tmp_path).batches("train"))
     assert len(batch) == 50
     words = int(batch.offsets[-1])
-    assert baselines.read_conllu(tmp_path / "mini-train.conllu") == words == baselines.shuffle_trees(batch)
+    assert loops.read_conllu(tmp_path / "mini-train.conllu") == words == loops.shuffle_trees(batch)
 
 
 def test_speeds_by_hand(monkeypatch):

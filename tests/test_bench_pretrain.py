@@ -12,14 +12,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from pretrain.bench.__main__ import main
-from pretrain.bench.data import artifacts_of
-from pretrain.bench.ours import write_start
-from pretrain.bench.shapes import OBJECTIVES, SHAPES, peak_of
-from pretrain.bench.theirs import run_theirs
-from pretrain.bench.timing import Blocks
+from bench.measured import Blocks
+from bench.pretrain import main, run_theirs, write_start
+from bench.workload import OBJECTIVES, SHAPES, artifacts_of, peak_of
 from pretrain.build import new_model, train_batches
-from pretrain.compiling import ENOUGH_STEPS, should_compile
+from pretrain.devices import ENOUGH_STEPS, should_compile
 from pretrain.model.tensors import TensorBatch
 from synthlang.errors import InputError
 
@@ -88,7 +85,7 @@ def test_the_peak_is_of_this_program_and_stays():
     """In a process of its own: what other tests have held before would hide the block."""
     code = """
 import numpy as np
-from pretrain.bench.timing import peak_memory_mb
+from bench.measured import peak_memory_mb
 held = peak_memory_mb()
 block = np.ones(40_000_000)
 grown = peak_memory_mb()
@@ -132,11 +129,11 @@ def test_bad_options(options, capsys):
 
 def test_when_compiling_pays(monkeypatch):
     cuda, long = torch.device("cuda"), ENOUGH_STEPS
-    monkeypatch.setattr("pretrain.compiling._has_triton", lambda: True)
+    monkeypatch.setattr("pretrain.devices._has_triton", lambda: True)
     assert should_compile("auto", cuda, long) and not should_compile("auto", cuda, long - 1)
     assert not should_compile("auto", CPU, long) and not should_compile("off", cuda, long)
     assert should_compile("on", cuda, 1)
-    monkeypatch.setattr("pretrain.compiling._has_triton", lambda: False)
+    monkeypatch.setattr("pretrain.devices._has_triton", lambda: False)
     assert not should_compile("auto", cuda, long)
     with pytest.raises(InputError, match="triton"):
         should_compile("on", cuda, long)

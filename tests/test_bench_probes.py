@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from probes.bench.__main__ import main
-from probes.bench.probes import PROBES, medians
+from bench.measured import medians
+from bench.probes import main
+from bench.probing import PROBES
 
 
 @pytest.mark.parametrize("probe", ["alignment", "retrieval"])

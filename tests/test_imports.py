@@ -11,7 +11,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("synthlang", "pretrain", "probes")
-FORBIDDEN = {"synthlang": {"pretrain", "probes", "torch"}, "pretrain": {"probes"}, "probes": set()}
+CIRCLES = [  # that are still there; nothing may be added
+    {f"probes.study.{name}" for name in ("costs", "finished", "index", "kinds", "tasks", "work")},
+    {"probes.study.executors"}
+    | {f"probes.study.executors.{name}" for name in ("inline", "local", "slurm", "slurm_job", "slurm_send")},
+]
+FORBIDDEN = {
+    "synthlang": {"pretrain", "probes", "bench", "torch"},
+    "pretrain": {"probes", "bench"},
+    "probes": {"bench"},
+}
 # deterministic ways into randomness: a generator with a seed of its own
 SEEDED = {"default_rng", "Generator", "SeedSequence", "Random", "PCG64", "Philox", "SFC64"}
 RANDOM_MODULES = ("random", "numpy.random")
@@ -144,6 +153,55 @@ def test_imports_go_one_way(package):
         if name in FORBIDDEN[package] | {"tests"}
     ]
     assert not wrong
+
+
+def modules_imported(source: str, modules: set[str]) -> set[str]:
+    """Those of ``modules`` that a source imports, in functions and for types too."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= inside | (set() if inside <= modules else {node.module})
+    return names & modules
+
+
+def circles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """The sets of modules each of which leads to every other one."""
+    leads_to = {module: set(imports[module]) for module in imports}
+    for middle in imports:  # Warshall
+        for module in imports:
+            if middle in leads_to[module]:
+                leads_to[module] |= leads_to[middle]
+    found: list[set[str]] = []
+    for module in imports:
+        if module in leads_to[module] and not any(module in circle for circle in found):
+            found.append({other for other in leads_to[module] if module in leads_to[other]})
+    return found
+
+
+def test_no_module_leads_back_to_itself():
+    files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for p in PACKAGES for path in files_of(p)}
+    modules = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    imports = {name: modules_imported(path.read_text(encoding="utf-8"), {*modules}) for name, path in modules.items()}
+    new = [found for found in circles(imports) if len(found) > 1 and not any(found <= known for known in CIRCLES)]
+    assert not new, "import circles"
+
+
+def test_circles_are_seen():
+    sources = {
+        "a": "def f():\n    from b import x",
+        "b": "if TYPE_CHECKING:\n    import c.d",
+        "c.d": "from a import y",
+        "c": "from c import d",
+        "e": "import a\nimport f",
+        "f": "import g\nimport torch",
+        "g": "import h.f",
+    }
+    imports = {name: modules_imported(source, {*sources}) for name, source in sources.items()}
+    assert imports["c"] == {"c.d"} and imports["f"] == {"g"}
+    assert circles(imports) == [{"a", "b", "c.d"}]
 
 
 @pytest.mark.parametrize(

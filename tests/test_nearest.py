@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain import nearest_exact, nearest_lists
+from pretrain import nearest as search
+from pretrain import nearest_lists
 from pretrain.nearest import nearest
 from pretrain.nearest_lists import Rows, largest_cosines, largest_in_rows
 from synthlang.errors import InputError
@@ -64,8 +65,8 @@ def cases(name):
 @pytest.mark.parametrize("tile", [3, 7, 64, 8192])
 @pytest.mark.parametrize("name", ["plain", "hubs", "duplicates", "collapsed", "zeros", "small"])
 def test_credits_are_those_of_the_definition(name, tile, monkeypatch):
-    monkeypatch.setattr(nearest_exact, "HELD", 300)  # several blocks of exact scores
-    monkeypatch.setattr(nearest_exact, "TAKEN", 16)
+    monkeypatch.setattr(search, "HELD", 300)  # several blocks of exact scores
+    monkeypatch.setattr(search, "TAKEN", 16)
     monkeypatch.setattr(nearest_lists, "GROUP", 3)
     x, y, pairs = cases(name)
     found = nearest(x, y, torch.from_numpy(pairs), k=5, tile=tile)
@@ -82,7 +83,7 @@ def test_credits_are_those_of_the_definition(name, tile, monkeypatch):
 def test_lists_of_nearest_rows_are_those_of_the_definition(name, listed, monkeypatch):
     """Whether short lists leave nearly all to the exact scores, or long ones nothing."""
     monkeypatch.setattr("pretrain.nearest.LISTED", listed)
-    monkeypatch.setattr(nearest_exact, "HELD", 500)
+    monkeypatch.setattr(search, "HELD", 500)
     x, y, pairs = cases(name)
     k, top = (10, 4) if listed == 200 else (2, 2)
     asking = torch.tensor([2, 0, 1]) if name == "small" else torch.randperm(70)[:33]

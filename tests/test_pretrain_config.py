@@ -6,7 +6,6 @@ import pytest
 
 from pretrain.config import ObjectiveConfig, PretrainConfig
 from pretrain.loop import effective_batch
-from pretrain.parts import parts_of
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import PRETRAIN, changed
@@ -166,9 +165,9 @@ def test_a_language_softmax_has_random_words_of_the_same_language():
 
 def test_the_launch_must_fit():
     config = config_of(batch__accumulation=2, processes=2)
-    assert parts_of(config, 2) == 4
+    assert config.micro_batches(2) == 4
     assert effective_batch(config, 2) == "a step is 8 rows × 48 = 384 tokens: 2 processes × 2 × 2 rows"
     with pytest.raises(InputError, match=r"processes is 2, the launch has 1; start with accelerate launch"):
-        parts_of(config, 1)
+        config.micro_batches(1)
     with pytest.raises(InputError, match=r"batch.rows 8 must be a multiple of .* = 3"):
-        parts_of(config_of(), 3)
+        config_of().micro_batches(3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pretrain.adjust.step import AdjustStep
+from pretrain.adjust.loop import AdjustStep
 from pretrain.folder import export_sizes
 from pretrain.step import Step
 from probes.study.done import is_intact, is_whole

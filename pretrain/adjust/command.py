@@ -17,7 +17,7 @@ def adjust_command(model: str | None, config_path: Path, out: Path, overrides: S
     """Adjust ``model`` (default: the one that the config names) by a YAML file, with progress; the exit code."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.adjust.run import DONE, adjust
-    from pretrain.processes import process_state
+    from pretrain.devices import process_state
     from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
     from synthlang.catalogue import load_yaml
     from synthlang.config import override, parse

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from pretrain.adjust.batch import WordPairs
+from pretrain.adjust.batches import WordPairs
 from pretrain.adjust.config import LossConfig, Side
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from pretrain.adjust.batch import WordPairs
-from pretrain.adjust.batches import dev_batches
+from pretrain.adjust.batches import WordPairs, dev_batches
 from pretrain.adjust.config import LossConfig
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
 from synthlang.parallel.prepare import PairData

@@ -7,11 +7,11 @@ from typing import Any
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.export import export_adjusted
-from pretrain.adjust.trainer import Adjuster
+from pretrain.adjust.loop import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
+from pretrain.devices import process_state
 from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
-from pretrain.processes import process_state
 from pretrain.stopping import Flag
 from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
@@ -111,8 +111,8 @@ def _claim(config: AdjustConfig, run: Path, name: str) -> None:
     """Make the folder this adjustment's, or see that it is."""
     state = process_state()
     if (run / "run.json").exists():
-        held = read_json(run / "run.json")
-        if not isinstance(held, dict) or held.get("fingerprint") != name:
+        record = read_json(run / "run.json")
+        if not isinstance(record, dict) or record.get("fingerprint") != name:
             raise InputError(
                 "the model, the texts or the links have changed since it began; choose another folder", run
             )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pretrain.adjust.batch import Words
+from pretrain.adjust.batches import Words
 from pretrain.config.model import numbered
 from pretrain.hub import longest_input
 from pretrain.model.encoder import MaskedLM

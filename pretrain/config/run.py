@@ -10,9 +10,10 @@ from pydantic import Field, field_validator, model_validator
 from pretrain.config.languages import LanguageConfig, ParallelConfig, SamplingConfig, StartConfig
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
-from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig
+from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig, micro_batches
 from synthlang.config import StrictModel
 from synthlang.dictionary import DictionarySpec
+from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import NamedLanguage
 from synthlang.references import SourceSpec
@@ -155,6 +156,15 @@ class PretrainConfig(StrictModel):
             if first != number:
                 pairs.append((first, number))
         return tuple(pairs)
+
+    def micro_batches(self, processes: int) -> int:
+        """Into how many micro-batches a step is cut; InputError if a launch of ``processes`` does not fit."""
+        if self.processes is not None and processes != self.processes:
+            raise InputError(
+                f"processes is {self.processes}, the launch has {processes}; start with accelerate launch "
+                f"--num_processes {self.processes}, or set processes: {processes} (a stage of a study is one process)"
+            )
+        return micro_batches(self.batch.rows, self.batch.accumulation, processes, "batch.")
 
     @property
     def label(self) -> str:

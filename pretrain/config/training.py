@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 
 
 class BatchConfig(StrictModel):
@@ -64,3 +65,11 @@ class CheckpointConfig(StrictModel):
     keep: int = Field(default=2, ge=1)
     archive: int | None = Field(default=None, ge=1)
     select: Literal["last", "best"] = "last"
+
+
+def micro_batches(rows: int, accumulation: int, processes: int, section: str = "") -> int:
+    """The micro-batches of a step of ``rows`` rows; InputError, with keys of ``section``, if they are not equal."""
+    count = processes * accumulation
+    if rows % count:
+        raise InputError(f"{section}rows {rows} must be a multiple of processes × {section}accumulation = {count}")
+    return count

@@ -1,4 +1,4 @@
-"""What the model is given: masked rows of a step, or of one part of it."""
+"""What the model is given: masked rows of a step, or of a micro-batch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The batches of a run: which rows a step has, and what each process and micro-batch takes of them.
+"""The batches of a run: which rows a step has, and what each micro-batch of each process takes of them.
 
 Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1; the number is the counter of a sample's masks.
-Those of the first source of rows come first, then those of the second, … Part p of P takes every P-th of them from
-the p-th on, so that the parts together are the step whatever P is, and the sources are spread evenly over them.
+Those of the first source of rows come first, then those of the second, … Micro-batch p of P takes every P-th of them
+from the p-th on, so that they are the step together whatever P is, and the sources are spread evenly over them.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ class Batches:
         self.padded = any(s.padded for s in self.sources) if padded is None else padded
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 
-    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
-        """Part ``part`` of ``parts`` equal parts of the batch of a step (both counted from 0)."""
-        if self.rows % parts:
+    def batch(self, step: int, which: int = 0, count: int = 1) -> Batch:
+        """Micro-batch ``which`` of ``count`` equal ones of the batch of a step (both counted from 0)."""
+        if self.rows % count:
             raise InputError(
-                f"batch.rows {self.rows} cannot be split into {parts} equal parts (processes × batch.accumulation); "
-                f"take a multiple of {parts}"
+                f"batch.rows {self.rows} cannot be split into {count} equal parts (processes × batch.accumulation); "
+                f"take a multiple of {count}"
             )
-        assert 0 <= part < parts, "parts are counted from 0"
-        return self.samples(step * self.rows + np.arange(part, self.rows, parts))
+        assert 0 <= which < count, "micro-batches are counted from 0"
+        return self.samples(step * self.rows + np.arange(which, self.rows, count))
 
     def samples(self, numbers: NDArray[np.int64]) -> Batch:
         """The samples of the given numbers, those of one source together."""
@@ -135,7 +135,7 @@ class Batches:
 
 def _joined(pieces: list[Batch], groups: list[Group]) -> Batch:
     def of(field: str) -> Any:
-        parts = [getattr(piece, field) for piece in pieces]
-        return None if parts[0] is None else np.concatenate(parts)
+        each = [getattr(piece, field) for piece in pieces]
+        return None if each[0] is None else np.concatenate(each)
 
     return Batch(groups=tuple(groups), **{field: of(field) for field in FIELDS})

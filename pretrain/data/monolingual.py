@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,12 +19,12 @@ class StreamRows:
     name  whose text it is, for messages; InputError if it does not fill one row
     """
 
-    term: Literal["mlm"] = "mlm"
+    term = "mlm"
     padded = False
 
     def __init__(self, shards: Shards, language: int, length: int, specials: Specials, name: str) -> None:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
-        self.languages = (language,)
+        self.languages: tuple[int, ...] = (language,)
         self.spans: tuple[Span, ...] = ((0, length, language),)
         self._starts = shards.offsets + np.arange(len(shards.offsets))  # of the sentences in the stream
         tokens = int(self._starts[-1])
@@ -65,14 +63,14 @@ class SentenceRows:
     ``name`` says whose text it is, for messages; InputError if no sentence fits.
     """
 
-    term: Literal["mlm"] = "mlm"
+    term = "mlm"
     padded = True
 
     def __init__(
         self, shards: Shards, language: int, length: int, specials: Specials, name: str, report: Report = silent
     ) -> None:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
-        self.languages = (language,)
+        self.languages: tuple[int, ...] = (language,)
         self.spans: tuple[Span, ...] = ((0, length, language),)
         self.dropped = int((np.diff(shards.offsets) + 2 > length).sum())
         if self.dropped == len(shards):

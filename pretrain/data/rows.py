@@ -31,47 +31,25 @@ class RowSource(Protocol):
     """A finite list of rows of one kind, any of which can be read at any time.
 
     Its rows have ``valid`` if and only if it is ``padded``, and ``positions`` if and only if it has several spans.
+
+    name       the language or languages, as in ``en`` and ``en+fr``: for messages
+    term       the term of the objective that the masked positions of its rows belong to
+    languages  that occur in its rows
+    length     tokens of a row
+    rows       how many there are: an epoch
+    counts     what was drawn and left out to get the rows, by reason
+    padded     whether rows may end with padding
+    spans      which columns belong to which language: one span for all of them, or one for each half
     """
 
-    @property
-    def name(self) -> str:
-        """The language or languages, as in ``en`` and ``en+fr``: for messages."""
-        ...
-
-    @property
-    def term(self) -> str:
-        """The term of the objective that the masked positions of its rows belong to."""
-        ...
-
-    @property
-    def languages(self) -> tuple[int, ...]:
-        """The languages that occur in its rows."""
-        ...
-
-    @property
-    def length(self) -> int:
-        """Tokens of a row."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are: an epoch."""
-        ...
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """What was drawn and left out to get the rows, by reason."""
-        ...
-
-    @property
-    def padded(self) -> bool:
-        """Whether rows may end with padding."""
-        ...
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        """Which columns belong to which language: one span for all of them, or one for each half."""
-        ...
+    name: str
+    term: str
+    languages: tuple[int, ...]
+    length: int
+    rows: int
+    counts: dict[str, int]
+    padded: bool
+    spans: tuple[Span, ...]
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
         """The rows of the given numbers (0 … rows − 1), in that order."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,7 +28,7 @@ class ParallelRows:
     InputError for an odd length, and if no pair is left.
     """
 
-    term: Literal["tlm"] = "tlm"
+    term = "tlm"
     padded = True
 
     def __init__(
@@ -47,7 +45,7 @@ class ParallelRows:
             raise InputError(f"{name}: TLM needs an even batch.length, a half for each language; it is {length}")
         self.length, self.specials, self.name = length, specials, name
         self.half = length // 2
-        self.languages = (parallel.left, parallel.right)
+        self.languages: tuple[int, ...] = (parallel.left, parallel.right)
         self.spans: tuple[Span, ...] = ((0, self.half, parallel.left), (self.half, length, parallel.right))
         self._shards = (parallel.left_shards, parallel.right_shards)
         self._pairs = self._usable(parallel.rows, rate, key_of("tlm", seed, parallel.left, parallel.right))

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional as F
 
-from pretrain.xla import seed
+from pretrain.devices import seed
 
 BITS = 15
 LEVELS = 1 << BITS

@@ -143,8 +143,8 @@ class MaskedLM(nn.Module):
         x = self.embed(ids, languages, positions, segments).squeeze(0)
         last = max(wanted)
         outputs = {0: _rows(x, packed, columns)} if 0 in wanted else {}
-        for number, held in enumerate(self.layers[:last], 1):
-            layer = held.copy(text.spans[0][2]) if isinstance(held, SeparateLayers) else held
+        for number, own in enumerate(self.layers[:last], 1):
+            layer = own.copy(text.spans[0][2]) if isinstance(own, SeparateLayers) else own
             assert isinstance(layer, Layer)
             if number == last and columns is not None and columns.numel() < len(packed.places):
                 keep = layer.draw(self.noise, rows, columns.shape[1], width)

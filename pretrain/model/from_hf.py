@@ -141,11 +141,11 @@ def _take(source: dict[str, Tensor], name: str, module: nn.Module) -> None:
 
 
 def _fill_layer(source: dict[str, Tensor], place: str, layer: nn.Module) -> None:
-    held = {
+    weights = {
         f"{name}.{part}": source.pop(f"{place}.{name}.{part}") for name in (*LAYER.values(), *QKV) for part in PARTS
     }
     for copy in layer if isinstance(layer, SeparateLayers) else (layer,):
-        own = dict(held)
+        own = dict(weights)
         for ours, theirs in LAYER.items():
             _take(own, theirs, copy.get_submodule(ours))
         for part in PARTS:

@@ -39,8 +39,8 @@ def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, T
         **_pair(names.norm, model.head.norm),
     }
     for number, layer in enumerate(model.layers):
-        held = layer.copy(language) if isinstance(layer, SeparateLayers) else layer
-        state |= _layer_to_hf(held, f"{names.body}.encoder.layer.{number}")
+        own = layer.copy(language) if isinstance(layer, SeparateLayers) else layer
+        state |= _layer_to_hf(own, f"{names.body}.encoder.layer.{number}")
     state = {name: tensor.detach().to("cpu", torch.float32, copy=True).contiguous() for name, tensor in state.items()}
     return _hf_config(model, names, before), state
 

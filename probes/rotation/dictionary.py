@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from pretrain.nearest_exact import TIE
+from pretrain.nearest import TIE
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError

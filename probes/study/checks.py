@@ -12,8 +12,8 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from pretrain.config.model import numbered
+from pretrain.config.training import micro_batches
 from pretrain.model.from_hf import check_start
-from pretrain.parts import micro_batches, parts_of
 from pretrain.trackers import check_trackers
 from probes.measures import ProbeConfig
 from probes.measures.words import no_rows
@@ -355,7 +355,7 @@ class _Checks:
 
     def _pretraining(self, start: PretrainConfig | None, config: PretrainConfig) -> None:
         check_trackers(config.trackers)
-        parts_of(config, 1)  # a stage is one process
+        config.micro_batches(1)  # a stage is one process
         if start is not None:
             _check_start(config, start, reach_of(start))
         elif config.start is not None and self._opened.reach(config.start.model) is not None:

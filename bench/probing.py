@@ -7,28 +7,29 @@ ratios of the sides' medians.
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from bench.measured import Figures, measured, peak_memory_mb
+from bench.tuning import use_threads
 from pretrain.alignment import alignment
-from pretrain.bench.timing import peak_memory_mb
 from pretrain.nearest import nearest
 from pretrain.nearest_lists import TILE, Matrix
-from probes.bench import cka
-from probes.bench.job import use_threads
+from probes.measures.cka.similarity import CKA, MEMORY
 from synthlang.progress import Display
 
-Figures = dict[str, Any]
 NOISE = 3.0
 WRITTEN = 8192  # rows that are drawn and written at once
+BATCH = 128  # sentences that a model gives at once
+BLOCK = 1024  # rows of the bare products at once
 
 
 @dataclass(frozen=True)
@@ -39,25 +40,6 @@ class Probe:
     compare: Callable[[Mapping[str, Figures]], Figures]
     about: str
     n: int = 0
-
-
-def medians(runs: list[Figures]) -> Figures:
-    """Of each figure, also of those within figures."""
-    first = runs[0]
-    return {
-        key: medians([run[key] for run in runs])
-        if isinstance(value, dict)
-        else statistics.median(run[key] for run in runs)
-        for key, value in first.items()
-    }
-
-
-def measured(work: Callable[[], Figures]) -> Figures:
-    """What the work returns, with its time and the peak memory of the process."""
-    began = time.perf_counter(), time.process_time()
-    found = work()
-    seconds, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
-    return {"seconds": seconds, "cpu_seconds": cpu, "peak_memory_mb": peak_memory_mb(), **found}
 
 
 def _planted(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor]:
@@ -148,14 +130,88 @@ def _against_products(found: Mapping[str, Figures]) -> Figures:
     }
 
 
-def _cka(options: argparse.Namespace) -> Figures:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``cka`` takes; the defaults are the full size."""
+    parser.add_argument("--cka-layers", type=int, default=9, help="of each of both models")
+    parser.add_argument("--cka-sentences", type=int, default=10_000)
+    parser.add_argument("--cka-width", type=int, default=768)
+    parser.add_argument("--cka-memory", type=int, default=MEMORY // 2**20, help="MB that its sums may take")
+
+
+def run_cka(options: argparse.Namespace) -> Figures:
+    """``cka`` with the command's arguments."""
     use_threads(options.threads)
-    return cka.run_options(options)
+    memory = options.cka_memory * 2**20
+    return cka(options.cka_layers, options.cka_sentences, options.cka_width, memory)
+
+
+def cka(layers: int, sentences: int, width: int, memory: int = MEMORY) -> Figures:
+    """Seconds of CKA on random states, ratios to the bare products, and peak memory in MB. In a process of its own.
+
+    The bare products are Σ X_lᵀ Y_r of all layers² pairs, uncentred, as one product of matrices a block, in float32 and
+    in float64. CKA needs 2 · layers more, of every layer with itself, so its ratio to those in float64 is at least
+    1 + 2 / layers. ``cpu`` are ratios of the time of all cores, which other work on the machine changes less.
+    No time has the making of the states in it. The peak is that before the bare products.
+    """
+    ours: dict[str, float] = {"wall": 0.0, "cpu": 0.0}
+    gather = CKA(layers, layers, width, width, memory=memory)
+    for left, right in _states(layers, sentences, width):
+        with _timed(ours):
+            gather.update(left, right)
+    with _timed(ours):
+        result = gather.result()
+    peak = peak_memory_mb()
+    del gather
+    bare = {dtype: _bare(layers, sentences, width, dtype) for dtype in (torch.float32, torch.float64)}
+    ratios = {
+        str(dtype).removeprefix("torch."): {kind: round(ours[kind] / found[kind], 2) for kind in ours}
+        for dtype, found in bare.items()
+    }
+    return {
+        "layers": layers,
+        "sentences": sentences,
+        "width": width,
+        "memory_mb": memory // 2**20,
+        "seconds": round(ours["wall"], 2),
+        "ratio_to_products": ratios,
+        "peak_memory_mb": round(peak, 1),
+        "biased_average": float(result.biased.diagonal().mean()),
+        "debiased_average": None if result.debiased is None else float(result.debiased.diagonal().mean()),
+    }
+
+
+def _states(layers: int, sentences: int, width: int, rows: int = BATCH) -> Iterator[tuple[Tensor, Tensor]]:
+    """The same states each time, [layers, n, width] of both sides; half of each is a common signal."""
+    generator = torch.Generator().manual_seed(0)
+    for start in range(0, sentences, rows):
+        shape = (layers, min(rows, sentences - start), width)
+        common = torch.randn(shape[1:], generator=generator)
+        left, right = (torch.randn(shape, generator=generator).add_(common).add_(5.0) for _ in range(2))
+        yield left, right
+
+
+def _bare(layers: int, sentences: int, width: int, dtype: torch.dtype) -> dict[str, float]:
+    taken = {"wall": 0.0, "cpu": 0.0}
+    products = torch.zeros(layers * width, layers * width, dtype=dtype)
+    for sides in _states(layers, sentences, width, BLOCK):
+        left, right = (side.transpose(0, 1).flatten(1).to(dtype) for side in sides)
+        with _timed(taken):
+            products.addmm_(left.T, right)
+    return taken
+
+
+@contextmanager
+def _timed(taken: dict[str, float]) -> Iterator[None]:
+    """Add what the block takes."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    taken["wall"] += time.perf_counter() - wall
+    taken["cpu"] += time.process_time() - cpu
 
 
 ABOUT = "ours: both directions, cosine and CSLS; bare: the products X Yᵀ and Y Xᵀ alone, which two directions need"
 PROBES = {
     "alignment": Probe({"ours": _alignment, "bare": _products}, _against_products, ABOUT, 40_000),
     "retrieval": Probe({"ours": _retrieval, "bare": _products}, _against_products, ABOUT, 200_000),
-    "cka": Probe({"ours": _cka}, lambda _: {}, "ours: every layer against every layer, with its ratios to products"),
+    "cka": Probe({"ours": run_cka}, lambda _: {}, "ours: every layer against every layer, with its ratios to products"),
 }

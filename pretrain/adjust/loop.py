@@ -2,25 +2,61 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
+from torch import Tensor
 from transformers import PreTrainedModel
 
-from pretrain.adjust.batches import PairBatches
+from pretrain.adjust.batches import PairBatches, WordPairs
 from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.loss import AlignmentLoss
 from pretrain.adjust.measure import distances
-from pretrain.adjust.step import AdjustStep
-from pretrain.parts import micro_batches
-from pretrain.processes import process_state
+from pretrain.adjust.vectors import encoder_of
+from pretrain.config import OptimizerConfig
+from pretrain.config.training import micro_batches
+from pretrain.devices import process_state
 from pretrain.running import Loop
+from pretrain.step import GradientStep
 from pretrain.stopping import Flag
 from synthlang.parallel.prepare import PairData
 from synthlang.progress import Report, Say, silent, unheard
+from synthlang.rng import key_of
 from synthlang.vocabularies.space import Specials
+
+
+class AdjustStep(GradientStep[WordPairs]):
+    """A step of the model (changed in place) beside its frozen copy. The head gets no gradient."""
+
+    def __init__(self, config: AdjustConfig, model: PreTrainedModel, steps: int, accelerator: Accelerator) -> None:
+        self.config = config
+        frozen = copy.deepcopy(encoder_of(model)).to(accelerator.device)
+        model.to(accelerator.device)
+        self.loss = AlignmentLoss(model, frozen, config.loss)
+        settings = _optimizer(config, steps)
+        super().__init__(self.loss, encoder_of(model), settings, steps, config.precision, accelerator)
+
+    def seed(self, step: int, micro: int) -> None:
+        """One key for all micro-batches of the step."""
+        if micro == 0:
+            torch.manual_seed(key_of("adjust-dropout", self.config.seed, step, self.accelerator.process_index) >> 1)
+
+    def counts(self, batch: WordPairs) -> dict[str, int]:
+        """Linked pairs and held items."""
+        return self.loss.counts(batch)
+
+    def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor | float]:
+        """1 and λ, or each divided by its count."""
+        return self.loss.scales({name: count.item() for name, count in counts.items()})
+
+    def on_device(self, batch: WordPairs) -> WordPairs:
+        """The pairs on the device."""
+        return batch.to(self.accelerator.device)
 
 
 class Adjuster(Loop[PreTrainedModel]):
@@ -41,7 +77,7 @@ class Adjuster(Loop[PreTrainedModel]):
         self.config, self.pairs, self.special, self.report = config, tuple(pairs), special, report
         self.batches = PairBatches(pairs, special, config.rows, config.epochs, config.seed)
         accelerator = _accelerator()
-        self.parts = micro_batches(config.rows, config.accumulation, accelerator.num_processes)
+        self.micro_batches = micro_batches(config.rows, config.accumulation, accelerator.num_processes)
         steps = self.batches.steps
         self.step_ = AdjustStep(config, model, steps, accelerator)
         optimizer = self.step_.optimizer
@@ -56,8 +92,8 @@ class Adjuster(Loop[PreTrainedModel]):
         started, first = time.monotonic(), self.step
         rank, micros = self.accelerator.process_index, self.config.accumulation
         while self.step < self.steps:
-            parts = range(rank * micros, (rank + 1) * micros)
-            self.window.add(self.step_(self.step, [self.batches.batch(self.step, p, self.parts) for p in parts]))
+            mine = range(rank * micros, (rank + 1) * micros)
+            self.window.add(self.step_(self.step, [self.batches.batch(self.step, i, self.micro_batches) for i in mine]))
             self.step += 1
             if self.is_due(self.config.log_every) or self.is_due(self.config.measure):
                 self._write_log((self.step - first) / (time.monotonic() - started))
@@ -87,3 +123,10 @@ def _accelerator() -> Accelerator:
     # layers above the ones that are adjusted have no gradient
     unused = DistributedDataParallelKwargs(find_unused_parameters=True)
     return Accelerator(cpu=state.device.type == "cpu", kwargs_handlers=[unused])
+
+
+def _optimizer(config: AdjustConfig, steps: int) -> OptimizerConfig:
+    """The settings of the optimizer with the warm-up in steps."""
+    given = config.optimizer.model_dump()
+    share = given.pop("warmup_share")
+    return OptimizerConfig(warmup_steps=int(share * steps), **given)

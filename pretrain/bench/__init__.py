@@ -1,1 +1,0 @@
-"""Measurements of the pretrainer: ``python -m pretrain.bench --help``."""

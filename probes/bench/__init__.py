@@ -1,1 +1,0 @@
-"""Benchmarks of fine-tuning: ``python -m probes.bench``."""
