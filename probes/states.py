@@ -215,12 +215,10 @@ class WordStates:
 
     vectors    [layers, n, d] float32, on the device of the model
     word       [n] int64 the number of each word among all words of the side's corpus
-    sentence   [n] int64 its sentence: a row of the pairs
     """
 
     vectors: Tensor
     word: Tensor
-    sentence: Tensor
 
 
 def word_states(
@@ -232,13 +230,11 @@ def word_states(
     """
     sentences, offsets = side.sentences, side.corpus.offsets
     for at in batches_by_length(sentences, rows, report, task):
-        counts = np.diff(offsets)[at]
         word = words_of(offsets, at)
         words = side_words([sentences], [at], np.zeros(len(word), bool), side.reader.specials)
         kept = words.stop > words.start
         vectors = side.reader.vectors(words)[:, kept.to(side.reader.body.norm.weight.device)]
-        sentence = np.repeat(at, counts)
-        yield WordStates(vectors, torch.from_numpy(word)[kept], torch.from_numpy(sentence)[kept])
+        yield WordStates(vectors, torch.from_numpy(word)[kept])
 
 
 def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -127,7 +127,7 @@ def test_a_word_is_augmented_by_its_sentence(at_a_time, pools):
     """Against Cao et al. 2020, section 3.4, word by word."""
     held = vectors("the cat , ran")
     parts = list(augmented(held, [Corpus.of_words(SENTENCES[:2]), Corpus.of_words(SENTENCES[2:], 2)], pools, at_a_time))
-    got, known = torch.cat([p.vectors for p in parts]), np.concatenate([p.known for p in parts])
+    got = torch.cat(parts)
     functions = {"mean": lambda r: r.mean(0), "max": lambda r: r.max(0).values, "min": lambda r: r.min(0).values}
     expected = []
     for sentence in SENTENCES:
@@ -140,9 +140,7 @@ def test_a_word_is_augmented_by_its_sentence(at_a_time, pools):
                 expected.append(torch.zeros(4 * (1 + len(pools))))
     torch.testing.assert_close(got, torch.stack(expected))
     assert got.shape == (9, 4 * (1 + len(pools)))
-    assert known.tolist() == [word != "dog" for sentence in SENTENCES for word in sentence]
-    assert np.concatenate([p.ids for p in parts]).tolist() == [0, 1, 2, 3, 4]
-    assert [int(n) for p in parts for n in np.diff(p.offsets)] == [3, 0, 1, 4, 1]
+    assert (got != 0).any(1).tolist() == [word not in ("dog",) for sentence in SENTENCES for word in sentence]
 
 
 def test_pools_of_segments_and_what_is_refused():
@@ -171,7 +169,7 @@ def test_the_sentence_tells_senses_apart():
     sentences = [["w0", f"w{i}", f"w{i + 20}"] for i in range(1, 20)]  # w0 is in each of them
     firsts = []
     for pools in ((), ("mean", "max", "min")):
-        a, b = (next(augmented(side, [Corpus.of_words(sentences)], pools)).vectors[::3] for side in (here, there))
+        a, b = (next(augmented(side, [Corpus.of_words(sentences)], pools))[::3] for side in (here, there))
         near = torch.nn.functional.normalize(a, dim=1) @ torch.nn.functional.normalize(b, dim=1).T
         firsts.append(float((near.argmax(1) == torch.arange(19)).float().mean()))
     assert firsts[0] < 0.1 and firsts[1] == 1.0

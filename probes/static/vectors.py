@@ -79,27 +79,11 @@ SENTENCES = 500
 ROWS = 8192  # of vectors that are mapped at once
 
 
-@dataclass(frozen=True, eq=False)
-class AugmentedWords:
-    """The words of some sentences.
-
-    vectors    [words, d · (1 + pools)] float32: the word's own vector, then those of its sentence; zeros for a word
-               without a vector of its own, so that it is a miss in retrieval whatever its sentence
-    known      [words] bool, which words have one; ``(~known).sum()`` is what was missed
-    offsets    [sentences + 1] where each sentence starts
-    ids        [sentences] their ids in the corpus
-    """
-
-    vectors: Tensor
-    known: NDArray[np.bool_]
-    offsets: NDArray[np.int64]
-    ids: NDArray[np.int64]
-
-
 def augmented(
     vectors: StaticVectors, batches: Iterable[Corpus], pools: Sequence[Pool] = POOLS, sentences: int = SENTENCES
-) -> Iterator[AugmentedWords]:
-    """Every word of a corpus with its sentence's vectors, at most so many sentences at a time.
+) -> Iterator[Tensor]:
+    """[words, d · (1 + pools)] float32 of a corpus, at most so many sentences at a time: a word's own vector, then its
+    sentence's. A word without a vector of its own has zeros, so that it is a miss whatever its sentence.
 
     As the paper has it, ``vectors`` are normalised (``unit-centre-unit``) and rotated before, by ``mapped``: a rotation
     does not keep largest and smallest values. A sentence's vectors are, element by element, the
@@ -118,7 +102,7 @@ def augmented(
             inside = np.concatenate([[0], np.cumsum(known)])[part.offsets]
             pooled = pool_rows(own[mask], inside, pools)
             whole = torch.cat([own, pooled[torch.from_numpy(part.sentence_of_word)]], dim=1)
-            yield AugmentedWords(whole.masked_fill(~mask[:, None], 0.0), known, part.offsets, part.ids)
+            yield whole.masked_fill(~mask[:, None], 0.0)
 
 
 def pool_rows(rows: Tensor, offsets: NDArray[np.int64], pools: Sequence[Pool] = ("mean",)) -> Tensor:

@@ -14,24 +14,23 @@ from probes.figures.cka import CELLS, cka_map
 from probes.figures.drawing import COLOURS, MARKERS, Drawing, grid, legend_above, shorten
 from probes.measures.cka import Estimator
 from probes.measures.cka.pairs import ESTIMATORS, Compared
+from probes.measures.result import table_of
 
 
 def layer_table(found: Sequence[Compared], unit: str) -> Table:
     """Same-number layers, biased and debiased, and their mean: figure 7 of the paper, transposed to columns."""
-    n = max(one.result.n for one in found)
-    table = Table(title=f"CKA of same-number layers, up to {n:,} {unit}: biased / debiased")
-    table.add_column("layer", justify="right")
     columns = [one for one in found if one.same_layer("biased") is not None]
-    for one in columns:
-        table.add_column(one.label, justify="right")
-    numbers = sorted({number for one in columns for number in one.layers[0]})
-    for number in numbers:
+    rows = []
+    for number in sorted({number for one in columns for number in one.layers[0]}):
         cells = []
         for one in columns:
             place = one.layers[0].index(number) if number in one.layers[0] else None
             same = [one.same_layer(name) for name in ESTIMATORS]
             cells.append(_cell([None if place is None or values is None else values[place] for values in same]))
-        table.add_row(str(number), *cells)
+        rows.append([str(number), *cells])
+    n = max(one.result.n for one in found)
+    title = f"CKA of same-number layers, up to {n:,} {unit}: biased / debiased"
+    table = table_of(title, ("layer", *(one.label for one in columns)), rows)
     if columns:
         table.add_section()
         table.add_row("mean", *(_cell([one.mean(name) for name in ESTIMATORS]) for one in columns))

@@ -83,55 +83,40 @@ def _without_dimensions(main: Measured) -> Iterator[Drawing]:
 def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]) -> list[Table]:
     """The probed model by layer; what changed against each other model; the largest dimensions."""
     main = measured[-1]
-    found = [
-        table_of(
-            f"Distances of related and unrelated words, {main.name} (medians)",
-            ("layer", "distance", "related", "unrelated", "AUC", f"{100 * main.separations[0].level:g} % interval"),
-            [
-                [str(one.layer), NAMES[one.distance]]
-                + [f"{np.median(values):.3f}" for values in (one.related, one.unrelated)]
-                + [f"{one.auc.mean:.3f}", bounds(one.auc)]
-                for one in main.separations
-            ],
-        )
-    ]
-    if changes:
-        found.append(
-            table_of(
-                f"From each model to {main.name}, layer {main.shown} (differences of means, paired intervals)",
-                ("from", "distance", "AUC", "interval", "related", "interval", "unrelated", "interval"),
-                [
-                    [name, NAMES[change.distance]]
-                    + [
-                        cell
-                        for one in (change.auc, change.related, change.unrelated)
-                        for cell in (f"{one.mean:+.3f}", bounds(one, "+.3f"))
-                    ]
-                    for name, of_model in changes.items()
-                    for change in of_model
-                    if change.layer == main.shown
-                ],
-            )
-        )
-    if any(model.dominance and model.dominance[0].tops for model in measured):
-        # a row for each count of dimensions, so that the table is no wider however many counts there are
-        found.append(
-            table_of(
-                "The largest dimensions over unrelated words",
-                ("model", "layer", "distance", "AUC", "largest", "share", "AUC without"),
-                [
-                    (
-                        *(model.name, str(one.layer), NAMES[one.distance], f"{one.auc.mean:.3f}"),
-                        *(str(top.count), f"{100 * top.share:.1f} %", f"{top.auc_without.mean:.3f}"),
-                    )
-                    for model in measured
-                    for one in model.dominance
-                    if one.layer == model.shown
-                    for top in one.tops
-                ],
-            )
-        )
-    return found
+    of_layers = table_of(
+        f"Distances of related and unrelated words, {main.name} (medians)",
+        ("layer", "distance", "related", "unrelated", "AUC", f"{100 * main.separations[0].level:g} % interval"),
+        map(_layer_row, main.separations),
+    )
+    of_changes = table_of(
+        f"From each model to {main.name}, layer {main.shown} (differences of means, paired intervals)",
+        ("from", "distance", "AUC", "interval", "related", "interval", "unrelated", "interval"),
+        [_change_row(name, one) for name, found in changes.items() for one in found if one.layer == main.shown],
+    )
+    # a row for each count of dimensions, so that the table is no wider however many counts there are
+    of_dimensions = table_of(
+        "The largest dimensions over unrelated words",
+        ("model", "layer", "distance", "AUC", "largest", "share", "AUC without"),
+        [row for model in measured for one in model.dominance if one.layer == model.shown for row in _tops(model, one)],
+    )
+    has_tops = any(model.dominance and model.dominance[0].tops for model in measured)
+    return [of_layers, *([of_changes] if changes else []), *([of_dimensions] if has_tops else [])]
+
+
+def _layer_row(one: Separation) -> list[str]:
+    medians = (f"{np.median(values):.3f}" for values in (one.related, one.unrelated))
+    return [str(one.layer), NAMES[one.distance], *medians, f"{one.auc.mean:.3f}", bounds(one.auc)]
+
+
+def _change_row(name: str, change: Change) -> list[str]:
+    three = (change.auc, change.related, change.unrelated)
+    return [name, NAMES[change.distance], *(c for one in three for c in (f"{one.mean:+.3f}", bounds(one, "+.3f")))]
+
+
+def _tops(model: Measured, one: Dominance) -> Iterator[list[str]]:
+    start = [model.name, str(one.layer), NAMES[one.distance], f"{one.auc.mean:.3f}"]
+    for top in one.tops:
+        yield [*start, str(top.count), f"{100 * top.share:.1f} %", f"{top.auc_without.mean:.3f}"]
 
 
 def bounds(interval: Interval, form: str = ".3f") -> str:

@@ -124,10 +124,10 @@ def _static(
             raise InputError(f"retrieval.static: no measured word of {given.name(role)} has a vector")
 
     def read(i: int) -> Iterator[WordStates]:
-        sentence, start = np.repeat(measured, np.diff(corpora[i].offsets)[measured]), 0
-        for part in augmented(vectors[i], [corpora[i].take(measured)], config.pools):
-            at = slice(start, start := start + len(part.vectors))
-            yield WordStates(part.vectors[None], torch.from_numpy(words[i][at]), torch.from_numpy(sentence[at]))
+        start = 0
+        for rows in augmented(vectors[i], [corpora[i].take(measured)], config.pools):
+            yield WordStates(rows[None], torch.from_numpy(words[i][start : start + len(rows)]))
+            start += len(rows)
 
     width = vectors[0].vectors.shape[1] * (1 + len(config.pools))
     facts = {"kind": config.kind, "pools": list(config.pools), **facts}

@@ -14,7 +14,7 @@ from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.aligned_runs import random_run
-from tests.measure_maps_cases import subject_of, values_of
+from tests.maps_cases import subject_of, values_of
 
 MINI = "builtin:mini-english?types=500&sentences=60&dev=20&test=20"
 

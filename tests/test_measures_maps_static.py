@@ -11,7 +11,7 @@ from probes.measures.maps.dictionary import read_dictionary
 from probes.measures.maps.probe import maps_probe
 from synthlang.errors import InputError
 from tests.aligned_runs import random_run
-from tests.measure_maps_cases import subject_of, unit, values_of
+from tests.maps_cases import subject_of, unit, values_of
 
 WIDTH = 12
 

@@ -15,9 +15,9 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
 from tests.aligned_runs import random_run
-from tests.measure_maps_cases import Plain, plain_map
-from tests.test_measure_retrieval import Slow, check
-from tests.test_measure_retrieval_controls import DIAGONAL, KEEP, probe, sentences, subject_of
+from tests.maps_cases import Plain, plain_map
+from tests.test_measures_retrieval import Slow, check
+from tests.test_measures_retrieval_controls import DIAGONAL, KEEP, probe, sentences, subject_of
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
 from tests.separations import separations
-from tests.test_measure_states import text_pair
+from tests.test_states import text_pair
 
 NAMES = (
     ("le", "petit", "chien", "voit", "un", "chat", "noir"),

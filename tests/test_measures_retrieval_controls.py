@@ -24,7 +24,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
 from tests.aligned_runs import random_run
-from tests.test_measure_retrieval import copied
+from tests.test_measures_retrieval import copied
 
 KEEP = {"exact_matches": "keep", "seen": "keep"}
 
@@ -187,7 +187,7 @@ def batches(count, layers=3, d=4):
     drawn = torch.randn(layers, count, d, generator=torch.Generator().manual_seed(0))
     order = torch.randperm(count, generator=torch.Generator().manual_seed(1))
     for some in order.split(7):
-        yield WordStates(drawn[:, some], some, torch.zeros_like(some))
+        yield WordStates(drawn[:, some], some)
 
 
 @pytest.mark.parametrize("loaded", [0, 1 << 20])

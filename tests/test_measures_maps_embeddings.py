@@ -15,8 +15,8 @@ from probes.measures.maps.without_context import subwords_of_types
 from probes.study.measures import probe_measures
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, random_run
-from tests.measure_maps_cases import plain_map, plain_precision, subject_of, values_of, write_pairs
-from tests.test_measure_maps_static import WIDTH, planted, write_vec
+from tests.maps_cases import plain_map, plain_precision, subject_of, values_of, write_pairs
+from tests.test_measures_maps_static import WIDTH, planted, write_vec
 
 SHORT: dict[str, Any] = {"supervision": ["parallel"], "embeddings": True}
 

@@ -23,7 +23,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_ids, plain_states
-from tests.test_cka import of_kernels
+from tests.test_measures_cka_similarity import of_kernels
 from tests.tiny import PRETRAIN, changed
 
 DERIVED = {"kind": "derived", "source": PRETRAIN["source"], "left": "trans+inv"}

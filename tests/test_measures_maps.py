@@ -15,7 +15,7 @@ from probes.transfer.aligned_text import Aligned
 from synthlang.parallel.prepare import prepare_pair
 from synthlang.rng import key_of, permutation
 from tests.aligned_runs import SEPARATE, random_run
-from tests.measure_maps_cases import (
+from tests.maps_cases import (
     SAME,
     Plain,
     plain_accuracy,

@@ -21,7 +21,7 @@ from probes.transfer.model import open_pretrained
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
-from tests.test_measure_distances import probe, settings
+from tests.test_measures_distances import probe, settings
 
 
 @pytest.fixture(scope="module")

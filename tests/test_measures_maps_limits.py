@@ -22,7 +22,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
 from tests.aligned_runs import random_run
-from tests.measure_maps_cases import SAME, subject_of, values_of, write_pairs
+from tests.maps_cases import SAME, subject_of, values_of, write_pairs
 from tests.real_data import DATA
 
 

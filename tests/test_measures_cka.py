@@ -18,7 +18,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import encode
 from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run
-from tests.test_cka import of_kernels
+from tests.test_measures_cka_similarity import of_kernels
 
 DATA = {"dev": 20, "test": 10}
 
