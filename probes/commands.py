@@ -16,8 +16,7 @@ from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collection, collect
 from probes.study.plan import plan, shown_bytes
 from probes.study.record import LOGS, STUDY, CellRecord
-from probes.study.report.folder import ReportPaths, terminal_table, write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import ReportPaths, terminal_table, write_joined_report, write_report
 from probes.study.runner import RunOptions, StudyRun
 from probes.study.unused import delete_unused
 from synthlang.errors import InputError

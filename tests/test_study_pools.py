@@ -10,8 +10,7 @@ import pytest
 
 from probes.study.judged.papers import CONFIGS
 from probes.study.report.data import Study, read_study
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from probes.study.report.pools import pools
 from probes.study.resolved import DIFFERS
 from synthlang.config import load_yaml

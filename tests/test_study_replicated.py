@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from probes.study.report.data import Study, read_study
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from probes.study.report.pools import names_of_parts, pools
 from probes.study.resolved import DIFFERS
 from tests.report_study import Page, make_grid, read_rows, write_rows

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from probes.study.report import files
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from synthlang.errors import InputError
 from tests.report_study import change, make_grid, write_rows
 

@@ -19,8 +19,8 @@ from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.labels import is_of_languages, layout, short_key
 from probes.study.report.folder import write_report
-from probes.study.report.scores import interval_within
 from probes.study.resolved import DIFFERS, common_settings
+from probes.study.results import interval_within
 from synthlang.config import parse
 from tests.report_study import Page, change, make_grid, make_study, read_rows, write_rows
 from tests.tiny import STUDY, changed
