@@ -73,7 +73,7 @@ def align(
 ) -> None:
     """Align the words of parallel text; with a gold standard, alignment error rate, precision and recall."""
     from probes.statistics.alignment import alignment_interval
-    from synthlang.alignments.command import AlignOptions, align_command
+    from synthlang.parallel.command import AlignOptions, align_command
 
     options = AlignOptions(
         program=program,

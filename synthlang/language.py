@@ -1,36 +1,41 @@
-"""A language: transforms in order and a seed; what it does to a corpus and back."""
+"""A language: transforms in order and a seed; what it does to a corpus and back, and how it is read and written.
+
+A path in a language file (of an order model, a dictionary, a word list) is looked up beside that file first, then in
+the working folder. Where a language is written down for others, its files go with it.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from synthlang.config import StrictModel, load_yaml, parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.files import safe_name
+from synthlang.files import atomic_file, safe_name
 from synthlang.fingerprint import fingerprint
-from synthlang.language_files import beside
 from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
-from synthlang.sources.base import Source, require_columns
-from synthlang.sources.counts import word_counts
-from synthlang.transforms import SHORT_NAMES, AnyTransform, Transliterate
+from synthlang.sources.base import Source, require_columns, word_counts
+from synthlang.strict_yaml import write_yaml
+from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform, Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
     from synthlang.subwords import Subwords
     from synthlang.vocabulary import Encoded, Vocabulary
 
+FOLDER = "language"  # beside language.yaml: the files that it names
 FORMAT = 2  # raise when a transform gives other output for the same spec
 
 
@@ -243,6 +248,14 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
     return _from_name(spec)
 
 
+def _named(value: Any) -> Any:
+    return parse_language(value) if isinstance(value, str | dict) else value  # the rest is left to pydantic
+
+
+NamedLanguage = Annotated[Language, BeforeValidator(_named)]
+"""The type of a field of a config that holds a language: by its name, a YAML file or its settings."""
+
+
 def _from_name(spec: str) -> Language:
     transforms = []
     for part in spec.split("+"):
@@ -269,3 +282,54 @@ def _number(text: str, spec: str) -> float:
         return float(text)
     except ValueError as error:
         raise InputError(f"language {spec!r}: the strength {text!r} is not a number") from error
+
+
+def beside(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The data of a language file with the paths of files that are in ``folder``, its own."""
+    transforms = data.get("transforms")
+    if not isinstance(transforms, list):
+        return data
+    return {**data, "transforms": [_with_paths(step, folder) for step in transforms]}
+
+
+def _with_paths(step: Any, folder: Path) -> Any:
+    if not isinstance(step, dict) or step.get("kind") not in KINDS:
+        return step
+    found = {}
+    for field in KINDS[step["kind"]].file_fields:
+        value = step.get(field)
+        # a bare name is that of something we have: fr, parent
+        if isinstance(value, str) and Path(value).suffix and (folder / value).is_file():
+            found[field] = str(folder / value)
+    return {**step, **found}
+
+
+def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
+    """The spec with its files named as ``write_spec`` names them, and which file each name is."""
+    data = language.model_dump(mode="json", round_trip=True)
+    files: dict[str, Path] = {}
+    for step, transform in zip(data["transforms"], language.transforms, strict=True):
+        for field, path in transform.files().items():
+            same = [name for name, known in files.items() if known == path]
+            taken = {Path(name).name for name in files}
+            name = path.name if path.name not in taken else f"{len(files)}-{path.name}"
+            step[field] = same[0] if same else f"{FOLDER}/{name}"
+            files[step[field]] = path
+    return data, files
+
+
+def spec_yaml(language: Language) -> str:
+    """The text of language.yaml."""
+    return write_yaml(portable(language)[0])
+
+
+def write_spec(language: Language, out: Path) -> list[Path]:
+    """Write language.yaml and the files it names into a folder; returns them all."""
+    _, files = portable(language)
+    with atomic_file(out / "language.yaml", "w") as handle:
+        handle.write(spec_yaml(language))
+    for name, path in files.items():
+        (out / name).parent.mkdir(exist_ok=True)
+        with path.open("rb") as source, atomic_file(out / name) as target:
+            shutil.copyfileobj(source, target)
+    return [out / "language.yaml", *(out / name for name in files)]

@@ -101,7 +101,7 @@ def train_stanza(folder: Path) -> None:
 
     from stanza.models import parser, tagger
 
-    from synthlang.parsing.write import conllu
+    from synthlang.parsing.command import conllu
 
     for split in ("train", "dev"):
         text = "".join(conllu(s, split) for s in sentences(split)[:300])

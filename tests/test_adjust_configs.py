@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from pretrain.adjust.command import HELP, adjust_command
-from pretrain.adjust.config import AdamConfig, AdjustConfig, DataConfig, LossConfig
-from pretrain.adjust.pairs import AlignerLinks, DerivedPair, FileLinks, TextPair
+from pretrain.adjust.config import AdamConfig, AdjustConfig, LossConfig
 from pretrain.adjust.run import adjust
 from synthlang.config import load, parse
+from synthlang.parallel.pairs import AlignerLinks, DerivedPair, FileLinks, TextPair
+from synthlang.parallel.prepare import DataConfig
 from synthlang.sources import open_source
 from tests.adjust_models import save_model
 from tests.real_data import DATA

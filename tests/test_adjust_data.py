@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from pretrain.adjust.batches import PairBatches, dev_batches
-from pretrain.adjust.config import AdjustConfig, DataConfig, LossConfig
+from pretrain.adjust.config import AdjustConfig, LossConfig
 from pretrain.adjust.measure import distances
-from pretrain.adjust.pairs import LinkedText
-from pretrain.adjust.text import PairData, prepare_pair
 from pretrain.adjust.vectors import encoder_of
 from pretrain.hub import load_model, open_base
-from synthlang.alignments import Links
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.parallel.links import Links
+from synthlang.parallel.pairs import LinkedText
+from synthlang.parallel.prepare import DataConfig, PairData, prepare_pair
 from tests.adjust_models import save_model
 
 TEXT = "the small dog sees a black cat le petit chien voit un chat noir thingsdog chatnoir"

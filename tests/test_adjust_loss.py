@@ -9,15 +9,15 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from pretrain.adjust.batches import word_pairs
-from pretrain.adjust.config import DataConfig, LossConfig
+from pretrain.adjust.config import LossConfig
 from pretrain.adjust.loss import AlignmentLoss
-from pretrain.adjust.pairs import LinkedText
-from pretrain.adjust.text import prepare_pair
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
 from pretrain.hub import load_model, open_base
-from synthlang.alignments import Links
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.parallel.links import Links
+from synthlang.parallel.pairs import LinkedText
+from synthlang.parallel.prepare import DataConfig, prepare_pair
 from tests.adjust_models import KINDS, save_model
 
 LEFT = ["le petit chatnoir noir .", "unbelievablest chien !", "un chienchat voit"]

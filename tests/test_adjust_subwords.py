@@ -10,12 +10,12 @@ import pytest
 from transformers import AutoTokenizer
 
 from pretrain.adjust.batches import word_pairs
-from pretrain.adjust.config import AdjustConfig, DataConfig
-from pretrain.adjust.pairs import read_pair
+from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
-from pretrain.adjust.text import prepare_pair
 from pretrain.hub import open_base
 from synthlang.config import parse
+from synthlang.parallel.pairs import read_pair
+from synthlang.parallel.prepare import DataConfig, prepare_pair
 from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from probes.statistics.alignment import alignment_interval
-from synthlang.alignments import METHODS, read_pharaoh
-from synthlang.alignments.command import AlignOptions, align_command
 from synthlang.errors import InputError
+from synthlang.parallel.aligners import METHODS
+from synthlang.parallel.command import AlignOptions, align_command
+from synthlang.parallel.links import read_pharaoh
 
 TEXT = "a b c ||| A B C\nx y ||| X Y\n ||| Z\n"
 GOLD = "1-1 2-2 3p3\n1-1 2-2\n\n"

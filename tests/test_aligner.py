@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from synthlang.alignments import read_joint, read_pharaoh, symmetrise
-from synthlang.alignments.aligner import FORWARD, REVERSE, align, find_aligner
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.parallel.aligners import FORWARD, REVERSE, align, find_aligner, symmetrise
+from synthlang.parallel.links import read_pharaoh
+from synthlang.parallel.text import read_joint
 from tests.real_data import DATA
 
 LEFT = Corpus.of_words([["un", "chat"], [], ["oui", "|||"], ["non"]])

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes.statistics.alignment import alignment_interval
-from synthlang.alignments import Links, alignment_errors, read_gold, write_pharaoh
-from synthlang.alignments.errors import count_links, error_rate
 from synthlang.errors import InputError
+from synthlang.parallel.error_rates import alignment_errors, count_links, error_rate, read_gold
+from synthlang.parallel.links import Links, write_pharaoh
 from tests.real_data import DATA
 
 PAIR = st.tuples(st.integers(0, 4), st.integers(0, 4))
@@ -157,7 +157,7 @@ def test_other_numbers_of_sentence_pairs():
     ("enfr", 4038, 13400, 0), ("roen", 6198, 0, 0), ("zhen", 11238, 178, 0), ("jaen", 13562, 0, 6),
 ])  # fmt: skip
 def test_real_gold(tmp_path, name, sure, possible, outside):
-    from synthlang.alignments import read_joint
+    from synthlang.parallel.text import read_joint
 
     folder = DATA / "word_alignment" / "awesome_align"
     text = read_joint(folder / f"{name}.src-tgt")

@@ -7,21 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlang.alignments import (
-    METHODS,
-    Links,
-    gold_batches,
-    gold_links,
-    read_joint,
-    read_parallel,
-    read_pharaoh,
-    symmetrise,
-    write_pharaoh,
-)
-from synthlang.alignments.links import concatenate_links
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import PARENT, bind_language, parse_language
+from synthlang.parallel.aligners import METHODS, symmetrise
+from synthlang.parallel.links import Links, concatenate_links, read_pharaoh, write_pharaoh
+from synthlang.parallel.pairs import gold_batches, gold_links
+from synthlang.parallel.text import read_joint, read_parallel
 from synthlang.rewrite import Rewrite
 from synthlang.sources import open_source
 from tests.real_data import DATA

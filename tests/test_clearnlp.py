@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from synthlang.parsing import open_engine
 from synthlang.parsing.clearnlp import convert, is_clearnlp
-from synthlang.parsing.draft import Draft
-from synthlang.parsing.punctuation import attach_punctuation
+from synthlang.parsing.draft import Draft, attach_punctuation
 from synthlang.parsing.score import score
 from synthlang.sources.conllu import ConlluSource, tree_problem
 from tests.real_data import DATA

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.adjust.text import encode
 from probes import states as word_vectors
 from probes.measures import ProbeConfig
 from probes.measures.cka import pairs as cka_pairs
-from probes.measures.cka.compared import compare
-from probes.measures.cka.pairs import Pairing, random_pairing
+from probes.measures.cka.pairs import Pairing, compare, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
 from probes.transfer.batch import bounded_batches
 from synthlang.config import parse
 from synthlang.errors import InputError
+from synthlang.parallel.prepare import encode
 from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run
 from tests.test_cka import of_kernels
 
@@ -131,7 +130,7 @@ def test_copies_are_alike_and_other_sentences_are_not(parallel):
     left, right = given.side("target"), given.side("source")
     corpus = left.corpus.take(np.arange(len(left.corpus))[::-1])
     reader = parallel.target
-    other = replace(left, corpus=corpus, sentences=encode(reader.tokenizer.tokenizer, corpus, member=reader.number))
+    other = replace(left, corpus=corpus, sentences=encode(reader.tokenizer.tokenizer, corpus, language=reader.number))
     with given.reading():
         pairing = Pairing(other, right, rows, given.data.links)
         wrong = compare("x", "other sentences", pairing, "mean")

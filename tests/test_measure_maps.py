@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.adjust.text import prepare_pair
 from probes.measures.maps.vectors import layer_groups
 from probes.rotation.fitted import fit_layers, fit_map, passes_of, spooled
 from probes.rotation.settings import METHODS
 from probes.transfer.aligned_text import Aligned
+from synthlang.parallel.prepare import prepare_pair
 from synthlang.rng import key_of, permutation
 from tests.aligned_runs import SEPARATE, random_run
 from tests.measure_maps_cases import (

@@ -15,10 +15,9 @@ import pytest
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.parsing import ParsedSource, chunks, open_engine
-from synthlang.parsing.cache import ParseCache, default_cache
-from synthlang.parsing.command import parse_command
-from synthlang.parsing.engine import Parsed, one_root, problem_of
-from synthlang.parsing.write import write_parsed
+from synthlang.parsing.chunks import ParseCache, default_cache
+from synthlang.parsing.command import parse_command, write_parsed
+from synthlang.parsing.engines import Parsed, one_root, problem_of
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, Source
 from synthlang.sources.text import TextSource

@@ -8,9 +8,8 @@ from filelock import FileLock
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.parsing import ParsedSource
-from synthlang.parsing.asked import asked_folder, remove_asked
-from synthlang.parsing.command import parse_command
-from synthlang.parsing.write import write_parsed
+from synthlang.parsing.chunks import asked_folder, remove_asked
+from synthlang.parsing.command import parse_command, write_parsed
 from synthlang.sources import open_source
 from tests.test_parsing import Chain, lines_of, same, whole
 from tests.test_sources_conllu import word
@@ -99,7 +98,7 @@ def test_another_run_to_the_same_folder_is_left_alone(engine, tmp_path):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_killed_runs_asked_for_is_removed(engine, tmp_path, workers):
     root = tmp_path / "cache" / engine.fingerprint
-    for place in (root / "ab" / "abc.json.gz.asked", root / ".asked-01234567" / "abc.json.gz"):
+    for place in (root / ".asked-01234567" / "abc.json.gz",):
         write(place, "x")
     text = write(tmp_path / "t.txt", "\n".join(lines_of(450)))
     whole(ParsedSource(open_source(f"text:{text}"), engine, tmp_path / "cache", workers=workers))

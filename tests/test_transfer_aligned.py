@@ -8,21 +8,21 @@ import pytest
 import torch
 
 from pretrain.adjust.batches import word_pairs
-from pretrain.adjust.config import DataConfig, LossConfig
+from pretrain.adjust.config import LossConfig
 from pretrain.adjust.loss import AlignmentLoss
-from pretrain.adjust.pairs import LinkedText, TextPair
-from pretrain.adjust.subwords import as_tokens
-from pretrain.adjust.text import prepare_pair
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
 from pretrain.config import SharingConfig
 from pretrain.hub import load_model, longest_input, open_base
 from pretrain.model.from_hf import from_hf
 from probes.transfer.aligned_text import read_aligned
 from probes.transfer.model import open_pretrained
-from synthlang.alignments import Links
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.parallel.links import Links
+from synthlang.parallel.pairs import LinkedText, TextPair
+from synthlang.parallel.prepare import DataConfig, prepare_pair
+from synthlang.parallel.text import as_tokens
 from tests.adjust_models import KINDS, save_model
 from tests.aligned_runs import SEPARATE, random_run
 
@@ -130,7 +130,7 @@ def test_files_are_read_by_each_sides_tokenizer(run, tmp_path):
     (read,) = read_aligned({"x": pair, "y": None}, DataConfig(dev=0), run)
     assert read.data.name == "x"
     assert read.data.train.tolist() == [row for row in own.data.train.tolist() if row < 9] != []
-    assert (read.data.left.member, read.data.right.member) == (1, 0)
+    assert (read.data.left.language, read.data.right.language) == (1, 0)
     for side in ("left", "right"):
         mine, expected = getattr(read.data, side), getattr(own.data, side)
         assert mine.ids.tolist() == expected.ids[: expected.bounds[9]].tolist()

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from pretrain.adjust.config import DataConfig
 from pretrain.adjust.measure import distances
 from pretrain.model.text import Text
 from probes.transfer.aligned_text import read_aligned
@@ -17,6 +16,7 @@ from probes.transfer.continual import Continual
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
+from synthlang.parallel.prepare import DataConfig
 from synthlang.store import Store
 from tests.aligned_runs import SEPARATE, plain_states, random_run
 

@@ -12,22 +12,22 @@ import torch
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
-from pretrain.adjust.config import DataConfig
-from pretrain.adjust.pairs import LinkedText
-from pretrain.adjust.text import prepare_pair
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
 from probes import states as sentence_vectors
+from probes.rotation.dictionary import translations
 from probes.rotation.features import fit_rotation
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors, translations
+from probes.states import StateReader, anchors
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.config import FeaturesConfig
-from synthlang.alignments import Links
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.parallel.links import Links
+from synthlang.parallel.pairs import LinkedText
+from synthlang.parallel.prepare import DataConfig, prepare_pair
 from tests.aligned_runs import SEPARATE, plain_states, random_run
 
 SOURCE = "builtin:mini-english?types=500&sentences=60&dev=0&test=0"

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.adjust.batch import WordPairs, Words
-from pretrain.adjust.text import PairData, Sentences
+from synthlang.parallel.prepare import PairData, Sentences
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies.space import Specials
 
@@ -99,6 +99,6 @@ def side_words(
         stop.append(words[1:])
     mask = np.arange(width) < (sizes + 2)[:, None]
     first_columns, stops = (torch.from_numpy(np.concatenate(c).astype(np.int64)) for c in (start, stop))
-    (language,) = {text.member for text in texts}  # a side has one language of the model
+    (language,) = {text.language for text in texts}  # a side has one language of the model
     tensors = torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
     return Words(*tensors, first_columns, stops, torch.from_numpy(aligned), language)

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from pretrain.adjust.pairs import DerivedPair, PairConfig, TextPair
 from pretrain.config import CheckpointConfig
 from synthlang.config import StrictModel
-from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
+from synthlang.parallel.pairs import DerivedPair, PairConfig, TextPair
+from synthlang.parallel.prepare import DataConfig
 from synthlang.references import ModelName
 
 Side = Literal["left", "right"]
@@ -87,38 +87,6 @@ class LossConfig(StrictModel):
         """The sides that the model before has to read."""
         needed = {*self.held_sides} | ({self.other} if self.target == "frozen" else set())
         return tuple(side for side in SIDES if side in needed)
-
-
-class DataConfig(StrictModel):
-    """What is taken of the sentence pairs of each pair of languages.
-
-    test, dev      the last ``test`` pairs are left alone, the ``dev`` before them are measured on
-    sentences      so many of the others are trained on (none: all), counted after those that cannot be used:
-                   the ``last`` ones or a ``random`` draw by the seed
-    length         longest sentence in tokens, the two sentence tokens included (none: what the model can read)
-    one_to_one     only links whose words have no other link
-    exact_matches  links between words that are written alike: ``keep`` or ``drop``
-    """
-
-    test: int = Field(default=0, ge=0)
-    dev: int = Field(default=1024, ge=0)
-    sentences: int | None = Field(default=None, ge=1)
-    draw: Literal["last", "random"] = "last"
-    length: int | None = Field(default=None, ge=3)
-    one_to_one: bool = True
-    exact_matches: Literal["keep", "drop"] = "keep"
-
-    def longest(self, limit: int) -> int:
-        """The longest sentence, where the model reads ``limit`` tokens; InputError if it reads fewer than asked for."""
-        length = self.length or limit
-        if length > limit:
-            raise InputError(f"data.length {length} is longer than the {limit} tokens that the model reads")
-        return length
-
-    def held_out(self, pairs: int) -> tuple[int, int]:
-        """The first of so many sentence pairs that is measured on, and the first one after these."""
-        stop = max(0, pairs - self.test)
-        return max(0, stop - self.dev), stop
 
 
 class AdamConfig(StrictModel):

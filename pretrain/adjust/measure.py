@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from pretrain.adjust.batch import WordPairs
 from pretrain.adjust.batches import dev_batches
 from pretrain.adjust.config import LossConfig
-from pretrain.adjust.text import PairData
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
+from synthlang.parallel.prepare import PairData
 from synthlang.vocabularies.space import Specials
 
 ROWS = 32  # sentence pairs that are read at once

@@ -7,8 +7,6 @@ from typing import Any
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.export import export_adjusted
-from pretrain.adjust.pairs import DerivedPair, TextPair, read_pair
-from pretrain.adjust.text import PairData, prepare_pair
 from pretrain.adjust.trainer import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
 from pretrain.folder import EXPORT, export_sizes, read_metrics
@@ -18,6 +16,8 @@ from pretrain.stopping import Flag
 from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, atomic_file, read_json, remove_leftovers, write_json
+from synthlang.parallel.pairs import DerivedPair, TextPair, read_pair
+from synthlang.parallel.prepare import PairData, prepare_pair
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
 

@@ -14,11 +14,11 @@ from pretrain.adjust.batches import PairBatches
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.measure import distances
 from pretrain.adjust.step import AdjustStep
-from pretrain.adjust.text import PairData
 from pretrain.parts import micro_batches
 from pretrain.processes import process_state
 from pretrain.running import Loop
 from pretrain.stopping import Flag
+from synthlang.parallel.prepare import PairData
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.vocabularies.space import Specials
 

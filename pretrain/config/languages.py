@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.config import StrictModel
 from synthlang.files import safe_name
-from synthlang.language import PARENT, Language, parse_language
+from synthlang.language import PARENT, NamedLanguage
 from synthlang.references import ModelName, SourceSpec
 from synthlang.vocabularies import ExtendSpec
-
-
-def named_language(value: Any) -> Any:
-    """A language from its name, YAML file or mapping; anything else is left to pydantic."""
-    return parse_language(value) if isinstance(value, str | dict) else value
 
 
 class LanguageConfig(StrictModel):
@@ -28,12 +21,7 @@ class LanguageConfig(StrictModel):
 
     name: str = ""
     source: SourceSpec = ""
-    language: Language = PARENT
-
-    @field_validator("language", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return named_language(value)
+    language: NamedLanguage = PARENT
 
     @field_validator("name")
     @classmethod

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from pretrain.config.languages import LanguageConfig, ParallelConfig, SamplingConfig, StartConfig, named_language
+from pretrain.config.languages import LanguageConfig, ParallelConfig, SamplingConfig, StartConfig
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig
 from synthlang.config import StrictModel
 from synthlang.dictionary import DictionarySpec
 from synthlang.fingerprint import fingerprint
-from synthlang.language import Language
+from synthlang.language import NamedLanguage
 from synthlang.references import SourceSpec
 from synthlang.vocabularies import VocabularySpec
 
@@ -37,7 +37,7 @@ class PretrainConfig(StrictModel):
     """
 
     source: SourceSpec = ""
-    language: Language | None = None
+    language: NamedLanguage | None = None
     languages: tuple[LanguageConfig, ...] = ()
     parallel: tuple[ParallelConfig, ...] = ()
     seed: int = Field(default=0, ge=0, le=2**63 - 1)  # tables hold 64 bits
@@ -58,11 +58,6 @@ class PretrainConfig(StrictModel):
     processes: int | None = Field(default=None, ge=1)
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
     log_every: int = Field(default=100, ge=1)
-
-    @field_validator("language", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return named_language(value)
 
     @field_validator("languages", mode="before")
     @classmethod

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from pretrain.adjust.config import DataConfig
-from pretrain.adjust.pairs import PairConfig
 from pretrain.config.model import numbered
 from synthlang.config import StrictModel
+from synthlang.parallel.pairs import PairConfig
+from synthlang.parallel.prepare import DataConfig
 from synthlang.references import LanguageSpec, ModelName
 
 

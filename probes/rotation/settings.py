@@ -6,9 +6,9 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
-from pretrain.adjust.config import DataConfig
-from pretrain.adjust.pairs import PairConfig
 from synthlang.config import StrictModel
+from synthlang.parallel.pairs import PairConfig
+from synthlang.parallel.prepare import DataConfig
 from synthlang.references import UserFile
 
 Method = Literal["none", "centre", "unit", "unit-centre-unit", "iterative", "iterative-as-printed"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probes.statistics import bootstrap_metric
-from synthlang.alignments.errors import error_rate
+from synthlang.parallel.error_rates import error_rate
 from synthlang.rng import key_of
 
 

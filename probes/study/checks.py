@@ -9,7 +9,6 @@ from typing import TypeVar
 import pydantic
 
 from pretrain.adjust.config import AdjustConfig
-from pretrain.adjust.pairs import DerivedPair
 from pretrain.config import PretrainConfig
 from pretrain.config.model import numbered
 from pretrain.model.from_hf import check_start
@@ -25,6 +24,7 @@ from probes.study.opened import Opened, check_files
 from probes.transfer.model_names import is_run, model_path
 from synthlang.errors import InputError
 from synthlang.language import check_source
+from synthlang.parallel.pairs import DerivedPair
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 ITEMS = {*("task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed", "target_model")}

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import pydantic
 
 from pretrain.adjust.config import AdjustConfig
-from pretrain.adjust.pairs import DerivedPair, FileLinks, TextPair
 from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
 from probes.measures.maps import MapsConfig
@@ -22,9 +21,10 @@ from synthlang.config import BASE, load
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import Language, parse_language
+from synthlang.parallel.pairs import DerivedPair, FileLinks, TextPair
 from synthlang.sources import open_source
 from synthlang.strict_yaml import read_yaml
-from synthlang.tasks.choice import choose
+from synthlang.tasks import choose
 
 Kind = Literal["source", "task", "file", "model", "language", "parser"]
 HUB = "hf:"

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pretrain.adjust.config import DataConfig
-from pretrain.adjust.pairs import AlignerLinks, DerivedPair, TextPair, count_text
-from pretrain.adjust.text import check_left
 from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
 from probes.study.cell import MODEL, SECOND, Cell, Reach, reach_of
@@ -15,10 +12,12 @@ from probes.study.inputs import named_in
 from probes.study.models import reach_of_model
 from probes.transfer.config import TransferConfig
 from probes.transfer.model_names import derived_numbers, model_path
-from synthlang.alignments.aligner import find_aligner
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import check_source
+from synthlang.parallel.aligners import find_aligner
+from synthlang.parallel.pairs import AlignerLinks, DerivedPair, TextPair, count_text
+from synthlang.parallel.prepare import DataConfig, check_left
 from synthlang.sources import open_source
 from synthlang.sources.base import Source
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pretrain.adjust.config import DataConfig
-from pretrain.adjust.pairs import AlignerLinks, DerivedPair, LinkedText, PairConfig, TextPair, read_pair
-from pretrain.adjust.text import PairData, prepare_pair
 from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
 from synthlang.files import safe_name
+from synthlang.parallel.pairs import AlignerLinks, DerivedPair, LinkedText, PairConfig, TextPair, read_pair
+from synthlang.parallel.prepare import DataConfig, PairData, prepare_pair
 from synthlang.progress import Report, Say, silent
 from synthlang.store import Store
 
@@ -59,8 +58,8 @@ def read_aligned(
         with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
             text = read_pair(pair, tokenizers, store or Store(Path(nowhere)), say)
         cutters = tokenizers[0].tokenizer, tokenizers[1].tokenizer
-        members = readers[0].number, readers[1].number
-        data = prepare_pair(name, text, cutters, config, length, seed, members, fits)
+        numbers = readers[0].number, readers[1].number
+        data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
         report(f"aligned text {name}", 1, 1, f"{len(data.train):,} sentence pairs")
         found.append(Aligned(text, data))
     return tuple(found)

@@ -11,14 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from pretrain.adjust.config import DataConfig, LossConfig
-from pretrain.adjust.pairs import PairConfig, TextPair
+from pretrain.adjust.config import LossConfig
 from pretrain.config.model import numbered
 from probes.rotation.settings import RotationConfig
 from probes.transfer.tasks import TASKS
 from synthlang.config import StrictModel, merged, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
+from synthlang.parallel.pairs import PairConfig, TextPair
+from synthlang.parallel.prepare import DataConfig
 from synthlang.references import ItemsSpec, LanguageSpec, ModelName, ParserSpec
 
 FORMAT = 5  # raise when the same settings give other scores

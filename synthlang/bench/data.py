@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from synthlang.parsing.write import conllu
+from synthlang.parsing.command import conllu
 from synthlang.rng import key_of, uniform
 from synthlang.sources.mini_english import MiniEnglish
 

@@ -16,9 +16,7 @@ from synthlang.errors import InputError
 from synthlang.language import Language, bind_language
 from synthlang.muse import is_one_word, read_muse
 from synthlang.rewrite import INSERTED
-from synthlang.sources.base import Source
-from synthlang.sources.counts import word_counts
-from synthlang.sources.reasons import listed
+from synthlang.sources.base import Source, listed, word_counts
 
 WordCounts = Counter[str]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synthlang.parsing.engine import Engine, open_engine
+from synthlang.parsing.engines import Engine, open_engine
 from synthlang.parsing.source import ParsedSource
 
 __all__ = ["Engine", "ParsedSource", "open_engine"]

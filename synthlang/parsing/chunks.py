@@ -1,24 +1,117 @@
 """Parsing in chunks: from the cache where it is known, else in this process or in others.
 
-A chunk is CHUNK sentences, a constant, so that a second run and another source with the same text
-find the same chunks. Each process loads the model once.
+A chunk is CHUNK sentences, a constant, so that a second run and another source with the same text find the same chunks.
+Each process loads the model once.
+
+Parses lie on disk, named by what was parsed and by whom: never stale, shared by every source. A file holds one chunk as
+gzipped JSON: the checksum inside tells a damaged file, which counts as missing. Sentences on their way to other
+processes lie beside the parses, in a folder for each run, under its lock.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
+import shutil
+import uuid
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from filelock import FileLock, Timeout
+
 from synthlang.errors import InputError
-from synthlang.parsing.asked import asked_folder, remove_asked
-from synthlang.parsing.cache import ParseCache
-from synthlang.parsing.engine import Engine, Parsed, problem_of
+from synthlang.files import atomic_file, user_path
+from synthlang.fingerprint import canonical_json, fingerprint
+from synthlang.parsing.engines import Engine, Parsed, problem_of
 from synthlang.workers import WorkerDiedError, ordered_map
+
+FORMAT = 1
+
+
+def default_cache() -> Path:
+    """$SYNTHLANG_CACHE, else $XDG_CACHE_HOME/synthlang, else ~/.cache/synthlang; in it ``parses``."""
+    if os.environ.get("SYNTHLANG_CACHE"):
+        root = user_path(os.environ["SYNTHLANG_CACHE"])
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synthlang"
+    return root / "parses"
+
+
+class ParseCache:
+    """Chunks under ``root/ENGINE/XX/KEY.json.gz``; any number of processes may read and write."""
+
+    def __init__(self, root: Path) -> None:
+        nearest = next((place for place in (root, *root.parents) if place.exists()), root)
+        if nearest.exists() and not nearest.is_dir():
+            raise InputError("the parse cache must be a folder, this is a file; name another with --cache", nearest)
+        self.root = root
+
+    def path(self, engine: str, mode: str, sentences: Sequence[Any]) -> Path:
+        """Where the parse of these sentences (words, or a line of text each) is or will be."""
+        key = fingerprint("parse", format=FORMAT, engine=engine, mode=mode, sentences=sentences)
+        return self.root / engine / key[:2] / f"{key}.json.gz"
+
+    @staticmethod
+    def read(path: Path) -> list[Any] | None:
+        """What was written there; None if there is nothing, or nothing whole."""
+        try:
+            data = json.loads(gzip.decompress(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError):
+            return None  # damaged: it is parsed anew and written over
+        except OSError as error:
+            raise InputError(f"the parse cache cannot be read: {error.strerror or error}", path) from error
+        whole = isinstance(data, dict) and data.get("key") == path.name.partition(".")[0]
+        return list(data["parses"]) if whole else None
+
+    @staticmethod
+    def write(path: Path, parses: Sequence[Any]) -> None:
+        """Write atomically; the bytes are a function of the parses."""
+        text = canonical_json({"key": path.name.partition(".")[0], "parses": list(parses)})
+        with atomic_file(path) as handle:
+            handle.write(gzip.compress(text.encode("utf-8"), compresslevel=6, mtime=0))
+
+
+PREFIX = ".asked-"
+GUARD = ".asked.lock"  # held while folders come and go, so that none is seen before its own lock is held
+
+
+@contextmanager
+def asked_folder(root: Path) -> Iterator[Path]:
+    """A folder in ``root`` for this run alone, removed at the end of the block."""
+    root.mkdir(parents=True, exist_ok=True)
+    folder = root / f"{PREFIX}{uuid.uuid4().hex[:8]}"
+    lock = FileLock(folder / "lock")
+    with FileLock(root / GUARD):
+        folder.mkdir()
+        lock.acquire(timeout=0)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
+
+
+def remove_asked(root: Path) -> None:
+    """Delete what killed runs left in ``root``; a run that lives holds the lock of its folder."""
+    if next(root.glob(f"{PREFIX}*/"), None) is None:
+        return
+    with suppress(PermissionError), FileLock(root / GUARD):  # in a cache of somebody else it is theirs to do
+        for folder in root.glob(f"{PREFIX}*/"):
+            lock = FileLock(folder / "lock")
+            with suppress(Timeout):
+                lock.acquire(timeout=0)
+                shutil.rmtree(folder)
+                lock.release()
+
 
 CHUNK = 200  # sentences; divides BATCH_SENTENCES
 Mode = Literal["words", "text"]

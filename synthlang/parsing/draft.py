@@ -1,7 +1,11 @@
-"""Draft: one sentence whose tree is being changed.
+"""Draft: one sentence whose tree is being changed, and the punctuation of a tree in UD.
 
-Words count from 1, as in CoNLL-U; every list has an entry for 0, the place above the root, so
-``head`` of the root is a valid index.
+Words count from 1, as in CoNLL-U; every list has an entry for 0, the place above the root, so ``head`` of the root is a
+valid index.
+
+Punctuation is attached as high as possible without crossing an edge: a mark at the border of a subordinate unit belongs
+to that unit; a pair of quotes or brackets belongs to the head of what it encloses; in a coordination the mark belongs
+to the conjunct that follows (https://universaldependencies.org/u/dep/punct.html).
 """
 
 from __future__ import annotations
@@ -78,3 +82,70 @@ class Draft:
     def is_nominal(self, word: int) -> bool:
         """Whether dependents of the word are those of a noun."""
         return self.upos[word] in ("NOUN", "PROPN", "PRON", "NUM", "SYM", "DET")
+
+
+OPENING = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''", "-LRB-": "-RRB-"}
+STRAIGHT = ('"', "'")
+
+
+def attach_punctuation(draft: Draft) -> None:
+    """Attach every word labelled ``punct`` anew; the other words keep their heads."""
+    marks = [w for w in draft.words if draft.label[w] == "punct" and draft.head[w] != TOP]
+    for mark in marks:  # nothing hangs on a mark: what the parser put there goes up
+        for child in draft.children(mark):
+            draft.attach(child, _not_a_mark(draft, mark))
+    solid = [w for w in draft.words if w not in set(marks)]
+    pairs = _pairs(draft, marks)
+    for mark in marks:
+        partner = pairs.get(mark)
+        inside = None if partner is None else _enclosed_head(draft, min(mark, partner), max(mark, partner), solid)
+        draft.head[mark] = inside or _highest(draft, mark, solid)
+
+
+def _not_a_mark(draft: Draft, word: int) -> int:
+    while draft.label[word] == "punct" and draft.head[word] != TOP:
+        word = draft.head[word]
+    return word
+
+
+def _pairs(draft: Draft, marks: list[int]) -> dict[int, int]:
+    """Each mark of a matching pair → its partner."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for mark in marks:
+        form = draft.form[mark]
+        match = next((i for i in reversed(opened) if OPENING.get(draft.form[i], draft.form[i]) == form), None)
+        if match is not None:
+            found[match], found[mark] = mark, match
+            del opened[opened.index(match) :]
+        elif form in OPENING or form in STRAIGHT:
+            opened.append(mark)
+    return found
+
+
+def _enclosed_head(draft: Draft, start: int, end: int, solid: list[int]) -> int | None:
+    """The one word between two marks whose head is not between them, None if there are none or several."""
+    tops = [w for w in solid if start < w < end and not start < draft.head[w] < end]
+    return tops[0] if len(tops) == 1 else None
+
+
+def _highest(draft: Draft, mark: int, solid: list[int]) -> int:
+    """The highest word that the mark can hang on: the top of the unit that ends or starts at it."""
+    before = max((w for w in solid if w < mark), default=None)
+    after = min((w for w in solid if w > mark), default=None)
+    left = None if before is None else _climb(draft, before, mark, 1)
+    right = None if after is None else _climb(draft, after, mark, -1)
+    if left is None or right is None:
+        top = left or right
+        assert top is not None, "a sentence of nothing but marks has a root that is none"
+        return top
+    if draft.head[right] != TOP and draft.head[right] < mark:  # what follows hangs on what stands before
+        return right
+    return left
+
+
+def _climb(draft: Draft, word: int, mark: int, side: int) -> int:
+    """From ``word`` up to the last word on its side of the mark (side 1: left of it)."""
+    while draft.head[word] != TOP and (mark - draft.head[word]) * side > 0:
+        word = draft.head[word]
+    return word

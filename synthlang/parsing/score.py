@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from synthlang.errors import InputError
-from synthlang.parsing.engine import Engine, open_engine
+from synthlang.parsing.engines import Engine, open_engine
 from synthlang.sources.conllu import ConlluSource
 
 Rows = Mapping[str, Sequence[Any]]  # column → values of the words of one sentence

@@ -11,9 +11,8 @@ from typing import Any, Literal
 from synthlang.corpus import FORM, Corpus, Sentence
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.parsing.cache import ParseCache, default_cache
-from synthlang.parsing.chunks import CHUNK, Mode, parse_chunks
-from synthlang.parsing.engine import TREE_COLUMNS, Engine, Parsed
+from synthlang.parsing.chunks import CHUNK, Mode, ParseCache, default_cache, parse_chunks
+from synthlang.parsing.engines import TREE_COLUMNS, Engine, Parsed
 from synthlang.progress import already
 from synthlang.sources.base import Source, check_split, size_of
 from synthlang.sources.conllu import annotated_batches

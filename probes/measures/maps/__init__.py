@@ -9,8 +9,8 @@ from pydantic import Field, field_validator
 from probes.measures.settings import ProbeSettings
 from probes.rotation.settings import FitSettings
 from probes.static.settings import StaticSettings
-from synthlang.alignments.parallel import Words
 from synthlang.config import StrictModel
+from synthlang.parallel.text import Words
 from synthlang.references import UserFile
 
 Supervision = Literal["dictionary", "parallel", "sentences"]

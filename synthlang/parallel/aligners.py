@@ -1,0 +1,186 @@
+"""Aligners: external programs that align parallel text in both directions, and making one alignment of the two.
+
+eflomal (Östling & Tiedemann 2016, GPL-3) comes with the extra ``align``; fast_align (Dyer et al. 2013) is a program to
+build from its source and to put on the PATH. Neither is imported: text goes in and Pharaoh files come out.
+eflomal draws its random numbers from the operating system, so two runs differ in some links: the result is an
+artifact that is made once, and what is trained on it names it by its content.
+
+Symmetrisation (Koehn et al. 2005, IWSLT, "Edinburgh System Description", after Och & Ney 2003):
+
+    intersection          links that both have: few and precise
+    union                 links that either has
+    grow-diag             from the intersection on, links of the union that touch one there is (sideways or
+                          diagonally) and whose left or right word has none yet
+    grow-diag-final       then the links of forward, then those of reverse, whose left or right word has none
+    grow-diag-final-and   the same for links both of whose words have none
+
+What is added depends on the order: points are visited by left word, then by right word, again and again until nothing
+is added; new ones count at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.files import atomic_folder
+from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
+
+Program = Literal["eflomal", "fast_align"]
+PROGRAMS: tuple[Program, ...] = get_args(Program)
+FORWARD, REVERSE = "forward.txt", "reverse.txt"
+FORMAT = 1  # raise when the same text is given to an aligner in another way
+
+
+def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
+    """Write ``folder`` (which must not exist) with ``forward.txt`` and ``reverse.txt``, a line for each sentence pair.
+
+    Pairs with an empty side are not given to the program and have no link. Raises InputError if the program is
+    not there or fails.
+    """
+    command = find_aligner(program)
+    rows = np.flatnonzero((left.lengths > 0) & (right.lengths > 0))
+    if not len(rows):
+        raise InputError("parallel text has no sentence pair with words on both sides")
+    texts = [corpus.take(rows).texts() for corpus in (left, right)]
+    with atomic_folder(folder) as temporary:
+        _RUNNERS[program](command, texts[0], texts[1], temporary)
+        for path in (temporary / FORWARD, temporary / REVERSE):
+            links = read_pharaoh(path)
+            if len(links) != len(rows):
+                raise InputError(f"{program} wrote {len(links)} lines for {len(rows)} sentence pairs")
+            whole = Links.build(
+                rows[links.sentence], links.left.astype(np.int64), links.right.astype(np.int64), links.sure, len(left)
+            )
+            write_pharaoh(path, whole)
+
+
+def find_aligner(program: Program) -> str:
+    """Where the program is; InputError that says how to get it."""
+    name = {"eflomal": "eflomal-align", "fast_align": "fast_align"}[program]
+    beside = Path(sys.executable).parent / name  # a virtual environment need not be on the PATH
+    found = shutil.which(name) or (str(beside) if beside.is_file() else None)
+    if found is None:
+        how = {
+            "eflomal": "pip install 'synthlang[align]' or pip install eflomal (it is built with a C compiler)",
+            "fast_align": "build it from its source and put the program fast_align on the PATH",
+        }[program]
+        raise InputError(f"the aligner {program} is not installed: {how}; or give a file of links")
+    return found
+
+
+def _eflomal(command: str, left: list[str], right: list[str], folder: Path) -> None:
+    paths = [folder / "left.txt", folder / "right.txt"]
+    for path, lines in zip(paths, (left, right), strict=True):
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    files = ["-s", str(paths[0]), "-t", str(paths[1]), "-f", str(folder / FORWARD), "-r", str(folder / REVERSE)]
+    _run([command, *files])
+    for path in paths:
+        path.unlink()
+
+
+def _fast_align(command: str, left: list[str], right: list[str], folder: Path) -> None:
+    path = folder / "text.txt"
+    # a word of three bars would be a separator
+    pairs = (f"{a.replace('|||', '|')} ||| {b.replace('|||', '|')}\n" for a, b in zip(left, right, strict=True))
+    path.write_text("".join(pairs), encoding="utf-8")
+    # the settings its authors recommend: diagonal, optimised tension, variational Bayes
+    for output, options in ((FORWARD, []), (REVERSE, ["-r"])):
+        (folder / output).write_bytes(_run([command, "-i", str(path), "-d", "-o", "-v", *options]))
+    path.unlink()
+
+
+_RUNNERS: dict[Program, Callable[[str, list[str], list[str], Path], None]] = {
+    "eflomal": _eflomal,
+    "fast_align": _fast_align,
+}
+
+
+def _run(command: Sequence[str]) -> bytes:
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  a program the user named
+    except OSError as error:
+        raise InputError(f"cannot run: {error.strerror or error}", command[0]) from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+        raise InputError(f"failed with exit code {done.returncode}: {said[-1]}", command[0])
+    return done.stdout
+
+
+Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+METHODS: tuple[Method, ...] = get_args(Method)
+NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+Point = tuple[int, int]
+
+
+def symmetrise(forward: Links, reverse: Links, method: Method = "intersection") -> Links:
+    """Join two alignments of the same sentence pairs, both as left-right links; all links count as sure.
+
+    Raises InputError if they are of different numbers of sentence pairs.
+    """
+    if len(forward) != len(reverse):
+        raise InputError(f"the two alignments are of {len(forward)} and {len(reverse)} sentence pairs")
+    return Links.of([_joined(forward.of_pair(i), reverse.of_pair(i), method) for i in range(len(forward))])
+
+
+def _joined(forward: list[Point], reverse: list[Point], method: Method) -> set[Point]:
+    both, either = set(forward) & set(reverse), set(forward) | set(reverse)
+    if method == "intersection":
+        return both
+    if method == "union":
+        return either
+    growing = _Growing(both)
+    growing.grow(either)
+    if method != "grow-diag":
+        for links in (forward, reverse):
+            growing.add_free(sorted(links), both_free=method == "grow-diag-final-and")
+    return growing.points
+
+
+class _Growing:
+    """An alignment of one sentence pair that gets more links."""
+
+    def __init__(self, points: set[Point]) -> None:
+        self.points = set(points)
+        self.left = {a for a, _ in points}
+        self.right = {b for _, b in points}
+
+    def _add(self, point: Point) -> None:
+        self.points.add(point)
+        self.left.add(point[0])
+        self.right.add(point[1])
+
+    def grow(self, union: set[Point]) -> None:
+        """Add neighbours out of ``union`` in sweeps over the points, in order."""
+        current, later = sorted(self.points), list[Point]()
+        while current:
+            point = heapq.heappop(current)
+            for step in NEIGHBOURS:
+                near = (point[0] + step[0], point[1] + step[1])
+                if (
+                    near in union
+                    and near not in self.points
+                    and (near[0] not in self.left or near[1] not in self.right)
+                ):
+                    self._add(near)
+                    # the sweep still comes by what lies behind; the rest is for the next one
+                    heapq.heappush(current if near > point else later, near)
+            if not current:
+                current, later = later, []
+
+    def add_free(self, links: list[Point], both_free: bool) -> None:
+        """Add links one of whose words (or both) has none yet."""
+        for point in links:
+            free = (point[0] not in self.left, point[1] not in self.right)
+            if all(free) if both_free else any(free):
+                self._add(point)

@@ -1,0 +1,204 @@
+"""Linked text as token ids: what an encoder can use of it, split into training and held-out sentence pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from tokenizers import Tokenizer
+
+from synthlang.config import StrictModel
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.parallel.links import Links
+from synthlang.parallel.pairs import LinkedText
+from synthlang.parallel.text import token_ids
+from synthlang.rng import key_of, permutation
+from synthlang.vocabulary import encode_corpus, nothing_read
+
+SENTENCE_TOKENS = 2  # before and after a sentence
+
+
+class DataConfig(StrictModel):
+    """What is taken of the sentence pairs of each pair of languages.
+
+    test, dev      the last ``test`` pairs are left alone, the ``dev`` before them are measured on
+    sentences      so many of the others are trained on (none: all), counted after those that cannot be used:
+                   the ``last`` ones or a ``random`` draw by the seed
+    length         longest sentence in tokens, the two sentence tokens included (none: what the model can read)
+    one_to_one     only links whose words have no other link
+    exact_matches  links between words that are written alike: ``keep`` or ``drop``
+    """
+
+    test: int = Field(default=0, ge=0)
+    dev: int = Field(default=1024, ge=0)
+    sentences: int | None = Field(default=None, ge=1)
+    draw: Literal["last", "random"] = "last"
+    length: int | None = Field(default=None, ge=3)
+    one_to_one: bool = True
+    exact_matches: Literal["keep", "drop"] = "keep"
+
+    def longest(self, limit: int) -> int:
+        """The longest sentence, where the model reads ``limit`` tokens; InputError if it reads fewer than asked for."""
+        length = self.length or limit
+        if length > limit:
+            raise InputError(f"data.length {length} is longer than the {limit} tokens that the model reads")
+        return length
+
+    def held_out(self, pairs: int) -> tuple[int, int]:
+        """The first of so many sentence pairs that is measured on, and the first one after these."""
+        stop = max(0, pairs - self.test)
+        return max(0, stop - self.dev), stop
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of one side: ``ids`` [tokens] without sentence tokens, words and sentences by their first item.
+
+    ``language`` is the number of their language, for a model with parts of its own for each language.
+    """
+
+    ids: NDArray[np.int32]
+    word_offsets: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    language: int = 0
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int64]:
+        """[sentences + 1] the first token of each sentence."""
+        return self.word_offsets[self.offsets]
+
+
+@dataclass(frozen=True)
+class PairData:
+    """A pair of languages, ready for batches: rows of sentence pairs to train on and to measure on."""
+
+    name: str
+    left: Sentences
+    right: Sentences
+    links: Links
+    train: NDArray[np.int64]
+    dev: NDArray[np.int64]
+    counts: dict[str, int]
+
+
+def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", language: int = 0) -> Sentences:
+    """Words to ids; the tokenizer is one that cuts a word alone as it does in a text. Subwords are ids already."""
+    encoded = token_ids(corpus) if unit == "subword" else encode_corpus(tokenizer, corpus)
+    return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets, language)
+
+
+def prepare_pair(
+    name: str,
+    text: LinkedText,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    config: DataConfig,
+    length: int,
+    seed: int,
+    languages: tuple[int, int] = (0, 0),
+    fits: bool = True,
+) -> PairData:
+    """Encode both sides, drop links and sentence pairs that cannot be used (counted by reason) and split the rest.
+
+    ``languages`` are the numbers of the languages of left and right in a model with parts of its own for each language.
+    Raises InputError if no word of a side has a token, or if something ``fits`` and no sentence pair is left for that.
+    """
+    left = encode(tokenizers[0], text.left, text.unit, languages[0])
+    right = encode(tokenizers[1], text.right, text.unit, languages[1])
+    _check_read(f"pairs.{name}: left", text.left, left)
+    _check_read(f"pairs.{name}: right", text.right, right)
+    counts = dict(text.counts)
+    links = _usable_links(text, left, right, config, counts)
+    usable = _usable_rows(left, right, links, length, counts)
+    start, stop = config.held_out(len(usable))
+    rows = np.flatnonzero(usable)
+    train, dev = rows[rows < start], rows[(rows >= start) & (rows < stop)]
+    train = _drawn(name, train, config, seed)
+    counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
+    if fits:
+        check_left(f"pairs.{name}", len(train), len(usable), config)
+    return PairData(name, left, right, links, train, dev, counts)
+
+
+def check_left(where: str, train: int, total: int, config: DataConfig) -> None:
+    """Raise InputError if of ``total`` sentence pairs none is left to ``train`` on."""
+    if not train:
+        raise InputError(
+            f"{where}: no sentence pair is left to train or fit on: of {total} the last "
+            f"{total - config.held_out(total)[0]} are held out, the others have no usable link or are longer than "
+            "data.length; lower data.dev or data.test"
+        )
+
+
+def _check_read(side: str, corpus: Corpus, sentences: Sentences) -> None:
+    words = len(corpus.form.codes)
+    if words and not len(sentences.ids):
+        raise nothing_read(side, words, "the model's tokenizer")
+
+
+def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[words] of each side: numbers of types that are the same for words written alike on both sides."""
+    names: dict[str, int] = {}
+    codes = []
+    for corpus in (left, right):
+        table = [names.setdefault(name, len(names)) for name in corpus.form.names or ()]
+        codes.append(np.asarray([*table, 0], np.int64)[corpus.form.codes])
+    return codes[0], codes[1]
+
+
+def _usable_links(
+    text: LinkedText, left: Sentences, right: Sentences, config: DataConfig, counts: dict[str, int]
+) -> Links:
+    links = text.links
+    if config.one_to_one:
+        links = _counted(links, links.one_to_one(), "links not one to one", counts)
+    if config.exact_matches == "drop":
+        codes = shared_codes(text.left, text.right)
+        words = _rows(links, text.left.offsets, text.right.offsets)
+        alike = codes[0][words[0]] == codes[1][words[1]]
+        links = _counted(links, links.select(~alike), "links between words written alike", counts)
+    words = _rows(links, left.offsets, right.offsets)
+    there = (np.diff(left.word_offsets)[words[0]] > 0) & (np.diff(right.word_offsets)[words[1]] > 0)
+    return _counted(links, links.select(there), "links to words without a subword", counts)
+
+
+def _rows(
+    links: Links, left: NDArray[np.int64], right: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of the linked words among all words of each side."""
+    sentence = links.sentence
+    return left[sentence] + links.left, right[sentence] + links.right
+
+
+def _counted(before: Links, after: Links, reason: str, counts: dict[str, int]) -> Links:
+    dropped = len(before.left) - len(after.left)
+    if dropped:
+        counts[reason] = dropped
+    return after
+
+
+def _usable_rows(
+    left: Sentences, right: Sentences, links: Links, length: int, counts: dict[str, int]
+) -> NDArray[np.bool_]:
+    """[sentence pairs] whether both sides fit into ``length`` tokens and there is a link."""
+    longest = np.maximum(np.diff(left.bounds), np.diff(right.bounds)) + SENTENCE_TOKENS
+    fits, linked = longest <= length, np.diff(links.offsets) > 0
+    dropped = {
+        f"sentence pairs over {length} tokens": int((~fits).sum()),
+        "sentence pairs without a usable link": int((fits & ~linked).sum()),
+    }
+    counts |= {reason: count for reason, count in dropped.items() if count}
+    return np.asarray(fits & linked, dtype=bool)
+
+
+def _drawn(name: str, rows: NDArray[np.int64], config: DataConfig, seed: int) -> NDArray[np.int64]:
+    """The sentence pairs to train on, in order."""
+    if config.sentences is None or config.sentences >= len(rows):
+        return rows
+    if config.draw == "last":
+        return rows[-config.sentences :]
+    return np.sort(rows[permutation(key_of("adjust-draw", seed, name), len(rows))[: config.sentences]])

@@ -1,0 +1,149 @@
+"""Parallel text from files: two files with a sentence a line, or one with ``left ||| right``.
+
+Empty lines count, so that line n of an alignment file belongs to line n of the text. Names that end in ``.gz`` are
+unpacked on the way.
+
+The words of parallel text may be replaced by the tokens of a model (Impact, table 6 and appendix A.1: the aligner is
+applied to tokens). A token is written as its id, so that no token can hold what separates words or sides for an
+aligner, and the id is read back as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from synthlang.corpus import FORM, Column, Corpus, concatenate
+from synthlang.errors import InputError
+from synthlang.files import count_lines
+from synthlang.fingerprint import fingerprint
+from synthlang.sources.text import batches_of, digest_splits, read_pieces
+from synthlang.sources.words import RULES, split_words
+from synthlang.vocabulary import Encoded, encode_corpus
+
+BAR = "|||"
+
+Words = Literal["spaces", "rules"]
+SPLITTERS: dict[Words, Callable[[str], list[str]]] = {"spaces": str.split, "rules": split_words}
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Sentence pairs: row i of ``left`` is the translation of row i of ``right``."""
+
+    left: Corpus
+    right: Corpus
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelText:
+    """Two files with the same number of lines; ``words`` says whether spaces separate words or our rules find them.
+
+    Raises InputError if the numbers differ.
+    """
+    first, second = (_Side(path, words) for path in (left, right))
+    corpora = [concatenate(list(batches_of(side))) for side in (first, second)]
+    _check_lines(left, first.lines, right, second.lines)
+    return ParallelText(corpora[0], corpora[1], _fingerprint([left, right], words))
+
+
+def count_pairs(left: Path, right: Path) -> int | None:
+    """How many pairs ``read_parallel`` would read, without reading words; None for packed files.
+
+    Raises InputError if the numbers of lines differ.
+    """
+    if ".gz" in (left.suffix, right.suffix):
+        return None
+    first, second = count_lines(left), count_lines(right)
+    _check_lines(left, first, right, second)
+    return first
+
+
+def _check_lines(left: Path, first: int, right: Path, second: int) -> None:
+    if first != second:
+        raise InputError(f"has {first} lines, but {right} has {second}; line n must translate line n", left)
+
+
+def read_joint(path: Path, words: Words = "spaces") -> ParallelText:
+    """One file of lines ``left ||| right``; InputError for a line without exactly one separator."""
+    split = SPLITTERS[words]
+    sides: tuple[list[list[str]], list[list[str]]] = ([], [])
+    for number, line in _lines(path):
+        parts = line.split(BAR)
+        if len(parts) != 2:
+            raise InputError(f"a line is 'left {BAR} right'; this one has {len(parts) - 1} {BAR}", path, number)
+        for side, part in zip(sides, parts, strict=True):
+            side.append(split(part))
+    left, right = (concatenate(list(batches_of(side))) for side in sides)
+    return ParallelText(left, right, _fingerprint([path], words))
+
+
+class _Side:
+    """The sentences of a file, and how many lines it had once they were read."""
+
+    def __init__(self, path: Path, words: Words) -> None:
+        self.path, self.split, self.lines = path, SPLITTERS[words], 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for number, line in _lines(self.path):
+            self.lines = number
+            yield self.split(line)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    before = 0
+    for number, line in read_pieces(path):
+        if number == before:
+            raise InputError("a line of more than a megabyte is no sentence", path, number)
+        before = number
+        yield number, line
+
+
+def _fingerprint(paths: list[Path], words: Words) -> str:
+    rules = RULES if words == "rules" else None
+    files = digest_splits({str(i): path for i, path in enumerate(paths)})
+    return fingerprint("parallel", words=words, rules=rules, files=files)
+
+
+class Cutter(Protocol):
+    """A tokenizer with a fingerprint: that of a checkpoint, or of one language of a run."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What cuts a word alone as it does in a text."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the way from words to ids."""
+
+
+def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> ParallelText:
+    """The same sentence pairs with tokens as words; a word that a tokenizer leaves nothing of is not there."""
+    left, right = (
+        as_tokens(held.tokenizer, side) for held, side in zip(tokenizers, (text.left, text.right), strict=True)
+    )
+    parents = {"text": text.fingerprint, "tokenizers": [held.fingerprint for held in tokenizers]}
+    return ParallelText(left, right, fingerprint("subword-text", **parents))
+
+
+def as_tokens(tokenizer: Tokenizer, corpus: Corpus) -> Corpus:
+    """The tokens of a corpus as its words, each one written as its id."""
+    encoded = encode_corpus(tokenizer, corpus)
+    used, codes = np.unique(encoded.ids, return_inverse=True)
+    form = Column(codes.astype(np.int32), tuple(str(token) for token in used.tolist()))
+    return Corpus(encoded.word_offsets[corpus.offsets], {FORM: form}, corpus.ids)
+
+
+def token_ids(corpus: Corpus) -> Encoded:
+    """The ids of a corpus whose words are tokens: one token a word."""
+    table = np.asarray([int(name) for name in corpus.form.names or ()], np.int64)
+    codes = corpus.form.codes
+    return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1, dtype=np.int64))
