@@ -58,7 +58,8 @@ def test_rows_of_several_tables_have_numbers_of_their_own() -> None:
     assert len(concat([one.iloc[:0], one])) == 3
 
 
-def _of(run: str, labels: Mapping[str, str], value: float) -> pd.DataFrame:
+def _of(named: tuple[str, Mapping[str, str]], value: float) -> pd.DataFrame:
+    run, labels = named
     return table([result(labels, 0, zs=value) | KEYS | {"transfer": run}])
 
 
@@ -76,12 +77,12 @@ def _of(run: str, labels: Mapping[str, str], value: float) -> pd.DataFrame:
 def test_a_run_that_an_earlier_study_has_under_the_same_labels_counts_once(
     first: Any, second: Any, values: list[float], studies: list[int]
 ) -> None:
-    found = pooled([_of(*first, 1.0), _of(*second, 2.0)])
+    found = pooled([_of(first, 1.0), _of(second, 2.0)])
     assert found["value"].tolist() == values and found["studies"].tolist() == studies
 
 
 def test_a_study_alone_has_its_runs_as_often_as_it_lists_them() -> None:
-    one = concat([_of("t", {"a": "x"}, 1.0), _of("t", {"a": "x", "b": "y"}, 1.0)])
+    one = concat([_of(("t", {"a": "x"}), 1.0), _of(("t", {"a": "x", "b": "y"}), 1.0)])
     assert pooled([one])["run"].tolist() == ["", ""]
 
 
