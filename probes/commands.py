@@ -17,8 +17,7 @@ from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY, CellRecord
-from probes.study.report.folder import ReportPaths, terminal_table, write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import ReportPaths, terminal_table, write_joined_report, write_report
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.errors import InputError
 from synthlang.progress import Display

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from tests.golden import check_golden
 from tests.report_study import change, make_grid, make_study
 

@@ -14,7 +14,6 @@ from scipy import stats
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.cka import cka_map
 from probes.figures.drawing import writable
-from probes.figures.histograms import distance_histograms
 from probes.figures.lines import (
     Series,
     accuracy_by_rank,
@@ -26,6 +25,7 @@ from probes.figures.lines import (
 )
 from probes.figures.words import label_pair, picture, principal, word_pairs
 from probes.measures.distances.pairs import Linked
+from probes.measures.distances.show import distance_histograms
 from probes.statistics import Interval
 from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS

@@ -19,8 +19,7 @@ from probes.report.latex import CHARACTERS, csv_table, escaped, latex_table
 from probes.report.numbers import Badge, Entry
 from probes.report.page import Table
 from probes.statistics import Interval
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from synthlang.errors import InputError
 from tests.report_study import Page, change, make_grid, make_study, read_rows, write_measures, write_rows
 

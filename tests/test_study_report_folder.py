@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from probes.study.report import files
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from synthlang.errors import InputError
 from tests.report_study import change, make_grid, write_rows
 
@@ -117,3 +118,10 @@ def test_a_file_in_the_place_of_a_folder_is_told(study: Path) -> None:
     (study / "figures").write_text("mine")
     with pytest.raises(InputError, match="is a file, where the report needs a folder"):
         write_report(study)
+
+
+def test_libraries_are_loaded_when_a_report_is_written() -> None:
+    """Not by a start of a study that has nothing to write."""
+    code = "import sys, probes.commands; print([n for n in ('torch', 'pandas', 'matplotlib') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -11,8 +11,7 @@ import pytest
 
 from probes.study.judged.quantities import Quantity
 from probes.study.report.data import read_study
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from probes.study.report.pools import results_of
 from tests.report_study import change, make_grid, read_rows, write_measures, write_rows
 

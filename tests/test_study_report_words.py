@@ -8,8 +8,7 @@ import pytest
 from probes.figures.bars import retrieval_bars
 from probes.study.report import layers
 from probes.study.report.data import WITHOUT_CONTEXT
-from probes.study.report.folder import write_report
-from probes.study.report.join import write_joined_report
+from probes.study.report.folder import write_joined_report, write_report
 from tests.report_study import change, make_grid, write_measures
 
 AXES = {"pair": ["en-fr", "en-zh"], "seed": ["0", "1", "2"]}

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from probes.figures.drawing import COLOURS, Drawing, grid, shorten
-from probes.measures.distances import BINS, Distance
 from probes.statistics import Interval
-from synthlang.errors import InputError
 
-if TYPE_CHECKING:  # with torch, which reports do without
-    from probes.measures.distances.separation import Separation
-
+Distance = Literal["l2", "cosine"]
 NAMES: Mapping[Distance, str] = {"l2": "L2", "cosine": "cosine"}
 UNITS = {"l2": "L2 distance (units of the vectors)", "cosine": "cosine distance (1 − cos)"}
 RELATED, UNRELATED = COLOURS[0], COLOURS[5]
@@ -45,23 +41,6 @@ class Panel:
     def said(self) -> str:
         """What it shows, in words."""
         return f"{self.label}: AUC {_interval(self.auc)}"
-
-
-def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
-    """A panel for each model (before, after …), one under another with common bins."""
-    from probes.measures.distances.separation import histograms  # with torch, which reports do without
-
-    if not found:
-        raise InputError("no distances to draw")
-    panels = [
-        Panel(label, counts.edges.tolist(), counts.related.tolist(), counts.unrelated.tolist(), _medians(one), one.auc)
-        for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True)
-    ]
-    return histogram_panels(name, title, found[0][1].distance, [[panel] for panel in panels])
-
-
-def _medians(one: Separation) -> tuple[float, float]:
-    return float(np.median(one.related)), float(np.median(one.unrelated))
 
 
 def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[Sequence[Panel | None]]) -> Drawing:

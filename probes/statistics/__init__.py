@@ -14,6 +14,8 @@ from probes.statistics.intervals import (
     bootstrap_interval,
     bootstrap_metric,
     mean_interval,
+    mean_of,
+    numbers_among,
     wilson_interval,
 )
 from probes.statistics.paired import TEST_ROUNDS, Correction, PairedTest, corrected, paired_t_test, permutation_test
@@ -37,6 +39,8 @@ __all__ = [
     "correlation",
     "generator",
     "mean_interval",
+    "mean_of",
+    "numbers_among",
     "paired_t_test",
     "permutation_test",
     "wilson_interval",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -40,6 +41,17 @@ class Interval:
         if self.low is None or self.high is None or other.low is None or other.high is None:
             return None
         return self.low <= other.high and other.low <= self.high
+
+
+def numbers_among(values: Iterable[float | None]) -> list[float]:
+    """Those that are neither missing nor NaN or infinite."""
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The mean of those that are numbers; None without any."""
+    held = numbers_among(values)
+    return sum(held) / len(held) if held else None
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:

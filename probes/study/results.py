@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pretrain.config import PretrainConfig
+from probes.statistics import Interval, mean_interval
 from synthlang.files import atomic_file
 
 COLUMNS = {
@@ -43,6 +46,12 @@ COLUMNS = {
 ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints."""
 SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
 SUBSETS = {"alignment_all": "all", "alignment_dictionary": "in_dictionary", "alignment_held_out": "held_out"}
+Range = tuple[float, float]
+
+RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
+PERCENT: Range = (0.0, 100.0)
+DIFFERENCE: Range = (-100.0, 100.0)
+SHARE: Range = (0.0, 1.0)
 DIGITS = 4
 GROUP = 1 << 16
 """Rows that are held at once, and rows of a row group of a parquet file."""
@@ -99,3 +108,21 @@ def _groups(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any
     yield group
     while group := list(islice(rest, GROUP)):
         yield group
+
+
+def range_of(column: str) -> Range | None:
+    """Of a column of results (``zs``), or a measure of a probe by its path; None where it is not known.
+
+    >>> range_of("delta"), range_of("probe:words.scores.all.csls.mean"), range_of("words.types")
+    ((-100.0, 100.0), (0.0, 100.0), None)
+    """
+    if column == "delta":
+        return DIFFERENCE
+    if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*", column):
+        return PERCENT
+    return SHARE if re.fullmatch(r"(.*\.)?auc", column) else None
+
+
+def interval_within(values: Sequence[float], column: str) -> Interval:
+    """The 95 % t interval of values of a column or measure, with what it can be."""
+    return replace(mean_interval(values), within=range_of(column))

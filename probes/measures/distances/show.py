@@ -9,13 +9,14 @@ import numpy as np
 from rich.table import Table
 
 from probes.figures.drawing import Drawing
-from probes.figures.histograms import NAMES, distance_histograms
+from probes.figures.histograms import NAMES, Panel, histogram_panels
 from probes.figures.lines import Series, auc_by_layer, interval_series
-from probes.measures.distances import DISTANCES, Distance, DistancesConfig
+from probes.measures.distances import BINS, DISTANCES, Distance, DistancesConfig
 from probes.measures.distances.dimensions import Dominance
-from probes.measures.distances.separation import Change, Separation
+from probes.measures.distances.separation import Change, Separation, histograms
 from probes.measures.result import table_of
 from probes.statistics import Interval
+from synthlang.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,21 @@ class Measured:
     def at(self, distance: Distance) -> Separation:
         """At the layer of the histograms."""
         return next(found for found in self.of(distance) if found.layer == self.shown)
+
+
+def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
+    """A panel for each model (before, after …), one under another with common bins."""
+    if not found:
+        raise InputError("no distances to draw")
+    panels = [
+        Panel(label, counts.edges.tolist(), counts.related.tolist(), counts.unrelated.tolist(), _medians(one), one.auc)
+        for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True)
+    ]
+    return histogram_panels(name, title, found[0][1].distance, [[panel] for panel in panels])
+
+
+def _medians(one: Separation) -> tuple[float, float]:
+    return float(np.median(one.related)), float(np.median(one.unrelated))
 
 
 def figures(measured: Sequence[Measured], bins: int) -> list[Drawing]:

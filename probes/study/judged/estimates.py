@@ -36,7 +36,7 @@ import numpy as np
 from scipy import stats
 
 from probes.report.numbers import first_few, plural
-from probes.statistics import Interval, mean_interval
+from probes.statistics import Interval, mean_interval, mean_of, numbers_among
 from probes.study.judged.claims import Relation
 from probes.study.judged.observed import Condition, Model, Replicate, Replicates, Series
 
@@ -275,17 +275,6 @@ def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tu
             means = map(mean_of, groups.values())
             return [mean for mean in means if mean is not None], unit  # type: ignore[return-value]
     return numbers_among(value for _, _, value in held), "fine-tuning seeds"
-
-
-def numbers_among(values: Iterable[float | None]) -> list[float]:
-    """Those that are neither missing nor NaN or infinite."""
-    return [value for value in values if value is not None and math.isfinite(value)]
-
-
-def mean_of(values: Iterable[float | None]) -> float | None:
-    """The mean of those that are numbers; None without any."""
-    held = numbers_among(values)
-    return sum(held) / len(held) if held else None
 
 
 def _units(replicates: Replicates) -> tuple[list[float], Unit]:

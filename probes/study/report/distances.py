@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.figures.drawing import Figure, slug
-from probes.figures.histograms import LABEL, NAMES, Panel, histogram_panels
-from probes.measures.distances import DISTANCES, Distance
+from probes.figures.histograms import LABEL, NAMES, Distance, Panel, histogram_panels
 from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Paragraph, Section
 from probes.statistics import Interval
@@ -113,7 +112,7 @@ def _panels(cell: Cell, probe: str, label: str) -> Panels | None:
     try:
         found = _record(folder)
         layers = {held["distance"]: held for held in found["layers"] if held["layer"] == found["layer"]}
-        return {distance: _panel(label, found["histograms"][distance], layers[distance]) for distance in DISTANCES}
+        return {distance: _panel(label, found["histograms"][distance], layers[distance]) for distance in NAMES}
     except (InputError, KeyError, TypeError, ValueError):
         return None
 
@@ -135,7 +134,7 @@ def _drawn(groups: Mapping[tuple[str, str], Mapping[str, _Condition]], held: Lay
     """A figure for each group and distance, as far as the budget goes."""
     known = {key: group for key, group in groups.items() if group}
     several = len({probe for probe, _ in known}) > 1
-    wanted = [(key, group, distance) for key, group in known.items() for distance in DISTANCES]
+    wanted = [(key, group, distance) for key, group in known.items() for distance in NAMES]
     given = budget.take(len(wanted), FIGURES)
     figures = [
         _figure(place, probe if several else "", under, group, distance, held)

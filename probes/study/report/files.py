@@ -6,14 +6,11 @@ page, and what has the kind of a report's file in their two folders is theirs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probes.figures.drawing import standalone_svg
-from probes.report.latex import csv_table, latex_table
-from probes.report.page import Figures, Section, Table, flat, html_page, markdown_page
 from probes.study.judged.claims import claims_files
 from probes.study.judged.papers import names_in, tables_file
 from probes.study.record import STUDY
@@ -53,10 +50,9 @@ def check_folder(folder: Path) -> None:
         raise InputError("is not empty and holds no report of synthlang; name a new or empty folder", folder)
 
 
-def write_files(folder: Path, title: str, under: str, parts: Sequence[Section]) -> ReportPaths:
-    """Write the report of these sections; what a former report had does not stay behind, files of others do."""
+def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
+    """Write these files of a report; what a former one had does not stay behind, files of others do."""
     paths = paths_of(folder)
-    texts = dict(_texts(title, under, parts))
     former = _written(folder)
     _list(folder, former | texts.keys())  # before any is there: killed in between, all are still known as ours
     for path in (folder / name for name in sorted(former - texts.keys())):
@@ -71,18 +67,6 @@ def write_files(folder: Path, title: str, under: str, parts: Sequence[Section]) 
             handle.write(text)
     _list(folder, texts.keys())
     return paths
-
-
-def _texts(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple[str, str]]:
-    """Name and content of each file, the page last."""
-    for block in (block for part in parts for block in flat(part.blocks)):
-        for figure in block.figures if isinstance(block, Figures) else ():
-            yield f"{FIGURES}/{figure.name}.svg", standalone_svg(figure)
-        if isinstance(block, Table) and block.name:
-            yield f"{TABLES}/{block.name}.csv", csv_table(block)
-            yield f"{TABLES}/{block.name}.tex", latex_table(block)
-    yield MARKDOWN, markdown_page(title, under, parts)
-    yield HTML, html_page(title, under, parts)
 
 
 def _list(folder: Path, names: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""The report of a study: report.html, report.md, and the tables and figures beside it.
+"""The report of a study, or of several: report.html, report.md, and the tables and figures beside it.
 
 It reads what the study runner left in the folder and nothing else, so it can be written at
 any time, while cells are still running or after some have failed. Equal input gives equal
@@ -7,7 +7,7 @@ bytes: no date, no path, no random draw without a key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,14 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from probes.report.numbers import entry_text, number, plural
-from probes.study.judged.estimates import mean_of, numbers_among
-from probes.study.report.data import read_study
-from probes.study.report.files import ReportPaths, write_files
-from probes.study.report.judged import compared
-from probes.study.report.scores import grouped, interval_within
-from probes.study.report.sections import sections
+from probes.statistics import mean_of, numbers_among
+from probes.study.record import STUDY
+from probes.study.report.files import ReportPaths, check_folder, write_files
+from probes.study.results import interval_within
+from synthlang.errors import InputError
 from synthlang.progress import Say, unheard
 
-__all__ = ["ReportPaths", "terminal_table", "write_report"]
+__all__ = ["ReportPaths", "terminal_table", "write_joined_report", "write_report"]
 
 LINES = 60
 """Most lines of the table in a terminal."""
@@ -35,12 +34,44 @@ def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
 
     InputError if ``study.json``, ``results.parquet`` or ``measures.parquet`` cannot be read.
     """
+    from probes.study.report.data import read_study  # with pandas
+    from probes.study.report.judged import compared
+    from probes.study.report.sections import files_of, sections  # with matplotlib
+
     study = read_study(folder)
     under = f"Study {study.name}" + (f" · fingerprint {study.fingerprint}" if study.fingerprint else "")
     beside = compared([study])
     for note in beside.notes:
         say(note)
-    return write_files(folder, study.title, under, sections(study, beside))
+    return write_files(folder, dict(files_of(study.title, under, sections(study, beside))))
+
+
+def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
+    """Write one report of all ``folders`` into the folder ``out``; files of claims that cannot be read are said, too.
+
+    InputError for no folder, one that holds no study of this version, results that cannot be read, and for ``out`` that
+    is a study, whose own report would be replaced, or holds anything but a report.
+    """
+    from probes.study.report.data import read_study  # with pandas
+    from probes.study.report.join import joined, same_together
+    from probes.study.report.judged import compared
+    from probes.study.report.sections import files_of, sections  # with matplotlib
+
+    if not folders:
+        raise InputError("name at least one study folder")
+    if any(folder.resolve() == out.resolve() for folder in folders):
+        raise InputError("is one of the studies; name another folder for the joined report", out)
+    if (out / STUDY).exists():
+        raise InputError("is a study with a report of its own; name another folder for the joined report", out)
+    check_folder(out)
+    studies = same_together([read_study(folder) for folder in folders])
+    study = joined(studies)
+    under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
+    beside = compared(studies)
+    for note in beside.notes:
+        say(note)
+    out.mkdir(parents=True, exist_ok=True)
+    return write_files(out, dict(files_of(study.title, under, sections(study, beside))))
 
 
 def terminal_table(rows: Iterable[Mapping[str, Any]]) -> RichTable:
@@ -48,7 +79,9 @@ def terminal_table(rows: Iterable[Mapping[str, Any]]) -> RichTable:
 
     ``rows`` have the columns of results.parquet.
     """
-    scores = grouped(rows, lambda row: (row["cell"], row["task_name"] or row["task"]))
+    scores: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        scores.setdefault((row["cell"], row["task_name"] or row["task"]), []).append(row)
     more = f"; {plural(len(scores) - LINES, 'further line')} in results.csv" if len(scores) > LINES else ""
     table = RichTable(
         caption="percent; means over fine-tuning seeds, 95 % t interval below; Δ = SUP − ZS" + more,

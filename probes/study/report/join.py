@@ -9,50 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from probes.report.numbers import plural
-from probes.study.record import STUDY as RECORD
-from probes.study.report.data import Cell, Study, names_of, read_study
-from probes.study.report.files import ReportPaths, check_folder, write_files
-from probes.study.report.judged import compared
+from probes.study.report.data import Cell, Study, names_of
 from probes.study.report.pools import names_of_parts
 from probes.study.report.scores import grouped
-from probes.study.report.sections import sections
 from probes.study.table import ALIGNMENTS, concat, distinct, is_score, labels_of
-from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.progress import Say, unheard
 
 RANK = {"done": 0, "failed": 1}
 """Of the states of one cell in several folders the first counts; any other is a cell not yet run."""
 STUDY, SCALE = "study", "scale"
-
-
-def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
-    """Write one report of all ``folders`` into the folder ``out``; files of claims that cannot be read are said, too.
-
-    InputError for no folder, one that holds no study of this version, results that cannot be read, and for ``out`` that
-    is a study, whose own report would be replaced, or holds anything but a report.
-    """
-    if not folders:
-        raise InputError("name at least one study folder")
-    if any(folder.resolve() == out.resolve() for folder in folders):
-        raise InputError("is one of the studies; name another folder for the joined report", out)
-    if (out / RECORD).exists():
-        raise InputError("is a study with a report of its own; name another folder for the joined report", out)
-    check_folder(out)
-    studies = same_together([read_study(folder) for folder in folders])
-    study = joined(without_repeats(studies), names_of_parts(studies))
-    out.mkdir(parents=True, exist_ok=True)
-    under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
-    beside = compared(studies)
-    for note in beside.notes:
-        say(note)
-    return write_files(out, study.title, under, sections(study, beside))
 
 
 def same_together(studies: Sequence[Study]) -> list[Study]:
@@ -126,9 +96,10 @@ def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
     return replace(study, cells=tuple(cells), table=kept, notes=(*study.notes, told) if number else study.notes)
 
 
-def joined(studies: Sequence[Study], parts_of: Sequence[str]) -> Study:
-    """All studies as one: cells called ``STUDY: CELL``, with the labels ``study``, what a study is called among
-    ``parts_of``, and ``scale`` where these differ."""
+def joined(several: Sequence[Study]) -> Study:
+    """All studies as one, runs that several have once: cells called ``STUDY: CELL``, with the labels ``study`` (by
+    ``names_of_parts``) and ``scale`` where these differ."""
+    studies, parts_of = without_repeats(several), names_of_parts(several)
     if len(studies) == 1:
         return studies[0]
     names = names_of(studies)

@@ -24,7 +24,7 @@ from probes.study.judged.papers import names_in, read_tables
 from probes.study.judged.verdicts import Verdict, judge
 from probes.study.report.data import Study
 from probes.study.report.pools import pools, results_of
-from probes.study.report.scores import Range, range_of
+from probes.study.results import Range, range_of
 from synthlang.errors import InputError
 
 KINDS: dict[str, Literal["good", "bad", "open"]] = {

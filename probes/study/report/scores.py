@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any, TypeVar
@@ -13,19 +12,15 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from probes.report.numbers import plural
-from probes.statistics import Interval, mean_interval
-from probes.study.judged.estimates import mean_of, numbers_among, over_models
+from probes.statistics import Interval, mean_of, numbers_among
+from probes.study.judged.estimates import over_models
 from probes.study.labels import Layout, axes_that_set, is_of_languages, layout, settings_of
 from probes.study.report.data import Study
+from probes.study.results import interval_within
 from probes.study.table import SCORES, columns_of, distinct, is_score, labels_of
 
 T = TypeVar("T")
-Range = tuple[float, float]
 
-RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
-PERCENT: Range = (0.0, 100.0)
-DIFFERENCE: Range = (-100.0, 100.0)
-SHARE: Range = (0.0, 1.0)
 CLIPPED = (
     "Intervals are shown as far as a score can go (0 to 100, Δ −100 to 100); Student's t goes on, and the files "
     "tables/*.csv have it whole."
@@ -212,24 +207,6 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
-
-
-def range_of(column: str) -> Range | None:
-    """Of a column of results (``zs``), or a measure of a probe by its path; None where it is not known.
-
-    >>> range_of("delta"), range_of("probe:words.scores.all.csls.mean"), range_of("words.types")
-    ((-100.0, 100.0), (0.0, 100.0), None)
-    """
-    if column == "delta":
-        return DIFFERENCE
-    if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*", column):
-        return PERCENT
-    return SHARE if re.fullmatch(r"(.*\.)?auc", column) else None
-
-
-def interval_within(values: Sequence[float], column: str) -> Interval:
-    """The 95 % t interval of values of a column or measure, with what it can be."""
-    return replace(mean_interval(values), within=range_of(column))
 
 
 def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], Interval]:

@@ -8,13 +8,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from probes.figures.bars import Gap, delta_bars
-from probes.figures.drawing import Figure, colours, slug
+from probes.figures.drawing import Figure, colours, slug, standalone_svg
 from probes.figures.scatter import Point, alignment_scatter
+from probes.report.latex import csv_table, latex_table
 from probes.report.numbers import Entry, plural
-from probes.report.page import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table
+from probes.report.page import (
+    Block,
+    Bullets,
+    Code,
+    Figures,
+    Folded,
+    Paragraph,
+    Section,
+    Table,
+    flat,
+    html_page,
+    markdown_page,
+)
 from probes.study.report.data import Budget, Cell, Study
 from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
+from probes.study.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.study.report.judged import Comparisons, beside_papers, judged_claims
 from probes.study.report.layers import by_layer, over_training, words_alone
 from probes.study.report.scores import CLIPPED, Condition, Scores, delta_axis, grouped, scores_of
@@ -72,6 +86,18 @@ def sections(study: Study, beside: Comparisons) -> list[Section]:
         )
         if part is not None
     ]
+
+
+def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple[str, str]]:
+    """Name and content of each file of a report of these sections, the page last."""
+    for block in (block for part in parts for block in flat(part.blocks)):
+        for figure in block.figures if isinstance(block, Figures) else ():
+            yield f"{FIGURES}/{figure.name}.svg", standalone_svg(figure)
+        if isinstance(block, Table) and block.name:
+            yield f"{TABLES}/{block.name}.csv", csv_table(block)
+            yield f"{TABLES}/{block.name}.tex", latex_table(block)
+    yield MARKDOWN, markdown_page(title, under, parts)
+    yield HTML, html_page(title, under, parts)
 
 
 def _failed(cells: Sequence[Cell]) -> list[Block]:

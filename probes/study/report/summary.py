@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from probes.report.numbers import Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
-from probes.statistics import Interval
+from probes.statistics import Interval, mean_of
 from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
-from probes.study.judged.estimates import mean_of
 from probes.study.judged.observed import known_by
 from probes.study.labels import Layout
 from probes.study.report.data import Study

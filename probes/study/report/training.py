@@ -10,7 +10,8 @@ from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section
 from probes.study.labels import Layout, settings_of
 from probes.study.report.data import Budget, Cell, Study, read_metrics
-from probes.study.report.scores import grouped, interval_within
+from probes.study.report.scores import grouped
+from probes.study.results import interval_within
 
 READ = 60
 """Most runs whose logs are read: a log is long, and a figure has no room for more lines."""
