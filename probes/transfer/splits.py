@@ -18,7 +18,7 @@ import numpy as np
 
 from probes.transfer.batch import Reader
 from probes.transfer.config import TransferConfig
-from probes.transfer.mixed import Translated, mixed_items, translated
+from probes.transfer.mixed import mixed_items, translated
 from probes.transfer.model import Pretrained
 from probes.transfer.tasks.base import Task, task_of
 from synthlang.errors import InputError
@@ -245,14 +245,16 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     else:
         for name in ("train", "dev", "test"):
             sets[f"target {name}"] = _derived(sets[f"source {name}"].batch, language, source, target, None)
-    if config.mixed:
-        both = None if own is None else _translated(splits, own, config)
+    if config.mixed and own is not None:
+        assert splits.test is not None and own.test is not None, "they were named"
+        # the first items of one set need not be the first of the other
+        both = translated(splits.test.items(), own.test.items(), config.test_items)
         for number, field in enumerate(fields):
-            sets[f"mixed {field}"] = (
-                _derived(sets["source test"].batch, language, source, target, number)
-                if both is None
-                else _mixed(both, source, target, number)
-            )
+            batch = mixed_items(both, number)
+            sets[f"mixed {field}"] = ItemSet(batch, _readers(source, target, len(fields), number), batch.counts)
+    elif config.mixed:
+        for number, field in enumerate(fields):
+            sets[f"mixed {field}"] = _derived(sets["source test"].batch, language, source, target, number)
     _check_left(sets, config)
     prints: dict[str, object] = {"source": splits.fingerprints, "language": language.fingerprint}
     if own is not None:
@@ -274,18 +276,6 @@ def _named_sets(role: str, items: Mapping[str, TaskBatch], reader: Reader, field
     return {f"{role} {name}": ItemSet(batch, (reader,) * fields, batch.counts) for name, batch in items.items()}
 
 
-def _translated(splits: Splits, own: Splits, config: TransferConfig) -> Translated:
-    """What both test sets have; the first items of one need not be the first of the other."""
-    assert splits.test is not None and own.test is not None, "they were named"
-    return translated(splits.test.items(), own.test.items(), config.test_items)
-
-
-def _mixed(both: Translated, source: Reader, target: Reader, field: int) -> ItemSet:
-    batch = mixed_items(both, field)
-    readers = tuple(target if i == field else source for i in range(batch.texts.shape[1]))
-    return ItemSet(batch, readers, batch.counts)
-
-
 def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
     for name, items in sets.items():
         if not len(items.batch):
@@ -301,7 +291,10 @@ def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Languag
 
 def _derived(batch: TaskBatch, language: Language, source: Reader, target: Reader, field: int | None) -> ItemSet:
     """The items in the target language, or (``field``) with that one text in it."""
-    fields = batch.texts.shape[1]
     derived, counts = derive_task(batch, language, None if field is None else (field,))
-    readers = tuple(target if field in (None, i) else source for i in range(fields))
-    return ItemSet(derived, readers, {**batch.counts, **counts})
+    return ItemSet(derived, _readers(source, target, batch.texts.shape[1], field), {**batch.counts, **counts})
+
+
+def _readers(source: Reader, target: Reader, fields: int, field: int | None) -> tuple[Reader, ...]:
+    """The target's for ``field`` (None: for all)."""
+    return tuple(target if field in (None, number) else source for number in range(fields))

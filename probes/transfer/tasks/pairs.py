@@ -3,8 +3,8 @@
     <s> a </s> </s> b </s>          RoBERTa (Liu et al. 2019, section 2.1)
     <s> a </s> b </s>               BERT (Devlin et al. 2019, section 3), token type 1 from ``b`` on
 
-Texts of two members of a model stand in two blocks of columns, each padded for itself, so that every column is of one
-member (separate layers and embeddings, language ids). Positions go on without a gap, so a row means what it does alone:
+Texts of two languages of a model stand in two blocks of columns, each padded for itself, so that every column is of one
+language (separate layers and embeddings, language ids). Positions go on without a gap: a row means what it does alone.
 
     <s> a a </s> .  .  | </s> b b b </s> .          positions  0 1 2 3 - - | 4 5 6 7 8 -
 """
@@ -12,7 +12,7 @@ member (separate layers and embeddings, language ids). Positions go on without a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -116,7 +116,7 @@ class PairRows:
     size     [rows, 2] how many tokens it has there
     readers  of the two fields, of one model
     length   the widest row
-    block    width of the block of the first texts where members differ; None: as the rows of a batch need it
+    block    width of the block of the first texts where languages differ; None: as the rows of a batch need it
     """
 
     ids: tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -147,7 +147,7 @@ class PairRows:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the two texts are of two members and stand in two blocks."""
+        """Whether the two texts are of two languages of the model and stand in two blocks."""
         return self.readers[0].number != self.readers[1].number
 
     def begin(self, rows: Ints) -> Ints:
@@ -198,7 +198,7 @@ class PairRows:
     def with_block(self) -> PairRows:
         """The same with one width of the first block for all batches, so that a column means the same in each."""
         block = _rounded(int(self.size[:, 0].max(initial=0)) + 2)
-        return PairRows(self.ids, self.start, self.size, self.readers, self.length, block)
+        return replace(self, block=block)
 
 
 def _rounded(width: int) -> int:
