@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.order.cache import ENTRY_BYTES, BagCache
-from synthlang.order.distribution import distribution
+from synthlang.order.distribution import ENTRY_BYTES, BagCache, distribution
 from synthlang.order.nodes import find_nodes
 from synthlang.rng import uniform
 from synthlang.trees import Forest
@@ -86,7 +85,7 @@ def test_a_kept_row_does_not_keep_its_matrix():
 
 
 def test_item_numbers_are_bounded(monkeypatch):
-    monkeypatch.setattr("synthlang.order.cache.MOST_ITEM_TYPES", 10)
+    monkeypatch.setattr("synthlang.order.distribution.MOST_ITEM_TYPES", 10)
     rng = np.random.default_rng(1)
     warm = distribution(random_model(1))["V"]
     for batch in range(5):

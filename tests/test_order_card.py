@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from synthlang.errors import InputError
-from synthlang.order.card import card_path, stem
-from synthlang.order.command import order_fit
+from synthlang.order.command import card_path, order_fit, stem
 from synthlang.order.model import read_model
 from tests.test_order_command import write_treebank
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from synthlang.errors import InputError
-from synthlang.order.command import order_compare, order_evaluate, order_fit, order_import
+from synthlang.order.command import order_compare, order_evaluate, order_fit, order_import, show
 from synthlang.order.model import load_model, read_model
-from synthlang.order.show import show
 from synthlang.sources import open_source
 from tests.order_cases import random_corpus, random_model
 from tests.order_reference import mixed, probabilities

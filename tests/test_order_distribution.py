@@ -226,7 +226,7 @@ def test_a_trie_without_its_table_finds_the_same(monkeypatch):
     nodes = nodes_of_sentences([node_sentence(rng, "V", 6) for _ in range(50)])
     scores = []
     for largest in (4_000_000, 0):
-        monkeypatch.setattr("synthlang.order.ngrams.LARGEST_TABLE", largest)
+        monkeypatch.setattr("synthlang.order.tables.LARGEST_TABLE", largest)
         of_class = distribution(random_model(8), random_model(9))["V"]
         assert (of_class.parts[0][0].tables.trie.table is None) == (largest == 0)
         scores.append(np.concatenate([s for _, s in of_class.log_scores(nodes.types, nodes.names)]))

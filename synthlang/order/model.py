@@ -20,8 +20,7 @@ from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.order.items import CLASSES, MOST_NAMES, NodeClass, parse_feature
-from synthlang.order.labels import Scheme
+from synthlang.order.items import CLASSES, MOST_NAMES, NodeClass, Scheme, parse_feature
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "models"

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.corpus import Corpus
-from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, NodeClass
-from synthlang.order.labels import Scheme
+from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, NodeClass, Scheme
 from synthlang.order.model import load_model
 from synthlang.order.nodes import find_nodes, heads_of, item_count
 from synthlang.rewrite import Rewrite
