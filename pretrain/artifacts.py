@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.dictionary import IdCandidates, IdDictionary
+from synthlang.dictionary.ids import IdCandidates, IdDictionary
 from synthlang.language import Language
 from synthlang.shards import Shards
 from synthlang.sources.base import Source

@@ -13,12 +13,8 @@ from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.config import PretrainConfig
 from pretrain.hub import open_base
 from pretrain.model.from_hf import check_start
-from synthlang.dictionary import (
-    all_candidates,
-    build_id_dictionary,
-    trained_types,
-    word_files,
-)
+from synthlang.dictionary.ids import all_candidates, build_id_dictionary, word_files
+from synthlang.dictionary.words import trained_types
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, check_source

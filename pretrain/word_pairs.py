@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pretrain.alignment import AlignmentScores, WordCredits, pair_credits
 from pretrain.artifacts import Artifacts
 from pretrain.model.encoder import MaskedLM
-from synthlang.dictionary import IdDictionary, trained_types
+from synthlang.dictionary.ids import IdDictionary
+from synthlang.dictionary.words import trained_types
 from synthlang.progress import Report, silent
 
 

@@ -30,11 +30,11 @@ from synthlang.scripts import SCRIPTS, Script
 from synthlang.sources.base import Source, require_columns
 from synthlang.sources.counts import word_counts
 from synthlang.strict_yaml import write_yaml
-from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform, Transliterate
+from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform
+from synthlang.transforms.transliterate import Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
-    from synthlang.subwords import Subwords
-    from synthlang.vocabulary import Encoded, Vocabulary
+    from synthlang.vocabulary import Encoded, Subwords, Vocabulary
 
 FOLDER = "language"  # beside language.yaml: the files that it names
 FORMAT = 2  # raise when a transform gives other output for the same spec
@@ -220,7 +220,7 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     if language.on_tokens and language._subwords is None:
         if vocabulary is None:
             raise InputError(f"language {language.name}: a transform has unit: token, which needs a vocabulary")
-        from synthlang.subwords import Subwords
+        from synthlang.vocabulary import Subwords
 
         bound._subwords = Subwords(vocabulary, language.script)
     if language.needs_counts and language._bound_to is None:

@@ -10,7 +10,7 @@ import numpy as np
 from pretrain.data.batch import IGNORE, TERMS
 from pretrain.data.masking import DictSlots, MaskedRows, Masker, random_word_tables, slots_per_row
 from pretrain.data.rows import Rows, RowSource
-from synthlang.dictionary import IdDictionary, Synonyms
+from synthlang.dictionary.ids import IdDictionary, Synonyms
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import OURS, Specials
 

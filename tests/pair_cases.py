@@ -15,10 +15,9 @@ from probes.transfer.tasks.qa import Qa
 from synthlang.corpus import Corpus
 from synthlang.language import bind_language, parse_language
 from synthlang.sources import open_source
-from synthlang.subwords import Subwords
 from synthlang.tasks.batch import TaskBatch
 from synthlang.vocabularies import OURS, MemberTokenizer
-from synthlang.vocabulary import Vocabulary, train_vocabulary
+from synthlang.vocabulary import Subwords, Vocabulary, train_vocabulary
 from tests.task_cases import random_batch
 
 INVERT_TOKENS = {"name": "tokens", "transforms": [{"kind": "invert", "unit": "token"}]}

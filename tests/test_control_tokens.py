@@ -16,10 +16,10 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export.command import derive_command
 from synthlang.files import write_json
-from synthlang.prefix_vocabulary import prefixed
 from synthlang.scripts import CONTROL_WORDS, SCRIPTS
 from synthlang.store import Store
 from synthlang.vocabularies import MemberTokenizer, Specials
+from synthlang.vocabularies.build import prefixed
 from synthlang.vocabulary import CONTROL, UNK, encode_corpus, train_vocabulary
 from tests.tiny import PRETRAIN, changed
 

@@ -12,14 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.dictionary import DictionarySpec, WordDictionary
-from synthlang.dictionary.build import derived_words, natural_words, write_drawn
-from synthlang.dictionary.command import dictionary_command
+from synthlang.dictionary.command import derived_words, dictionary_command, natural_words, write_drawn
 from synthlang.dictionary.ids import id_pairs
-from synthlang.dictionary.words import read_words
+from synthlang.dictionary.words import DictionarySpec, WordDictionary, read_muse, read_words
 from synthlang.errors import InputError
 from synthlang.language import parse_language
-from synthlang.muse import read_muse
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 from synthlang.sources.counts import word_counts
@@ -140,7 +137,7 @@ def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
                 if origin != -1:
                     pairs[batch[row].words[origin], form] += 1
     chain.fingerprint = "c"
-    monkeypatch.setattr("synthlang.dictionary.build.bind_language", lambda language, source: language)
+    monkeypatch.setattr("synthlang.dictionary.command.bind_language", lambda language, source: language)
     found = derived_words(text, chain)
     assert set(found.words.pairs) == {p for p in pairs if "\u00a0" not in p[0]}
     assert sum("\u00a0" in a for a, _ in pairs) == sum(found.left_out.values())

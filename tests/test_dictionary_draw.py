@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synthlang.dictionary import DictionarySpec, draw
+from synthlang.dictionary.words import DictionarySpec, draw
 
 COUNTS = np.asarray([9, 9, 9, 9, 9, 100, 50, 0, 25, 25, 0, 10, 5, 1])
 

@@ -23,7 +23,7 @@ from pretrain.prepare import prepare
 from probes.cli import app
 from synthlang.config import parse
 from synthlang.corpus import Corpus
-from synthlang.dictionary import DictionarySpec
+from synthlang.dictionary.words import DictionarySpec
 from synthlang.language import bind_language, parse_language
 from synthlang.sources import open_source
 from synthlang.store import Store

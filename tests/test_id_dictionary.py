@@ -11,13 +11,8 @@ import numpy as np
 import pytest
 
 from synthlang.config import parse
-from synthlang.dictionary import (
-    DictionarySpec,
-    build_id_dictionary,
-    draw,
-    read_id_dictionary,
-    trained_types,
-)
+from synthlang.dictionary.ids import build_id_dictionary, read_id_dictionary
+from synthlang.dictionary.words import DictionarySpec, draw, trained_types
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from synthlang.shards import read_shards, write_shards

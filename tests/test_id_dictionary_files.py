@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synthlang.dictionary import DictionarySpec, WordDictionary, build_id_dictionary, trained_types
-from synthlang.dictionary.build import natural_words, write_drawn
-from synthlang.dictionary.ids import id_pairs
+from synthlang.dictionary.command import natural_words, write_drawn
+from synthlang.dictionary.ids import build_id_dictionary, id_pairs
+from synthlang.dictionary.words import DictionarySpec, WordDictionary, trained_types
 from synthlang.errors import InputError
 from synthlang.language import PARENT
 from synthlang.shards import read_shards, write_shards

@@ -9,7 +9,7 @@ import pytest
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.data.batch import IGNORE, TERMS
 from pretrain.data.masking import build_dev_masker, build_masker
-from synthlang.dictionary import Synonyms
+from synthlang.dictionary.ids import Synonyms
 from synthlang.vocabularies import OURS
 from tests.masking_cases import LENGTH, SIZE, WORDS, V, copies, dictionary_of, masker_of, monolingual, source_of
 from tests.test_masking import within

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synthlang.dictionary.words import read_muse, write_muse
 from synthlang.errors import InputError
-from synthlang.muse import read_muse, write_muse
 from tests.fuzz import damaged
 from tests.real_data import DATA
 

@@ -7,8 +7,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.subwords import Subwords, starts_word
-from synthlang.vocabulary import encode_corpus, train_vocabulary
+from synthlang.vocabulary import Subwords, encode_corpus, starts_word, train_vocabulary
 
 TOKENS = {"name": "t", "transforms": [{"kind": "invert", "unit": "token", "keep_final_punctuation": False}]}
 

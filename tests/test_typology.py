@@ -5,7 +5,7 @@ import pytest
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import Language, parse_language
-from synthlang.transforms import Typology
+from synthlang.transforms.typology import Typology
 from tests.annotated import annotated
 
 HOUSES = (

@@ -7,9 +7,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthlang.vocabularies.grow_unigram import _shift
-from synthlang.vocabularies.grow_wordpiece import longest_match
-from synthlang.vocabularies.merges import learn_merges
+from synthlang.vocabularies.grow import _shift, learn_merges, longest_match
 from synthlang.vocabulary import LONGEST_LEARNED
 
 symbols = st.sampled_from(["a", "b", "##a", "##bc", "é", "Ġthe"])

@@ -12,10 +12,9 @@ from probes.transfer.batch import Reader
 from synthlang.corpus import Column, Corpus
 from synthlang.language import PARENT, Language
 from synthlang.rewrite import INSERTED, Rewrite
-from synthlang.subwords import Subwords
 from synthlang.tasks import TaskBatch, derive_task
 from synthlang.vocabularies import OURS, MemberTokenizer
-from synthlang.vocabulary import Encoded, Vocabulary
+from synthlang.vocabulary import Encoded, Subwords, Vocabulary
 
 NOTHING = "∅"  # a word that Spelled has no token for
 

@@ -11,7 +11,7 @@ from tokenizers.models import WordLevel
 
 from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.bench.shapes import Shape
-from synthlang.dictionary import IdDictionary
+from synthlang.dictionary.ids import IdDictionary
 from synthlang.language import PARENT
 from synthlang.rng import uniform
 from synthlang.shards import Shards

@@ -26,7 +26,8 @@ from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import IGNORE, TERMS
 from pretrain.data.rows import Rows, RowSource
-from synthlang.dictionary import Synonyms, trained_types
+from synthlang.dictionary.ids import Synonyms
+from synthlang.dictionary.words import trained_types
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import Specials
 

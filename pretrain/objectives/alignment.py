@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from synthlang.dictionary import IdDictionary
+from synthlang.dictionary.ids import IdDictionary
 
 SMALLEST = 1e-8  # of a norm, so that a row of zeros has the cosine 0
 

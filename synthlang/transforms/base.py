@@ -23,14 +23,13 @@ FINAL_MARKS = (".", "!", "?")
 _MARKS = frozenset(FINAL_MARKS) | {s.encode(mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
 _MARKS |= {SPACE + mark for mark in FINAL_MARKS}  # as tokens
 _MARKS |= {s.encode_token(SPACE + mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
-
-
 MOST_WORDS = 1_000_000  # of a piece of a sentence
 
 
 class Transform(StrictModel):
     """A transform; ``strength`` is its dial from 0 (identity) to 1 (full)."""
 
+    short_name: ClassVar[tuple[str, str] | None] = None  # in names of languages, and the option after @: reorder@ga
     file_fields: ClassVar[tuple[str, ...]] = ()  # options that may name a file
 
     kind: str

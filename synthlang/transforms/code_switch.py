@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, field_validator
 
 from synthlang.corpus import Column, Corpus
+from synthlang.dictionary.words import read_muse
 from synthlang.fingerprint import fingerprint
-from synthlang.muse import read_muse
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
 from synthlang.sources.base import BATCH_SENTENCES
@@ -42,6 +42,7 @@ class CodeSwitch(Transform):
     """
 
     file_fields: ClassVar[tuple[str, ...]] = ("dictionary",)
+    short_name: ClassVar[tuple[str, str] | None] = ("switch", "dictionary")
 
     kind: Literal["code_switch"] = "code_switch"
     dictionary: str = PARENT_WORDS

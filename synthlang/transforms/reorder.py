@@ -46,6 +46,7 @@ class Reorder(Transform):
 
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     file_fields: ClassVar[tuple[str, ...]] = ("model", "substrate")
+    short_name: ClassVar[tuple[str, str] | None] = ("reorder", "model")
 
     kind: Literal["reorder"] = "reorder"
     model: str = "fr"

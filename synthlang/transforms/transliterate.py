@@ -31,6 +31,7 @@ class Transliterate(Transform):
     """
 
     file_fields: ClassVar[tuple[str, ...]] = ("types",)
+    short_name: ClassVar[tuple[str, str] | None] = ("trans", "script")
 
     kind: Literal["transliterate"] = "transliterate"
     script: str = "cyrillic"

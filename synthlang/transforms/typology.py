@@ -51,6 +51,7 @@ class Typology(Transform):
     """
 
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
+    short_name: ClassVar[tuple[str, str] | None] = ("typology", "order")
 
     kind: Literal["typology"] = "typology"
     order: Literal["SOV", "SVO", "VSO", "VOS", "OVS", "OSV"] | None = None

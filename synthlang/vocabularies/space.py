@@ -1,4 +1,4 @@
-"""The ids of a run: one space for all its languages (members), and the tokenizer of each."""
+"""The ids of a run: settings, one space for all its languages, and the tokenizer of each."""
 
 from __future__ import annotations
 
@@ -7,16 +7,52 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from tokenizers import Tokenizer
 
+from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
 from synthlang.fingerprint import fingerprint
-from synthlang.subwords import Subwords
-from synthlang.vocabulary import Encoded, encode_corpus, save_tokenizer
+from synthlang.scripts import SPECIAL_TOKENS
+from synthlang.vocabulary import Encoded, Subwords, encode_corpus, save_tokenizer
+
+SMALLEST = len(SPECIAL_TOKENS) + 256  # the specials and every byte
+
+
+class VocabularySpec(StrictModel):
+    """Which ids the languages (members) of a run have.
+
+    copied    one byte-level BPE of the source; a language in a script has copies of its tokens, V ids further
+              for the first script, 2V for the second (ALIGN-MLM, section 3.2). Needs one source for all
+    joint     one BPE of the text of all members together is everyone's tokenizer (Conneau et al. 2020, default)
+    joined    a BPE for each member, the union of their tokens: the same string is the same id (default anchors)
+    prefixed  a BPE for each member, each token under its member's prefix: only the specials are shared (no anchors)
+
+    ``size`` counts the tokens of one BPE, specials and bytes included: with joined and prefixed each member has one.
+    """
+
+    kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
+    size: int = Field(default=40_000, ge=SMALLEST)
+    min_frequency: int = Field(default=2, ge=1)
+
+
+class ExtendSpec(StrictModel):
+    """New subwords for a language that a checkpoint covers poorly (Wang et al. 2020, E-mBERT).
+
+    They are learned on the training text of the member ``language`` by the tokenizer's own algorithm: at most
+    ``size``, of words (or pieces) that occur at least ``min_frequency`` times. ``initialise`` says what their
+    embeddings start from: the mean of the old ``pieces`` of each, the mean of all old ones, or ``random`` numbers.
+    """
+
+    language: str
+    size: int = Field(default=10_000, ge=1)
+    min_frequency: int = Field(default=2, ge=1)
+    initialise: Literal["pieces", "mean", "random"] = "pieces"
+
 
 FORMAT = 1
 

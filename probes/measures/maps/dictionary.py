@@ -15,9 +15,9 @@ from probes.rotation.dictionary import TranslationSet, in_small_letters, index_o
 from probes.states import translations
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus
+from synthlang.dictionary.words import Pair, read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
-from synthlang.muse import Pair, read_muse
 from synthlang.rng import key_of, permutation
 
 Types = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -15,7 +15,7 @@ from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
-from synthlang.dictionary import IdDictionary, build_id_dictionary, word_files
+from synthlang.dictionary.ids import IdDictionary, build_id_dictionary, word_files
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
