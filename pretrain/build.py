@@ -1,14 +1,33 @@
-"""The model of a run: new, or from a checkpoint of Hugging Face; and the one that a run has trained."""
+"""From a config and its artifacts to the parts of a run: the batches, the model, the objective."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
+
+import torch
 
 from pretrain.artifacts import Artifacts
 from pretrain.checkpoints import load_weights, selected_checkpoint
 from pretrain.config import PretrainConfig
+from pretrain.data.batches import Batches
+from pretrain.data.masking import Masker, random_word_tables
+from pretrain.data.monolingual import SentenceRows, StreamRows
+from pretrain.data.rows import RowSource
+from pretrain.data.tlm import ParallelRows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
+from pretrain.objectives import NAMES
+from pretrain.objectives.objective import Objective
+from synthlang.dictionary.words import trained_types
+from synthlang.errors import InputError
+from synthlang.progress import Report, silent
+from synthlang.rng import key_of
+from synthlang.shards import Shards
+
+VALIDATION_SEED = key_of("validation")  # of rows and masks: the same in every run, other than in training
 
 
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
@@ -45,3 +64,101 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> Ma
     model = new_model(config, artifacts)
     load_weights(path / "model.safetensors", model)
     return model
+
+
+def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
+    """What is minimised."""
+    own = {term.name: term.own_loss(config.objective, artifacts, device) for term in config.objective.on}
+    return Objective(config.objective.terms, {name: loss for name, loss in own.items() if loss is not None})
+
+
+def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report = silent) -> Batches:
+    """The batches that a run trains on: the rows of all its terms, those of one language first.
+
+    InputError if a split does not fill a row or if there is no usable pair.
+    """
+    texts = _Texts(config, artifacts, report)
+    found = dict.fromkeys(source for term in config.objective.on for source in term.rows(config.objective, texts))
+    monolingual, parallel = ([s for s in found if (len(s.languages) == 1) == alone] for alone in (True, False))
+    sentences = [len(artifacts.languages[source.languages[0]].train) for source in monolingual]
+    weights = sampling_weights(monolingual, sentences, config.sampling.exponent, parallel)
+    masker = build_masker(config, artifacts)
+    return Batches([*monolingual, *parallel], weights, config.batch.rows, masker, config.seed)
+
+
+def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
+    """Rows of one language's dev split: rows and masks are the same in every run.
+
+    They are plain MLM, so that perplexity is that of masked words, and have ``positions`` and ``valid`` where the
+    batches of training have them.
+    """
+    held = artifacts.languages[language]
+    assert held.dev is not None, f"{held.name} has no dev split"
+    source = _monolingual(config, artifacts, language, held.dev, f"{held.name} (dev)")
+    masker = build_masker(config, artifacts, for_dev=True)
+    pairs = config.objective.needing("pairs") is not None
+    padded = pairs or source.padded
+    return Batches([source], [1], config.batch.rows, masker, VALIDATION_SEED, positions=pairs, padded=padded)
+
+
+def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = False) -> Masker:
+    """What masks the rows of a run; of a dev split as plain MLM."""
+    space, objective = artifacts.id_space, config.objective
+    seed, relabels = VALIDATION_SEED if for_dev else config.seed, {}
+    for term in () if for_dev else objective.on:
+        if relabel := term.relabel(objective, artifacts, objective.uses_language_ids):
+            relabels[term.name] = relabel
+    trained = [trained_types(language.train.counts, space.specials.all) for language in artifacts.languages]
+    # a softmax for each language, which separate embeddings have too, predicts and is shown the language's own words
+    own = config.sharing.softmax == "language"
+    tables = random_word_tables(trained, "same-language" if own else objective.random_words)
+    length = config.batch.length
+    return Masker(space.specials, space.size, objective.mask_rate, length, tables, seed, NAMES, relabels)
+
+
+def sampling_weights(
+    monolingual: Sequence[RowSource], sentences: Sequence[int], exponent: float, parallel: Sequence[RowSource] = ()
+) -> tuple[Fraction, ...]:
+    """The share of each source, monolingual ones first; they sum to 1.
+
+    Among monolingual rows a language has q ∝ sentences ** exponent (Lample & Conneau 2019, section 3.1);
+    rows of pairs are mixed in uniformly: each source of them has its share of all rows.
+    """
+    powers = [Fraction(float(size) ** exponent) for size in sentences]
+    own = sum(source.rows for source in monolingual)
+    rows = own + sum(source.rows for source in parallel)
+    shares = [Fraction(own, rows) * power / sum(powers) for power in powers]
+    return (*shares, *(Fraction(source.rows, rows) for source in parallel))
+
+
+class _Texts:
+    """The rows of the training text."""
+
+    def __init__(self, config: PretrainConfig, artifacts: Artifacts, report: Report) -> None:
+        self.config, self.artifacts, self.report = config, artifacts, report
+
+    @cached_property
+    def monolingual(self) -> list[RowSource]:
+        held = enumerate(self.artifacts.languages)
+        return [_monolingual(self.config, self.artifacts, i, one.train, one.name, self.report) for i, one in held]
+
+    def pairs(self, share: float) -> list[RowSource]:
+        if not self.artifacts.parallel:
+            raise InputError("objective: tlm needs sentence pairs, and there are none")
+        names = [language.name for language in self.artifacts.languages]
+        batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
+        return [
+            ParallelRows(
+                pairs, share, batch.length, specials, seed, f"{names[pairs.left]}+{names[pairs.right]}", self.report
+            )
+            for pairs in self.artifacts.parallel
+        ]
+
+
+def _monolingual(
+    config: PretrainConfig, artifacts: Artifacts, language: int, shards: Shards, name: str, report: Report = silent
+) -> RowSource:
+    length, specials = config.batch.length, artifacts.id_space.specials
+    if config.batch.packing == "sentences":
+        return SentenceRows(shards, language, length, specials, name, report)
+    return StreamRows(shards, language, length, specials, name)

@@ -12,13 +12,11 @@ from typing import Any, Generic, TypeVar
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from pretrain.artifacts import Artifacts
-from pretrain.build import new_model
+from pretrain.build import build_objective, new_model, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
-from pretrain.data.build import train_batches
 from pretrain.folder import BEST
 from pretrain.model.encoder import MaskedLM
-from pretrain.objectives import build_objective
 from pretrain.parts import parts_of
 from pretrain.processes import process_state
 from pretrain.running import Loop

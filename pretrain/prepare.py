@@ -52,7 +52,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     _check_text(languages, id_space)
     parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(languages)}
     parents["vocabulary"] = id_space.fingerprint
-    parallel = _parallel(config, languages, sources, store) if "tlm" in config.objective.terms else ()
+    parallel = _parallel(config, languages, sources, store) if config.objective.needing("pairs") else ()
     for pair in parallel:
         parents[f"pairs {pair.left} {pair.right}"] = fingerprint(
             "pairs", left=pair.left_shards.fingerprint, right=pair.right_shards.fingerprint
@@ -60,7 +60,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     own_rows = config.sharing.embeddings == "separate"
     train = [language.train for language in languages]
     dictionary = None
-    if config.objective.needs_dictionary:
+    if config.objective.needing("dictionary"):
         dictionary = build_id_dictionary(config.dictionary, id_space, train, store, own_rows)
         parents["dictionary"] = dictionary.fingerprint
     candidates = tuple(all_candidates(id_space, [shards.counts for shards in train], words, own_rows))

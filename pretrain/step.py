@@ -16,7 +16,7 @@ from pretrain.config import OptimizerConfig, PretrainConfig
 from pretrain.data.batch import Batch
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
-from pretrain.objectives import Objective
+from pretrain.objectives.objective import Objective
 from pretrain.optim import build_optimizer, learning_rate
 from pretrain.running import sum_over_ranks
 from pretrain.xla import sum_gradients
@@ -35,7 +35,7 @@ class LossModule(nn.Module):
 
     def forward(self, batch: TensorBatch) -> dict[str, Tensor]:
         """The sum of each loss."""
-        return {name: total for name, (total, _) in self.objective.losses(self.model, batch).items()}
+        return self.objective.sums(self.model, batch)
 
 
 class GradientStep(ABC, Generic[B]):
@@ -141,7 +141,7 @@ class Step(GradientStep[Batch]):
 
     def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Those of the objective."""
-        return self.objective.total_scale(counts)
+        return self.objective.scales(counts)
 
     def on_device(self, batch: Batch) -> TensorBatch:
         """The batch as tensors."""

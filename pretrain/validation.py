@@ -1,4 +1,4 @@
-"""Validation: masked perplexity of each language on its dev split, on the same slots each time, and alignment."""
+"""Validation: masked perplexity of each language on its dev split, on the same positions each time, and alignment."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from pretrain.artifacts import Artifacts
+from pretrain.build import dev_batches
 from pretrain.config import PretrainConfig
-from pretrain.data.build import dev_batches
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
 from pretrain.word_pairs import alignment_of, word_pairs

@@ -115,7 +115,7 @@ def correlate(
     figure: Annotated[Path | None, typer.Option(help="SVG file to write.")] = None,
 ) -> None:
     """Correlate two columns of results: permutation p and bootstrap interval, also within blocks and by cluster."""
-    from probes.correlation.command import CorrelateOptions, correlate_command
+    from probes.correlation import CorrelateOptions, correlate_command
 
     options = CorrelateOptions.of(x, y, by, block, cluster, kind, level)
     correlate_command(files, options, out, figure)

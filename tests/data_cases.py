@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pretrain.data.batch import TERMS
+from pretrain.objectives import NAMES
 from synthlang.shards import Shards
 from synthlang.vocabularies import OURS
 
@@ -41,7 +41,7 @@ class ShowingMasker:
 
     def mask(self, rows, source, samples):
         column = np.full((len(samples), 1), source.languages[0])
-        term = np.full_like(column, TERMS.index(source.term))
+        term = np.full_like(column, NAMES.index(source.term))
         return SimpleNamespace(
-            input_ids=rows.ids, languages=rows.languages, slots=column, labels=samples[:, None], terms=term
+            input_ids=rows.ids, languages=rows.languages, masked=column, labels=samples[:, None], terms=term
         )

@@ -110,7 +110,7 @@ def _plain_row(model: MaskedLM, batch: TensorBatch, row: int) -> Tensor:
         own = [layer.copy(m) if isinstance(layer, SeparateLayers) else layer for m in copies]
         x = _plain_layer([held for held in own if isinstance(held, Layer)], x, seen)
     losses = []
-    for slot, label in zip(batch.slots[row].tolist(), batch.labels[row].tolist(), strict=True):
+    for slot, label in zip(batch.masked[row].tolist(), batch.labels[row].tolist(), strict=True):
         state = norm(model.head.norm, gelu(model.head.dense.weight @ x[slot] + model.head.dense.bias))
         member = members[slot]
         restricted = model.sharing.softmax == "language"

@@ -7,9 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from pretrain.data.batch import IGNORE, TERMS
-from pretrain.data.masking import DictSlots, MaskedRows, Masker, random_word_tables, slots_per_row
+from pretrain.data.batch import IGNORE
+from pretrain.data.masking import MaskedRows, Masker, masked_per_row, random_word_tables
 from pretrain.data.rows import Rows, RowSource
+from pretrain.objectives import NAMES
+from pretrain.objectives.dict import Translated
 from synthlang.dictionary.ids import IdDictionary, Synonyms
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import OURS, Specials
@@ -80,10 +82,10 @@ def masker_of(
     size=SIZE,
     words=WORDS,
 ) -> Masker:
-    slots = None
+    relabels = {}
     if dictionary is not None:
-        slots = DictSlots(Synonyms.of(dictionary, 2, size), dict_rate, target, language_ids)
-    return Masker(specials, size, rate, length, random_word_tables(words, choice), seed, slots)
+        relabels["dict"] = Translated(Synonyms.of(dictionary, 2, size), dict_rate, target, language_ids)
+    return Masker(specials, size, rate, length, random_word_tables(words, choice), seed, NAMES, relabels)
 
 
 def entries_of(dictionary: IdDictionary) -> dict[tuple[int, int], list[tuple[int, int]]]:
@@ -101,7 +103,7 @@ def masked_by_a_loop(
     """What ``masker_of(…).mask`` gives, slot by slot from the tables of the docstring; same-language random words."""
     entries = entries_of(dictionary) if dictionary is not None else {}
     length = rows.ids.shape[1]
-    k = slots_per_row(rate, length)
+    k = masked_per_row(rate, length)
     below = (1 << (length - 1).bit_length()) - 1
     ids, languages, before = rows.ids.tolist(), rows.languages.tolist(), rows.ids.tolist()
 
@@ -109,7 +111,7 @@ def masked_by_a_loop(
         return before[row][column] >= 5 and (rows.valid is None or rows.valid[row][column])
 
     shape = (len(ids), k)
-    slots, labels, terms = np.zeros(shape, int), np.full(shape, IGNORE), np.full(shape, TERMS.index(term))
+    slots, labels, terms = np.zeros(shape, int), np.full(shape, IGNORE), np.full(shape, NAMES.index(term))
     for row, sample in enumerate(samples.tolist()):
 
         def u(name, column, sample=sample):
@@ -135,7 +137,7 @@ def masked_by_a_loop(
                 shown = int(WORDS[member][int(u("word", column) * len(WORDS[member]))])
             translations = entries.get((member, token), [])
             if dictionary is not None and u("dict", column) < dict_rate and (translations or target != "corrected"):
-                terms[row, place] = TERMS.index("dict")
+                terms[row, place] = NAMES.index("dict")
                 if not translations:
                     shown = token
                 else:

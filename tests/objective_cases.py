@@ -10,10 +10,11 @@ import torch
 from transformers import RobertaForMaskedLM
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.data.batch import IGNORE, TERMS, Batch, Group
+from pretrain.data.batch import IGNORE, Batch, Group
 from pretrain.data.rows import Rows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.to_hf import to_hf
+from pretrain.objectives import NAMES
 from synthlang.vocabularies import OURS
 from tests.masking_cases import LENGTH, SIZE, WORDS, copies, masker_of, monolingual, source_of, translated
 
@@ -43,11 +44,11 @@ def batch_of(pieces: list[tuple[Rows, str]], masker, first=0, halves=True) -> Ba
         half = LENGTH // 2
         spans = ((0, half, 0), (half, LENGTH, 1)) if term == "tlm" else ((0, LENGTH, member),)
         groups.append(Group(start, start + count, spans))
-        fields = (masked.input_ids, masked.languages, masked.slots, masked.labels, masked.terms)
+        fields = (masked.input_ids, masked.languages, masked.masked, masked.labels, masked.terms)
         parts.append((*fields, positions, valid, numbers))
         start += count
     joined: list[Any] = [None if p[0] is None else np.concatenate(p) for p in zip(*parts, strict=True)]
-    names = ("input_ids", "languages", "slots", "labels", "terms", "positions", "valid", "samples")
+    names = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
     return Batch(**dict(zip(names, joined, strict=True)), groups=tuple(groups))
 
 
@@ -94,12 +95,12 @@ def plain_losses(model: MaskedLM, batch: Batch, dictionary=None) -> dict[str, tu
             position_ids=torch.from_numpy(positions) + OURS.pad + 1,
             attention_mask=None if batch.valid is None else torch.from_numpy(batch.valid).long(),
         ).logits.double()
-    sums = {term: [0.0, 0] for term in TERMS}
-    for row, slots in enumerate(batch.slots.tolist()):
+    sums = {term: [0.0, 0] for term in NAMES}
+    for row, slots in enumerate(batch.masked.tolist()):
         for place, column in enumerate(slots):
             label = int(batch.labels[row, place])
             if label != IGNORE:
-                entry = sums[TERMS[batch.terms[row, place]]]
+                entry = sums[NAMES[batch.terms[row, place]]]
                 entry[0] += -math.log(torch.softmax(logits[row, column], 0)[label].item())
                 entry[1] += 1
     if dictionary is not None:

@@ -18,9 +18,8 @@ from pretrain.bench.ours import write_start
 from pretrain.bench.shapes import OBJECTIVES, SHAPES, peak_of
 from pretrain.bench.theirs import run_theirs
 from pretrain.bench.timing import Blocks
-from pretrain.build import new_model
+from pretrain.build import new_model, train_batches
 from pretrain.compiling import ENOUGH_STEPS, should_compile
-from pretrain.data.build import train_batches
 from pretrain.model.tensors import TensorBatch
 from synthlang.errors import InputError
 
@@ -40,7 +39,7 @@ def test_flops_are_those_that_torch_counts(name):
         model(batch).sum().backward()
     counted = counter.get_total_flops() / shape.rows / shape.length
     # the bias of the output has its gradient from a product with one column, which is not counted
-    bias = 2 * batch.slots.shape[1] * shape.ids / shape.length
+    bias = 2 * batch.masked.shape[1] * shape.ids / shape.length
     assert counted == pytest.approx(shape.flops_per_token() + bias, rel=0.01)
 
 
@@ -64,9 +63,9 @@ def test_both_sides_see_the_same_rows_and_start_from_the_same_weights(tmp_path):
         batch = batches.batch(step)
         mine, theirs = batch.input_ids, rows[step * shape.rows :][: shape.rows]
         same = np.ones_like(mine, bool)
-        np.put_along_axis(same, batch.slots, False, axis=1)
+        np.put_along_axis(same, batch.masked, False, axis=1)
         assert np.array_equal(mine[same], theirs[same])
-        assert np.array_equal(np.take_along_axis(theirs, batch.slots, 1), batch.labels)
+        assert np.array_equal(np.take_along_axis(theirs, batch.masked, 1), batch.labels)
     found = run_theirs("tiny", str(tmp_path), "float32", 1, steps)
     model = new_model(config, artifacts)
     losses = [model(TensorBatch.of(batches.batch(step), CPU)).mean().item() for step in range(steps)]

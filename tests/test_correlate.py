@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.correlation.command import CorrelateOptions, correlate_command
-from probes.correlation.results import read_tables
+from probes.correlation import CorrelateOptions, correlate_command, read_tables
 from probes.study.results import COLUMNS, write_results
 from synthlang.errors import InputError
 

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pretrain.data.batch import TERMS
+from pretrain.build import sampling_weights
 from pretrain.data.batches import Batches
-from pretrain.data.build import sampling_weights
 from pretrain.data.monolingual import SentenceRows, StreamRows
 from pretrain.data.rows import RowSource, Span
 from pretrain.data.tlm import ParallelRows
+from pretrain.objectives import NAMES
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS
 from tests.data_cases import ShowingMasker, parallel_of, random_sentences, shards_of
 
 LENGTH = 16
-FIELDS = ("input_ids", "languages", "slots", "labels", "terms", "positions", "valid", "samples")
+FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
 TEXTS = [random_sentences(n, 6, seed=n, low=low, shortest=1) for n, low in ((300, 10), (90, 100), (200, 200))]
 
 
@@ -94,7 +94,7 @@ def test_groups_cover_the_rows_and_their_spans_are_right(kind):
                     words = batch.input_ids[rows, start:stop]
                     words = words[words >= 5]
                     assert ((10, 100, 200)[member] <= words).all() and (words < (100, 200, 300)[member]).all()
-                term = TERMS.index("tlm" if len(group.spans) == 2 else "mlm")
+                term = NAMES.index("tlm" if len(group.spans) == 2 else "mlm")
                 assert (batch.terms[group.start : group.stop] == term).all()
 
 

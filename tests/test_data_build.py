@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from pretrain.build import dev_batches, train_batches
 from pretrain.config import PretrainConfig
-from pretrain.data.batch import IGNORE, TERMS
-from pretrain.data.build import dev_batches, train_batches
+from pretrain.data.batch import IGNORE
 from pretrain.data.monolingual import SentenceRows, StreamRows
 from pretrain.data.tlm import ParallelRows
+from pretrain.objectives import NAMES
 from pretrain.prepare import prepare
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -61,7 +62,7 @@ def test_objective_and_packing_decide_the_rows(objective, packing, kinds, store)
     assert batch.input_ids.shape == (8, 64)
     assert (batch.valid is not None) == (packing == "sentences" or ParallelRows in kinds)
     assert (batch.positions is not None) == (ParallelRows in kinds)
-    terms = {TERMS[t] for step in range(10) for t in np.unique(data.batch(step).terms)}
+    terms = {NAMES[t] for step in range(10) for t in np.unique(data.batch(step).terms)}
     assert ("tlm" in terms) == (ParallelRows in kinds)
     assert ("mlm" in terms) == (kinds != [ParallelRows])
 
@@ -80,7 +81,7 @@ def test_all_rows_are_masked_and_the_text_is_behind_the_masks(store):
         batch = data.batch(step)
         labelled = batch.labels != IGNORE
         assert batch.targets == labelled.sum() == batch.labels.size
-        shown = np.take_along_axis(batch.input_ids, batch.slots, axis=1)
+        shown = np.take_along_axis(batch.input_ids, batch.masked, axis=1)
         assert 0.05 < (shown == batch.labels).mean() < 0.5
 
 
@@ -90,7 +91,7 @@ def test_batches_do_not_depend_on_the_parts_with_the_real_masker(store):
     for parts in (2, 4, 8):
         pieces = [data.batch(3, part, parts) for part in range(parts)]
         order = np.argsort(np.concatenate([p.samples for p in pieces]))
-        for name in ("input_ids", "languages", "slots", "labels", "terms", "positions", "valid"):
+        for name in ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid"):
             assert np.array_equal(np.concatenate([getattr(p, name) for p in pieces])[order], getattr(whole, name))
 
 
@@ -100,11 +101,11 @@ def test_dev_batches_are_the_same_in_every_run(store):
     for member in (0, 1):
         made = [dev_batches(c, a, member).batch(2) for c, a in zip(runs, artifacts, strict=True)]
         for other in made[1:]:
-            for name in ("input_ids", "languages", "slots", "labels", "terms", "samples"):
+            for name in ("input_ids", "languages", "masked", "labels", "terms", "samples"):
                 assert np.array_equal(getattr(other, name), getattr(made[0], name))
         assert (made[0].languages == member).all()
-        assert (made[0].terms == TERMS.index("mlm")).all()
-    assert not np.array_equal(train_batches(runs[0], artifacts[0]).batch(0).slots, made[0].slots)
+        assert (made[0].terms == NAMES.index("mlm")).all()
+    assert not np.array_equal(train_batches(runs[0], artifacts[0]).batch(0).masked, made[0].masked)
 
 
 @pytest.mark.parametrize("packing", ["stream", "sentences"])
@@ -113,7 +114,7 @@ def test_dev_batches_have_the_form_of_those_of_training(objective, packing, stor
     config = config_of(objective, {"packing": packing})
     artifacts = prepare(config, store)
     one, two = train_batches(config, artifacts).batch(0), dev_batches(config, artifacts, 1).batch(0)
-    for name in ("input_ids", "languages", "slots", "labels", "terms", "positions", "valid"):
+    for name in ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid"):
         a, b = getattr(one, name), getattr(two, name)
         assert (a is None) == (b is None)
         assert a is None or (a.shape, a.dtype) == (b.shape, b.dtype)

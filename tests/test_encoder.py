@@ -127,7 +127,7 @@ def test_hidden_is_what_the_losses_start_from(kind):
     assert len(states) == SHAPE.layers + 1
     last = model.hidden(batch.input_ids, 1, batch.valid)
     assert torch.equal(states[-1], last)
-    at = model.head(last.gather(1, batch.slots.unsqueeze(-1).expand(-1, -1, SHAPE.hidden)))
+    at = model.head(last.gather(1, batch.masked.unsqueeze(-1).expand(-1, -1, SHAPE.hidden)))
     weight, bias = model.embeddings.outputs([1], restrict=model.sharing.softmax == "language")[1]
     labels = batch.labels
     if model.sharing.softmax == "language":

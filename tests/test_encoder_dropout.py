@@ -97,7 +97,7 @@ def test_dropout_acts_where_roberta_has_it(own):
     model.seed_dropout(0)
     batch = batch_of(padded=False)
     model(batch)
-    rows, slots = batch.slots.shape
+    rows, slots = batch.masked.shape
     full = [(rows, RATE.heads, WIDTH, WIDTH), (rows, WIDTH, RATE.hidden), (rows, WIDTH, RATE.hidden)]
     last = [(rows, RATE.heads, slots, WIDTH), (rows, slots, RATE.hidden), (rows, slots, RATE.hidden)]
     assert seen == [(rows, WIDTH, RATE.hidden), *full, *last]

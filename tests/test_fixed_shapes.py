@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pretrain.build import dev_batches, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
-from pretrain.data.build import dev_batches, train_batches
 from pretrain.prepare import prepare
 from synthlang.store import Store
 from tests.tiny import PRETRAIN, changed
@@ -54,7 +54,7 @@ def test_every_batch_of_a_run_has_the_same_shapes(name, packing, store):
     rows, length = config.batch.rows, config.batch.length
     wanted = shapes(batches.batch(0))
     assert wanted["input_ids"] == wanted["languages"] == ((rows, length), "int64")
-    assert wanted["slots"] == wanted["labels"] == wanted["terms"]
+    assert wanted["masked"] == wanted["labels"] == wanted["terms"]
     assert wanted["samples"] == ((rows,), "int64")
     assert (wanted["valid"] is None) == (packing == "stream" and kind in ("mlm", "dict_mlm", "align_mlm"))
     drawn = [batches.batch(step) for step in STEPS]

@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from pretrain.artifacts import Artifacts
+from pretrain.build import train_batches
 from pretrain.config import PretrainConfig
-from pretrain.data.build import train_batches
 from pretrain.prepare import prepare
 from probes.cli import app
 from synthlang.config import parse
@@ -413,7 +413,7 @@ def test_batches(here):
         for step in STEPS:
             batch = batches.batch(step)
             arrays = {
-                "ids": batch.input_ids, "languages": batch.languages, "masked positions": batch.slots,
+                "ids": batch.input_ids, "languages": batch.languages, "masked positions": batch.masked,
                 "labels": batch.labels, "terms": batch.terms, "positions": batch.positions, "valid": batch.valid,
                 "samples": batch.samples,
             }  # fmt: skip

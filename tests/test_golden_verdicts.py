@@ -107,11 +107,11 @@ def _compared(folders: tuple[Path, ...]) -> dict[str, Any]:
     """What a report of several study folders says of claims and tables: by pool, the verdict and ours."""
     found = compared([read_study(folder) for folder in folders])
     said = {
-        claimed.name: [[j.pool, j.verdict, _interval(j.ours), j.count, j.one_model, j.text] for j in claimed.judged]
+        claimed.claim.id: [[j.pool, j.verdict, _interval(j.ours), j.count, j.one_model, j.text] for j in claimed.judged]
         for claimed in found.claims
     }
     tables = {
-        f"{table.paper}/{table.name}": [
+        f"{table.table.paper}/{table.table.name}": [
             [line.where, line.measure, line.value]
             + [[j.pool, j.verdict, _interval(j.ours), j.count, j.one_model, j.text] for j in line.ours]
             for line in table.lines

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pretrain.data.batch import IGNORE, TERMS
-from pretrain.data.masking import random_word_tables, slots_per_row
+from pretrain.data.batch import IGNORE
+from pretrain.data.masking import masked_per_row, random_word_tables
 from pretrain.data.rows import Rows
+from pretrain.objectives import NAMES
 from synthlang.vocabularies import OURS, Specials
 from tests.masking_cases import (
     LENGTH,
@@ -22,7 +23,7 @@ from tests.masking_cases import (
     translated,
 )
 
-FIELDS = ("input_ids", "languages", "slots", "labels", "terms")
+FIELDS = ("input_ids", "languages", "masked", "labels", "terms")
 
 
 def equal(a, b):
@@ -38,24 +39,24 @@ def within(count, n, p, error=1e-6):
 def test_every_row_has_exactly_k_slots_and_specials_have_none():
     rows = monolingual(500)
     masked = masker_of().mask(rows, source_of(), np.arange(500))
-    k = slots_per_row(RATE, LENGTH)
-    assert masked.slots.shape == masked.labels.shape == masked.terms.shape == (500, k)
-    assert (np.diff(masked.slots, axis=1) > 0).all()
-    assert not np.isin(masked.slots, [0, 9]).any()
-    assert np.array_equal(masked.labels, np.take_along_axis(rows.ids, masked.slots, 1))
+    k = masked_per_row(RATE, LENGTH)
+    assert masked.masked.shape == masked.labels.shape == masked.terms.shape == (500, k)
+    assert (np.diff(masked.masked, axis=1) > 0).all()
+    assert not np.isin(masked.masked, [0, 9]).any()
+    assert np.array_equal(masked.labels, np.take_along_axis(rows.ids, masked.masked, 1))
     outside = np.ones_like(rows.ids, bool)
-    np.put_along_axis(outside, masked.slots, False, 1)
+    np.put_along_axis(outside, masked.masked, False, 1)
     assert not ((masked.input_ids != rows.ids) & outside).any()
     assert np.array_equal(masked.languages, rows.languages)
-    assert (masked.terms == TERMS.index("mlm")).all()
+    assert (masked.terms == NAMES.index("mlm")).all()
     assert all(getattr(masked, name).dtype == np.int64 for name in FIELDS)
 
 
 @pytest.mark.parametrize(("rate", "length", "k"), [(0.15, 512, 77), (0.3, 48, 14), (0.01, 12, 1), (0.99, 12, 12)])
 def test_slots_of_a_row(rate, length, k):
-    assert slots_per_row(rate, length) == k
+    assert masked_per_row(rate, length) == k
     masked = masker_of(rate=rate, length=length).mask(monolingual(3, length=length), source_of(), np.arange(3))
-    assert masked.slots.shape == (3, k)
+    assert masked.masked.shape == (3, k)
     assert (masked.labels != IGNORE).sum(axis=1).tolist() == [min(k, length - 2)] * 3
 
 
@@ -64,7 +65,7 @@ def test_shares_are_80_10_10_and_random_words_come_from_where_they_should(choice
     count = 4000
     for member in (0, 1):
         masked = masker_of(choice=choice).mask(monolingual(count, member), source_of(), np.arange(count))
-        shown = np.take_along_axis(masked.input_ids, masked.slots, 1)
+        shown = np.take_along_axis(masked.input_ids, masked.masked, 1)
         n = shown.size
         allowed = {"all": np.concatenate(WORDS), "same-language": WORDS[member], "source-only": WORDS[0]}[choice]
         # a random word is the word itself now and then
@@ -82,19 +83,19 @@ def test_random_words_follow_the_language_of_the_token():
     count = 3000
     rows = translated(count)
     masked = masker_of().mask(rows, source_of("tlm"), np.arange(count))
-    shown = np.take_along_axis(masked.input_ids, masked.slots, 1)
+    shown = np.take_along_axis(masked.input_ids, masked.masked, 1)
     words = (shown != OURS.mask) & (masked.labels != IGNORE)
-    second = masked.slots >= LENGTH // 2
+    second = masked.masked >= LENGTH // 2
     assert ((shown >= V) == second)[words].all()
     assert (words & second).sum() > 500 and (words & ~second).sum() > 500
-    assert (masked.terms == TERMS.index("tlm")).all()
+    assert (masked.terms == NAMES.index("tlm")).all()
 
 
 def test_slots_are_uniform_over_words_and_independent_of_each_other():
-    count, k = 6000, slots_per_row(RATE, LENGTH)
+    count, k = 6000, masked_per_row(RATE, LENGTH)
     masked = masker_of(seed=3).mask(monolingual(count), source_of(), np.arange(count))
     hit = np.zeros((count, LENGTH), bool)
-    np.put_along_axis(hit, masked.slots, True, 1)
+    np.put_along_axis(hit, masked.masked, True, 1)
     hit = np.delete(hit, [0, 9], axis=1)
     p = k / (LENGTH - 2)
     assert np.abs(hit.sum(0) - count * p).max() < 5 * (count * p) ** 0.5
@@ -113,9 +114,9 @@ def test_a_padded_row_has_the_share_of_its_words(rate):
     assert (words == 2).any()
     expected = [max(round(rate * int(n)), 1) for n in words]
     assert (masked.labels != IGNORE).sum(axis=1).tolist() == expected
-    assert all(len(set(row)) == slots_per_row(rate, LENGTH) for row in masked.slots.tolist())
+    assert all(len(set(row)) == masked_per_row(rate, LENGTH) for row in masked.masked.tolist())
     ignored = masked.labels == IGNORE
-    before, after = (np.take_along_axis(ids, masked.slots, 1) for ids in (rows.ids, masked.input_ids))
+    before, after = (np.take_along_axis(ids, masked.masked, 1) for ids in (rows.ids, masked.input_ids))
     assert np.array_equal(before[ignored], after[ignored])
 
 
@@ -124,7 +125,7 @@ def test_labelled_slots_of_a_padded_row_are_uniform_over_its_words():
     row = translated(1, seed=5)
     rows = Rows(*(np.repeat(a, count, axis=0) for a in (row.ids, row.languages, row.positions, row.valid)))
     masked = masker_of().mask(rows, source_of("tlm"), np.arange(count))
-    columns = masked.slots[masked.labels != IGNORE]
+    columns = masked.masked[masked.labels != IGNORE]
     assert row.valid is not None
     words = np.flatnonzero((row.ids[0] >= 5) & row.valid[0])
     counts = np.bincount(columns, minlength=LENGTH)

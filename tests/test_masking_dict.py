@@ -6,23 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pretrain.build import build_masker
 from pretrain.config import ObjectiveConfig, SharingConfig
-from pretrain.data.batch import IGNORE, TERMS
-from pretrain.data.masking import build_dev_masker, build_masker
+from pretrain.data.batch import IGNORE
+from pretrain.objectives import NAMES
 from synthlang.dictionary.ids import Synonyms
 from synthlang.vocabularies import OURS
 from tests.masking_cases import LENGTH, SIZE, WORDS, V, copies, dictionary_of, masker_of, monolingual, source_of
 from tests.test_masking import within
 
 COUNT = 6000
-DICT = TERMS.index("dict")
+DICT = NAMES.index("dict")
 
 
 def slots_of(masker, member=0, count=COUNT, **rows):
     """Of every slot: the word, what is shown, its label, its term, the language of the input."""
     text = monolingual(count, member, **rows)
     masked = masker.mask(text, source_of(), np.arange(count))
-    at = [np.take_along_axis(a, masked.slots, 1).ravel() for a in (text.ids, masked.input_ids, masked.languages)]
+    at = [np.take_along_axis(a, masked.masked, 1).ravel() for a in (text.ids, masked.input_ids, masked.languages)]
     return SimpleNamespace(
         word=at[0], shown=at[1], language=at[2], label=masked.labels.ravel(), term=masked.terms.ravel()
     )
@@ -169,8 +170,8 @@ def test_the_masker_of_a_config():
     slots = slots_of(build_masker(config, artifacts_of(dictionary)))
     assert within((slots.term == DICT).sum(), len(slots.term), 0.7)
     assert len(slots.term) == COUNT * round(0.3 * LENGTH)
-    dev = slots_of(build_dev_masker(config, artifacts_of(dictionary), 5))
-    assert (dev.term == TERMS.index("mlm")).all() and (dev.label == dev.word).all()
+    dev = slots_of(build_masker(config, artifacts_of(dictionary), for_dev=True))
+    assert (dev.term == NAMES.index("mlm")).all() and (dev.label == dev.word).all()
     assert IGNORE not in dev.label
 
 

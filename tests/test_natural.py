@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.build import new_model
+from pretrain.build import dev_batches, new_model, train_batches
 from pretrain.config import PretrainConfig
-from pretrain.data.build import dev_batches, train_batches
 from pretrain.folder import read_metrics
 from pretrain.model.tensors import TensorBatch
 from pretrain.prepare import prepare

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from pretrain.build import build_objective
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.data.batch import IGNORE
 from pretrain.model.tensors import TensorBatch
-from pretrain.objectives import Alignment, Objective, build_objective
+from pretrain.objectives.align import Alignment
+from pretrain.objectives.objective import Objective
 from tests.masking_cases import SIZE, V, copies, dictionary_of
 from tests.objective_cases import mixed_batch, model_of, parts_of, plain_losses
 
@@ -22,7 +24,7 @@ def objective_of(shared=True, dictionary=DICTIONARY, **settings) -> Objective:
     config: Any = SimpleNamespace(
         objective=ObjectiveConfig(**settings), sharing=SharingConfig(embeddings="shared" if shared else "separate")
     )
-    artifacts: Any = SimpleNamespace(dictionary=dictionary)
+    artifacts: Any = SimpleNamespace(dictionary=dictionary, own_rows=not shared)
     return build_objective(config, artifacts, CPU)
 
 
@@ -47,19 +49,19 @@ def test_losses_are_those_of_a_plain_implementation(settings, names):
     assert objective.names == names
     assert objective.counts(batch) == {name: expected[name][1] for name in names}
     assert all(expected[name][1] > 3 for name in names)
-    losses = objective.losses(model, TensorBatch.of(batch, CPU))
-    assert {name: count for name, (_, count) in losses.items()} == objective.counts(batch)
-    for name, (total, _) in losses.items():
+    losses = objective.sums(model, TensorBatch.of(batch, CPU))
+    assert tuple(losses) == names
+    for name, total in losses.items():
         assert total.dtype == torch.float32
         assert total.item() == pytest.approx(expected[name][0], rel=1e-5, abs=1e-5)
     # the whole: one denominator for all slots, another for the pairs
-    scale = objective.total_scale(objective.counts(batch))
+    scale = objective.scales(objective.counts(batch))
     weights = {str(term): weight for term, weight in objective_weights(settings).items()}
     slots = sum(expected[name][1] for name in names if name != "align")
     whole = sum(weights.get(n, 0.0) * expected[n][0] / slots for n in names if n != "align")
     if "align" in names:
         whole += weights["align"] * expected["align"][0] / len(DICTIONARY)
-    got = sum(scale[name] * total.item() for name, (total, _) in losses.items())
+    got = sum(scale[name] * total.item() for name, total in losses.items())
     assert got == pytest.approx(whole, rel=1e-5)
 
 
@@ -89,11 +91,11 @@ def test_parts_of_a_step_add_up_to_the_step(parts, settings):
         model, objective = model_of(), objective_of(**settings)
         counts = [objective.counts(micro) for micro in micros]
         whole = {name: torch.tensor(float(sum(c[name] for c in counts))) for name in names}
-        scale = objective.total_scale(whole)
+        scale = objective.scales(whole)
         total = 0.0
         for micro in micros:
-            losses = objective.losses(model, TensorBatch.of(micro, CPU))
-            loss = sum((scale[name] * value for name, (value, _) in losses.items()), torch.zeros(()))
+            losses = objective.sums(model, TensorBatch.of(micro, CPU))
+            loss = sum((scale[name] * value for name, value in losses.items()), torch.zeros(()))
             loss.backward()
             total += loss.item()
         results.append((total, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}))
@@ -105,7 +107,7 @@ def test_parts_of_a_step_add_up_to_the_step(parts, settings):
 
 def test_alignment_reaches_exactly_the_rows_of_the_dictionary():
     model = model_of()
-    objective_of(kind="align_mlm").losses(model, TensorBatch.of(mixed_batch(), CPU))["align"][0].backward()
+    objective_of(kind="align_mlm").sums(model, TensorBatch.of(mixed_batch(), CPU))["align"].backward()
     gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
     assert list(gradients) == ["embeddings.words"]
     words, gradient = model.embeddings.words.detach().double(), gradients["embeddings.words"].double()
@@ -123,7 +125,7 @@ def test_alignment_of_separate_embeddings_has_the_rows_of_each_language():
     """The same id is another row in each language; a pair of one id pulls the two together."""
     model = model_of(embeddings="separate")
     dictionary = dictionary_of([(7, V + 9), (8, V + 9), (3, 3)])
-    loss = Alignment(dictionary, False, CPU).loss(model)
+    loss = Alignment(dictionary, False, CPU).sum(model)
     words = model.embeddings.words.detach().double().numpy()
     first = len(model.embeddings.ids(0))
     place = [{i: n for n, i in enumerate(model.embeddings.ids(m).tolist())} for m in (0, 1)]
@@ -143,14 +145,14 @@ def test_alignment_of_several_languages_is_over_all_pairs():
     loss = Alignment(dictionary, False, CPU)
     words = ids.weight.detach()
     cosines = [torch.cosine_similarity(words[a], words[b], dim=0).item() for a, b in ((5, 26), (7, 48), (5, 49))]
-    assert loss.pairs == 3 and loss.loss(model).item() == pytest.approx(-sum(cosines), abs=1e-6)
+    assert loss.pairs == 3 and loss.sum(model).item() == pytest.approx(-sum(cosines), abs=1e-6)
 
 
 def test_alignment_is_exact_whatever_the_precision_of_the_run():
     model, align = model_of(), Alignment(DICTIONARY, True, CPU)
     with torch.autocast("cpu", torch.bfloat16):
-        low = align.loss(model)
-    assert low.dtype == torch.float32 and low.item() == align.loss(model).item()
+        low = align.sum(model)
+    assert low.dtype == torch.float32 and low.item() == align.sum(model).item()
 
 
 def test_a_term_reaches_its_own_slots():
@@ -161,9 +163,9 @@ def test_a_term_reaches_its_own_slots():
     ordinary = (batch.terms == 0) & (changed != IGNORE)
     changed[ordinary] = 5 + (changed[ordinary] - 5 + 1) % (SIZE - 5)
     other = type(batch)(**{**vars(batch), "labels": changed})
-    sums = [objective.losses(model, TensorBatch.of(b, CPU)) for b in (batch, other)]
-    assert sums[0]["dict"][0].item() == sums[1]["dict"][0].item()
-    assert sums[0]["mlm"][0].item() != sums[1]["mlm"][0].item()
+    sums = [objective.sums(model, TensorBatch.of(b, CPU)) for b in (batch, other)]
+    assert sums[0]["dict"].item() == sums[1]["dict"].item()
+    assert sums[0]["mlm"].item() != sums[1]["mlm"].item()
 
 
 @pytest.mark.parametrize("tensors", [False, True])
@@ -172,7 +174,7 @@ def test_a_step_without_a_labelled_slot_has_the_loss_zero(tensors):
     counts: dict[str, Any] = {"mlm": 0, "tlm": 0, "align": 50}
     if tensors:
         counts = {name: torch.tensor(float(count)) for name, count in counts.items()}
-    scale = objective.total_scale(counts)
+    scale = objective.scales(counts)
     assert {name: float(factor) for name, factor in scale.items()} == pytest.approx(
         {"mlm": 2.0, "tlm": 1.0, "align": 0.06}
     )
@@ -188,4 +190,3 @@ def test_a_batch_on_a_device_is_the_batch():
                 assert held == value
             else:
                 assert np.array_equal(held.numpy(), value) and held.numpy().dtype == value.dtype
-        assert sum(moved.slot_counts.values()) == batch.targets

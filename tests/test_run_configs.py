@@ -156,7 +156,7 @@ def identity(config: PretrainConfig) -> str:
         for i, m in enumerate(config.all_languages)
     }
     data = [config.vocabulary.model_dump(), config.start and config.start.model_dump()]
-    if config.objective.needs_dictionary:
+    if config.objective.needing("dictionary"):
         data.append(config.dictionary.model_dump(mode="json"))
     return config.fingerprint(members | {"data": json.dumps(data)})
 

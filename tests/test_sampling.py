@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pretrain.data.quotas as module
+from pretrain.build import sampling_weights
 from pretrain.data.batches import Epochs
-from pretrain.data.build import sampling_weights
 from pretrain.data.quotas import Quotas
 
 WEIGHTS: dict[str, list[Fraction | int]] = {

@@ -9,7 +9,7 @@ from scipy import stats
 
 from probes import statistics
 from probes.statistics import KINDS, correlations
-from probes.statistics.correlation_units import Units, arrangements, drawn_weights, every_arrangement, groups_of
+from probes.statistics.correlations import Units, arrangements, drawn_weights, every_arrangement, groups_of
 
 correlation: Any = statistics.correlation  # whose numbers may be None
 

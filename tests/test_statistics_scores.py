@@ -64,7 +64,7 @@ def test_equals_a_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
         drawn.append(np.mean([f1(stats[s][items].sum(axis=0)) for s in seeds]))
     expected = np.quantile(drawn, [0.05, 0.95])
     for block in (1, 100, 10**6):
-        monkeypatch.setattr("probes.statistics.scores.BLOCK", block)
+        monkeypatch.setattr("probes.statistics.intervals.BLOCK", block)
         got = bootstrap_metric(stats, f1, key=5, rounds=200, level=0.9)
         assert (got.low, got.high) == pytest.approx(tuple(expected))
         assert (got.n, got.level) == (36, 0.9)

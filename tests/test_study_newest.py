@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from probes.study.report.files import newest_report
 from probes.study.report.folder import write_report
-from probes.study.report.newest import newest_report
 from tests.report_study import make_grid
 
 AXES = {"transform": ["trans", "inv"]}
@@ -82,7 +82,7 @@ def test_claims_of_the_user_and_the_program_count(made, tmp_path, monkeypatch):
             assert newest_report(folder, {"claims": str(held)}) is None
     program = tmp_path / "program"
     (program / "probes").mkdir(parents=True)
-    monkeypatch.setattr("probes.study.report.newest.PROGRAM", program)
+    monkeypatch.setattr("probes.study.report.files.PROGRAM", program)
     assert newest_report(folder, {}) == paths
     (program / "probes" / "new.py").write_text("")
     os.utime(program / "probes" / "new.py", ns=(written + 1, written + 1))

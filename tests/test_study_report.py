@@ -15,8 +15,7 @@ from scipy import stats
 from probes.figures.drawing import COLOURS
 from probes.study.labels import axis_titles, is_seed, layout, numbers_of
 from probes.study.measures import COLUMNS
-from probes.study.report.budget import FIGURES_OF_MANY
-from probes.study.report.data import read_study
+from probes.study.report.data import FIGURES_OF_MANY, read_study
 from probes.study.report.folder import write_report
 from probes.study.report.judged import compared
 from probes.study.report.layers import curves

@@ -15,11 +15,11 @@ from scipy import stats
 from probes.statistics import Interval
 from probes.study.judged.correlated import RESAMPLED
 from probes.study.judged.verdicts import Verdict, judge
-from probes.study.report.correlation import correlate
 from probes.study.report.data import read_study
 from probes.study.report.folder import write_report
 from probes.study.report.pools import results_of
 from probes.study.report.scores import scores_of
+from probes.study.report.summary import correlate
 from tests.judged import claim
 from tests.report_study import make_grid, read_rows, write_measures, write_rows
 

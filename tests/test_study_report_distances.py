@@ -19,8 +19,7 @@ from probes.measures.distances.probe import _model_values
 from probes.measures.distances.separation import DISTANCES, Separation, separations
 from probes.measures.distances.show import Measured
 from probes.study.report import distances
-from probes.study.report.budget import Budget
-from probes.study.report.data import read_study
+from probes.study.report.data import Budget, read_study
 from probes.study.report.folder import write_report
 from probes.study.report.scores import scores_of
 from synthlang.files import write_json

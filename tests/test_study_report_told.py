@@ -12,13 +12,12 @@ import pytest
 import yaml
 
 from probes.figures.drawing import draw
-from probes.figures.lines import Series, dose_response
+from probes.figures.lines import Series, curve_figures, dose_response
 from probes.report.numbers import entry_text
 from probes.statistics import Interval
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.labels import is_of_languages, layout, short_key
-from probes.study.report.figures_curves import curve_figures
 from probes.study.report.folder import write_report
 from probes.study.report.scores import interval_within
 from probes.study.resolved import DIFFERS, common_settings

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from probes.figures.bars import retrieval_bars
-from probes.study.report import words_alone
+from probes.study.report import layers
 from probes.study.report.data import WITHOUT_CONTEXT
 from probes.study.report.folder import write_report
 from probes.study.report.join import write_joined_report
@@ -48,7 +48,7 @@ def test_a_condition_is_the_mean_over_its_runs(tmp_path, monkeypatch):
         drawn.append(bars)
         return retrieval_bars(name, title, bars, note)
 
-    monkeypatch.setattr(words_alone, "retrieval_bars", kept)
+    monkeypatch.setattr(layers, "retrieval_bars", kept)
     page = write_report(tmp_path).html.read_text()
     assert "Words without context" in page
     ((*bars,),) = drawn
@@ -91,7 +91,7 @@ def test_joined_studies_keep_theirs(tmp_path):
 
 
 def test_more_conditions_than_bars_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(words_alone, "BARS", 1)
+    monkeypatch.setattr(layers, "BARS", 1)
     measured(tmp_path)
     assert "1 further condition not drawn" in write_report(tmp_path).html.read_text()
     assert len(table_of(tmp_path)) == 3

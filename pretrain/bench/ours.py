@@ -10,13 +10,11 @@ from accelerate import Accelerator
 from pretrain.bench.data import artifacts_of
 from pretrain.bench.shapes import OBJECTIVES, SHAPES
 from pretrain.bench.timing import Blocks
-from pretrain.build import new_model
+from pretrain.build import build_objective, new_model, train_batches
 from pretrain.compiling import should_compile
-from pretrain.data.build import train_batches
 from pretrain.loop import Prefetch
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.to_hf import to_hf
-from pretrain.objectives import build_objective
 from pretrain.processes import process_state
 from pretrain.step import Step
 
@@ -62,7 +60,7 @@ def write_start(name: str, folder: str, steps: int) -> None:
         batch = batches.batch(step)
         ids = batch.input_ids.copy()
         labelled = batch.labels >= 0
-        np.put_along_axis(ids, batch.slots, np.where(labelled, batch.labels, ids[0, 0]), axis=1)
+        np.put_along_axis(ids, batch.masked, np.where(labelled, batch.labels, ids[0, 0]), axis=1)
         rows.append(ids)
     np.save(f"{folder}/rows.npy", np.concatenate(rows))
 

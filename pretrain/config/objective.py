@@ -1,90 +1,100 @@
-"""What is learned: a weighted sum of terms."""
+"""What is learned: a weighted sum of terms, each of which brings its settings (see pretrain/objectives)."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
+from pretrain.objectives import NAMES, TERMS
+from pretrain.objectives.term import Need, Term
 from synthlang.config import StrictModel
 
-Term = Literal["mlm", "tlm", "dict", "align"]
-TERMS: tuple[Term, ...] = ("mlm", "tlm", "dict", "align")
-KINDS: dict[str, tuple[Term, ...]] = {
-    "mlm": ("mlm",),
-    "xlm": ("mlm", "tlm"),
-    "dict_mlm": ("mlm", "dict"),
-    "align_mlm": ("mlm", "align"),
-    "sum": (),
-}
+KINDS: dict[str, tuple[str, ...]] = {
+    term.kind: ("mlm", term.name) if term.name != "mlm" else ("mlm",) for term in TERMS if term.kind is not None
+} | {"sum": ()}
+SETTINGS = [term.settings for term in TERMS if term.settings is not StrictModel]
+if TYPE_CHECKING:
+    Kind: TypeAlias = str
+    Name: TypeAlias = str
+else:
+    Kind, Name = Literal[tuple(KINDS)], Literal[NAMES]
 
 
-class ObjectiveConfig(StrictModel):
-    """What is learned: L = Σ weight · (its cross entropies) / (masked slots of the batch) + alpha · L_align.
+class MaskingConfig(StrictModel):
+    """Which terms there are, and which positions are masked."""
+
+    kind: Kind = "mlm"
+    weights: dict[Name, float] = Field(default_factory=dict)
+    mask_rate: float = Field(default=0.15, gt=0.0, lt=1.0)
+    random_words: Literal["all", "same-language", "source-only"] = "all"
+
+
+class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]  # fields come in the order of TERMS
+    """What is learned: L = Σ weight · (its cross entropies) / (masked positions of the batch) + alpha · L_align.
 
     kind          which terms there are: mlm; xlm = mlm + tlm; dict_mlm = mlm + dict; align_mlm = mlm + align;
                   sum = those named in ``weights``
     weights       weight of a term (default 1, of ``align`` alpha); may add a term to those of the kind
-    mask_rate     share of positions that are masked slots; of these 80 % become <mask>,
-                  10 % a random word, 10 % stay
+    mask_rate     share of positions that are masked: 80 % become <mask>, 10 % a random word, 10 % stay
     random_words  where random words come from: all languages, the same one, or the first (the parent)
-    alpha         weight of the alignment term (ALIGN-MLM, equation 2)
-    tlm_rate      share of the sentence pairs that TLM trains on (XLM; ALIGN-MLM, appendix C)
-    dict_rate     share of the slots that are dictionary slots (DICT-MLM-50: half of them)
-    dict_target   what a dictionary slot is: ``as-paper`` predicts the translation of the word (a word without one
-                  stays as it is), ``as-code`` shows the translation and predicts the word, ``corrected`` predicts
-                  the translation under its own language id (a word without one is masked as usual)
     language_ids  an embedding for each language, added before the first LayerNorm; default: with tlm or dict
+
+    The other keys are those of the terms.
     """
 
-    kind: Literal["mlm", "xlm", "dict_mlm", "align_mlm", "sum"] = "mlm"
-    weights: dict[Term, float] = Field(default_factory=dict)
-    mask_rate: float = Field(default=0.15, gt=0.0, lt=1.0)
-    random_words: Literal["all", "same-language", "source-only"] = "all"
-    alpha: float = Field(default=10.0, ge=0.0)
-    tlm_rate: float = Field(default=0.25, gt=0.0, le=1.0)
-    dict_rate: float = Field(default=0.5, gt=0.0, le=1.0)
-    dict_target: Literal["as-paper", "as-code", "corrected"] = "corrected"
     language_ids: bool | None = None
 
     @field_validator("weights")
     @classmethod
-    def _not_negative(cls, value: dict[Term, float]) -> dict[Term, float]:
+    def _not_negative(cls, value: dict[Name, float]) -> dict[Name, float]:
         if any(weight < 0 for weight in value.values()):
             raise ValueError("a weight must not be negative")
         return value
 
     @model_validator(mode="after")
     def _has_terms(self) -> ObjectiveConfig:
-        if self.kind == "align_mlm" and "align" in self.weights:
-            raise ValueError("alpha is the weight of align_mlm's alignment term; leave align out of weights")
-        if not any(self.terms.get(term, 0.0) for term in ("mlm", "tlm", "dict")):
-            raise ValueError("must have mlm, tlm or dict with a weight above 0, as in weights: {mlm: 1, align: 10}")
+        for term in TERMS:
+            if term.weight_key and self.kind == term.kind and term.name in self.weights:
+                raise ValueError(
+                    f"{term.weight_key} is the weight of {term.kind}'s term {term.name}; leave {term.name} out of "
+                    "weights"
+                )
+        if not any(self.terms[term.name] for term in self.on if term.masked):
+            *names, last = (term.name for term in TERMS if term.masked)
+            raise ValueError(
+                f"must have {', '.join(names)} or {last} with a weight above 0, as in weights: {{mlm: 1, align: 10}}"
+            )
         return self
 
     @property
-    def terms(self) -> dict[Term, float]:
+    def terms(self) -> dict[str, float]:
         """Each term that is on, with its weight, in the order of TERMS."""
-        weights: dict[Term, float] = {t: self.alpha if t == "align" else 1.0 for t in KINDS[self.kind]}
-        weights |= self.weights
-        return {term: weights[term] for term in TERMS if term in weights}
+        weights = {
+            term.name: getattr(self, term.weight_key) if term.weight_key else 1.0
+            for term in TERMS
+            if term.name in KINDS[self.kind]
+        } | self.weights
+        return {name: weights[name] for name in NAMES if name in weights}
+
+    @property
+    def on(self) -> tuple[Term[Any], ...]:
+        """The terms that are on."""
+        return tuple(term for term in TERMS if term.name in self.terms)
+
+    def needing(self, need: Need) -> str | None:
+        """The first term that needs a data artifact; None if none does."""
+        return next((term.name for term in self.on if need in term.needs), None)
 
     @property
     def uses_language_ids(self) -> bool:
         """Whether tokens carry the embedding of their language (ALIGN-MLM, appendix G.3 to G.5)."""
-        return bool({"tlm", "dict"} & self.terms.keys()) if self.language_ids is None else self.language_ids
-
-    @property
-    def needs_dictionary(self) -> bool:
-        """Whether a term reads the dictionary."""
-        return bool({"dict", "align"} & self.terms.keys())
+        return any(term.language_ids for term in self.on) if self.language_ids is None else bool(self.language_ids)
 
     def identity(self) -> dict[str, Any]:
         """What affects the weights: the terms, and of the settings those that a term reads."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
         settings |= {"mask_rate": self.mask_rate, "random_words": self.random_words}
-        if "tlm" in self.terms:
-            settings["tlm_rate"] = self.tlm_rate
-        if "dict" in self.terms:
-            settings |= {"dict_rate": self.dict_rate, "dict_target": self.dict_target}
+        for term in self.on:
+            settings |= self.model_dump(include={*term.settings.model_fields} - {term.weight_key})
         return settings

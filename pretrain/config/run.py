@@ -91,9 +91,9 @@ class PretrainConfig(StrictModel):
             )
         if sharing.separates and len(self.all_languages) == 1:
             raise ValueError("sharing: one language has nothing to separate")
-        if sharing.softmax == "language" and "dict" in self.objective.terms:
+        if sharing.softmax == "language" and (others := [t.name for t in self.objective.on if t.other_languages]):
             raise ValueError(
-                "sharing.softmax language cannot predict translations (the term dict): use softmax: shared"
+                f"sharing.softmax language cannot predict translations (the term {others[0]}): use softmax: shared"
             )
         if sharing.softmax == "language" and sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
             raise ValueError("sharing.softmax language changes nothing with a joint vocabulary: all have the same ids")
@@ -101,22 +101,24 @@ class PretrainConfig(StrictModel):
 
     @model_validator(mode="after")
     def _objective_fits(self) -> PretrainConfig:
-        if "tlm" in self.objective.terms:
+        if term := self.objective.needing("pairs"):
             if not self.parallel and not self.derived_pairs:
                 raise ValueError(
-                    "objective: tlm needs sentence pairs: a language derived from the source, or parallel:"
+                    f"objective: {term} needs sentence pairs: a language derived from the source, or parallel:"
                 )
             if self.batch.length % 2:
-                raise ValueError(f"batch.length ({self.batch.length}) must be even for tlm: a half for each language")
-        if self.objective.needs_dictionary and self.dictionary.path is None:
+                raise ValueError(
+                    f"batch.length ({self.batch.length}) must be even for {term}: half a row for each language"
+                )
+        term = self.objective.needing("dictionary")
+        if term and self.dictionary.path is None:
             scripts = self.sharing.embeddings == "separate" or any(e.language.script for e in self.all_languages)
             if self.vocabulary.kind != "copied" or not scripts or self.start is not None:
-                term = "dict" if "dict" in self.objective.terms else "align"
                 raise ValueError(
                     f"objective: {term} needs a dictionary: a transliterated language with vocabulary.kind copied, "
                     "or dictionary.path, a file of translations"
                 )
-        if self.objective.needs_dictionary and not self.dictionary.coverage:
+        if term and not self.dictionary.coverage:
             raise ValueError("dictionary.coverage 0 is an empty dictionary; the objective needs one")
         return self
 

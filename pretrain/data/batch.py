@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pretrain.data.rows import Span
 
-TERMS = ("mlm", "tlm", "dict")  # what a slot is there for: an index into this
 IGNORE = -100  # PyTorch's cross entropy leaves such a label out
 
 
@@ -28,9 +27,9 @@ class Batch:
 
     input_ids  [rows, length] int64, with masks and random words
     languages  [rows, length] int64, the language of each token
-    slots      [rows, k] int64, the columns that are predicted
-    labels     [rows, k] int64, the ids to predict; IGNORE for a slot without a word
-    terms      [rows, k] int64, index into TERMS
+    masked     [rows, k] int64, the columns of the masked positions
+    labels     [rows, k] int64, the ids to predict; IGNORE where nothing is
+    terms      [rows, k] int64, the number of the term that a position is of (pretrain.objectives.TERMS)
     positions  [rows, length] int64, 0-based; None: 0 … length − 1 in every row
     valid      [rows, length] bool, False for padding; None: there is no padding
     groups     the rows of one source stand together; sources without a row here are left out
@@ -39,7 +38,7 @@ class Batch:
 
     input_ids: NDArray[np.int64]
     languages: NDArray[np.int64]
-    slots: NDArray[np.int64]
+    masked: NDArray[np.int64]
     labels: NDArray[np.int64]
     terms: NDArray[np.int64]
     positions: NDArray[np.int64] | None
@@ -48,12 +47,6 @@ class Batch:
     samples: NDArray[np.int64]
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How many slots with a label each term has."""
-        labelled = self.labels != IGNORE
-        return {name: int((labelled & (self.terms == number)).sum()) for number, name in enumerate(TERMS)}
-
-    @property
     def targets(self) -> int:
-        """How many slots have a label."""
+        """How many masked positions have a label."""
         return int((self.labels != IGNORE).sum())

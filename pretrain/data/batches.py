@@ -23,11 +23,11 @@ from pretrain.data.rows import Rows, RowSource
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 
-FIELDS = ("input_ids", "languages", "slots", "labels", "terms", "positions", "valid", "samples")
+FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
 
 
 class RowMasker(Protocol):
-    """What turns text into slots and labels."""
+    """What turns text into masked positions and labels."""
 
     def mask(self, rows: Rows, source: RowSource, samples: NDArray[np.int64]) -> MaskedRows:
         """The masked rows; each depends on its text and its number in ``samples`` only."""
@@ -130,7 +130,7 @@ class Batches:
         if self.padded and valid is None:
             valid = np.ones(rows.ids.shape, bool)
         ids, languages = masked.input_ids, masked.languages
-        return Batch(ids, languages, masked.slots, masked.labels, masked.terms, positions, valid, (), numbers)
+        return Batch(ids, languages, masked.masked, masked.labels, masked.terms, positions, valid, (), numbers)
 
 
 def _joined(pieces: list[Batch], groups: list[Group]) -> Batch:

@@ -1,68 +1,65 @@
-"""Masking with exactly k slots a row: BERT's 80/10/10 and DICT's translations.
+"""Masking of exactly k positions a row, BERT's 80/10/10, and what a term makes of those it takes over.
 
-A pure function of (seed, sample, column): a row is masked alike in whatever batch it stands.
-
-A slot is a column whose label is predicted. Of its input 80 % are <mask>, 10 % a random word, 10 % stay. With
-DICT-MLM a share of the slots are dictionary slots; what that means differs between the paper and its code:
-
-             input of a dictionary slot    label           a word without an entry
-as-paper     80/10/10                      a translation   stays as it is, with itself as label
-as-code      a translation                 the word        stays as it is, with itself as label
-corrected    80/10/10                      a translation   an ordinary slot
-
-(Deshpande et al. 2021, "ALIGN-MLM", appendix G.4, and its released code.)
+A pure function of (seed, sample, column): a row is masked alike in whatever batch it stands. A masked position is a
+column whose label is predicted: 80 % of them show <mask>, 10 % a random word, 10 % the word itself (Devlin et al. 2019,
+section 3.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.artifacts import Artifacts
-from pretrain.config import PretrainConfig
-from pretrain.data.batch import IGNORE, TERMS
+from pretrain.data.batch import IGNORE
 from pretrain.data.rows import Rows, RowSource
-from synthlang.dictionary.ids import Synonyms
-from synthlang.dictionary.words import trained_types
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import Specials
 
-SHARE_MASK, SHARE_RANDOM = 0.8, 0.1  # Devlin et al. 2019, section 3.1
-DICT = TERMS.index("dict")
+SHARE_MASK, SHARE_RANDOM = 0.8, 0.1
 LAST = np.uint64(1 << 63)  # more than any draw
 Ids = NDArray[np.int64]
-Target = Literal["as-paper", "as-code", "corrected"]
 
 
 @dataclass(frozen=True)
 class MaskedRows:
-    """``input_ids``, ``languages`` [rows, length]; ``slots``, ``labels``, ``terms`` [rows, k]; all int64.
+    """``input_ids``, ``languages`` [rows, length]; ``masked`` (columns), ``labels``, ``terms`` [rows, k]; all int64.
 
-    Slots stand in the order of their columns. A slot with the label IGNORE predicts nothing.
+    Masked positions stand in the order of their columns. One with the label IGNORE predicts nothing.
     """
 
     input_ids: Ids
     languages: Ids
-    slots: Ids
+    masked: Ids
     labels: Ids
     terms: Ids
 
 
 @dataclass(frozen=True)
-class DictSlots:
-    """Which slots predict a translation: a share ``rate`` of them, with the ``target`` of the table above.
+class Masked:
+    """The masked positions of some rows, each [rows, k].
 
-    language_ids   whether tokens show their language, so that the slot of a translation shows that of its label
+    words      what stands there
+    labelled   whether anything is predicted
+    shown      what the input shows instead
+    languages  of what is shown
+    labels     what is predicted
     """
 
-    synonyms: Synonyms
-    rate: float
-    target: Target
-    language_ids: bool
+    columns: Ids
+    words: Ids
+    labelled: NDArray[np.bool_]
+    shown: Ids
+    languages: Ids
+    labels: Ids
+
+
+Draw = Callable[[str], NDArray[np.float64]]
+"""Uniform numbers in [0, 1), one for each masked position; each name has numbers of its own."""
+Relabel = Callable[[Masked, Draw], tuple[Masked, NDArray[np.bool_]]]
+"""The masked positions as a term changes them, and which of them are of the term now."""
 
 
 class WordTables:
@@ -92,23 +89,17 @@ def random_word_tables(trained: Sequence[Ids], choice: str) -> WordTables:
     return WordTables([table] * len(trained))
 
 
-def slots_per_row(rate: float, length: int) -> int:
-    """k: the masked slots of a row of ``length`` positions."""
+def masked_per_row(rate: float, length: int) -> int:
+    """k: the masked positions of a row of ``length``."""
     return max(1, round(rate * length))
 
 
-@dataclass(frozen=True)
-class _Slots:
-    """Chosen slots with what stands there: ``columns``, ``languages``, ``words`` [rows, k]; which have a label."""
-
-    columns: Ids
-    languages: Ids
-    words: Ids
-    labelled: NDArray[np.bool_]
-
-
 class Masker:
-    """Masks rows of ``length`` tokens; ``size`` ids, of which the specials are never masked."""
+    """Masks rows of ``length`` tokens; ``size`` ids, of which the specials are never masked.
+
+    terms      the names of the terms, by whose numbers batches tell which one a masked position is of
+    relabels   what terms make of the masked positions, in this order
+    """
 
     def __init__(
         self,
@@ -118,43 +109,45 @@ class Masker:
         length: int,
         tables: WordTables,
         seed: int,
-        dictionary: DictSlots | None = None,
+        terms: Sequence[str],
+        relabels: Mapping[str, Relabel],
     ) -> None:
-        self.rate, self.slots, self.tables, self.dictionary = rate, slots_per_row(rate, length), tables, dictionary
+        self.rate, self.k, self.tables, self.seed = rate, masked_per_row(rate, length), tables, seed
+        self.terms, self.relabels = tuple(terms), relabels
         self.length, self.mask_id = length, specials.mask
         self.is_word = np.ones(size, bool)
         self.is_word[list(specials.all)] = False
-        names = ("slots", "action", "word", "dict", "translation")
-        self._keys = {name: key_of(name, seed) for name in names}
         # a draw and its column are one number: sorting finds both
         self._column_bits = np.uint64((1 << (length - 1).bit_length()) - 1)
 
     def mask(self, rows: Rows, source: RowSource, samples: Ids) -> MaskedRows:
         """Mask rows; ``samples`` [rows] are their numbers in the whole run, the counters of their randomness.
 
-        A row without padding has k slots with a label, as far as it has so many words; a padded one the share
-        ``rate`` of its words, at least one. The remaining slots have the label IGNORE.
+        A row without padding has k labels, as far as it has so many words; a padded one those of the share ``rate`` of
+        its words, at least one. The remaining masked positions have the label IGNORE.
         """
         assert rows.ids.shape[1] == self.length, f"rows of {self.length} tokens"
-        slots = self._choose(rows, samples)
-        term = np.full(slots.columns.shape, TERMS.index(source.term), np.int64)
-        labels = np.where(slots.labelled, slots.words, IGNORE)
-        shown = np.where(slots.labelled, self._noise(slots, samples), slots.words)
-        masked = MaskedRows(shown, slots.languages, slots.columns, labels, term)
-        if self.dictionary is not None:
-            masked = self._translate(self.dictionary, masked, slots, samples)
-        ids, languages = (a.copy() for a in (rows.ids, rows.languages))
-        np.put_along_axis(ids, slots.columns, masked.input_ids, axis=1)
-        np.put_along_axis(languages, slots.columns, masked.languages, axis=1)
-        return replace(masked, input_ids=ids, languages=languages)
+        columns, labelled = self._choose(rows, samples)
 
-    def _uniform(self, name: str, slots: _Slots, samples: Ids) -> NDArray[np.float64]:
-        return uniform(self._keys[name], samples[:, None], slots.columns)
+        def draw(name: str) -> NDArray[np.float64]:
+            return uniform(key_of(name, self.seed), samples[:, None], columns)
 
-    def _choose(self, rows: Rows, samples: Ids) -> _Slots:
-        """The k columns of each row that draw the smallest numbers among its words."""
+        languages, words = (np.take_along_axis(a, columns, axis=1) for a in (rows.languages, rows.ids))
+        shown = np.where(labelled, self._noise(languages, words, draw), words)
+        masked = Masked(columns, words, labelled, shown, languages, np.where(labelled, words, IGNORE))
+        terms = np.full(columns.shape, self.terms.index(source.term), np.int64)
+        for name, relabel in self.relabels.items():
+            masked, taken = relabel(masked, draw)
+            terms[taken] = self.terms.index(name)
+        ids, languages = rows.ids.copy(), rows.languages.copy()
+        np.put_along_axis(ids, columns, masked.shown, axis=1)
+        np.put_along_axis(languages, columns, masked.languages, axis=1)
+        return MaskedRows(ids, languages, columns, masked.labels, terms)
+
+    def _choose(self, rows: Rows, samples: Ids) -> tuple[Ids, NDArray[np.bool_]]:
+        """The k columns of each row that draw the smallest numbers among its words, and which have a label."""
         column = np.arange(rows.ids.shape[1], dtype=np.uint64)
-        draws = random_bits(self._keys["slots"], samples[:, None], column)
+        draws = random_bits(key_of("slots", self.seed), samples[:, None], column)
         draws >>= np.uint64(1)
         draws &= ~self._column_bits
         draws |= column
@@ -162,68 +155,17 @@ class Masker:
         if rows.valid is not None:
             maskable &= rows.valid
         np.bitwise_or(draws, LAST, out=draws, where=~maskable)
-        draws.partition(self.slots - 1, axis=1)
-        first = np.sort(draws[:, : self.slots], axis=1)
+        draws.partition(self.k - 1, axis=1)
+        first = np.sort(draws[:, : self.k], axis=1)
         labelled = first < LAST
         if rows.valid is not None:
             words = maskable.sum(axis=1)
-            labelled &= np.arange(self.slots) < np.maximum(np.rint(self.rate * words), 1)[:, None]
+            labelled &= np.arange(self.k) < np.maximum(np.rint(self.rate * words), 1)[:, None]
         columns = (first & self._column_bits).astype(np.int64)
         order = np.argsort(columns, axis=1)
-        columns = np.take_along_axis(columns, order, axis=1)
-        languages, words = (np.take_along_axis(a, columns, axis=1) for a in (rows.languages, rows.ids))
-        return _Slots(columns, languages, words, np.take_along_axis(labelled, order, axis=1))
+        return np.take_along_axis(columns, order, axis=1), np.take_along_axis(labelled, order, axis=1)
 
-    def _noise(self, slots: _Slots, samples: Ids) -> Ids:
+    def _noise(self, languages: Ids, words: Ids, draw: Draw) -> Ids:
         """What the input shows: 80 % <mask>, 10 % a random word, 10 % the word."""
-        action = self._uniform("action", slots, samples)
-        random = self.tables.draw(slots.languages, self._uniform("word", slots, samples))
-        return np.where(
-            action < SHARE_MASK, self.mask_id, np.where(action < SHARE_MASK + SHARE_RANDOM, random, slots.words)
-        )
-
-    def _translate(self, dictionary: DictSlots, masked: MaskedRows, slots: _Slots, samples: Ids) -> MaskedRows:
-        """Make a share of the slots dictionary slots. Arrays of ``masked`` are [rows, k], the inputs too."""
-        chosen = slots.labelled & (self._uniform("dict", slots, samples) < dictionary.rate)
-        random = self._uniform("translation", slots, samples)
-        known, words, translated_to = dictionary.synonyms.draw(slots.languages, slots.words, random)
-        translated = chosen & known
-        if dictionary.target == "corrected":
-            chosen = translated
-        shown, labels, languages = masked.input_ids, masked.labels, masked.languages
-        if dictionary.target == "as-code":
-            # ``words`` is the word itself where there is no entry
-            shown = np.where(chosen, words, shown)
-        else:
-            shown = np.where(chosen & ~known, slots.words, shown)
-            labels = np.where(translated, words, labels)
-        follows = dictionary.target == "as-code" or (dictionary.target == "corrected" and dictionary.language_ids)
-        if follows:
-            languages = np.where(translated, translated_to, languages)
-        return replace(
-            masked, input_ids=shown, labels=labels, languages=languages, terms=np.where(chosen, DICT, masked.terms)
-        )
-
-
-def build_masker(config: PretrainConfig, artifacts: Artifacts) -> Masker:
-    """The masker that a run trains with."""
-    objective, dictionary = config.objective, None
-    if "dict" in objective.terms:
-        assert artifacts.dictionary is not None, "prepare draws the dictionary of dict"
-        synonyms = Synonyms.of(artifacts.dictionary, len(artifacts.languages), artifacts.id_space.size)
-        dictionary = DictSlots(synonyms, objective.dict_rate, objective.dict_target, objective.uses_language_ids)
-    return _masker(config, artifacts, config.seed, dictionary)
-
-
-def build_dev_masker(config: PretrainConfig, artifacts: Artifacts, seed: int) -> Masker:
-    """The masker of validation: without dictionary slots, so that perplexity is that of masked words."""
-    return _masker(config, artifacts, seed, None)
-
-
-def _masker(config: PretrainConfig, artifacts: Artifacts, seed: int, dictionary: DictSlots | None) -> Masker:
-    space, objective, sharing = artifacts.id_space, config.objective, config.sharing
-    trained = [trained_types(language.train.counts, space.specials.all) for language in artifacts.languages]
-    # separate embeddings have a softmax for each language too: it predicts, and is shown, its own words
-    own = sharing.softmax == "language"
-    tables = random_word_tables(trained, "same-language" if own else objective.random_words)
-    return Masker(space.specials, space.size, objective.mask_rate, config.batch.length, tables, seed, dictionary)
+        action, random = draw("action"), self.tables.draw(languages, draw("word"))
+        return np.where(action < SHARE_MASK, self.mask_id, np.where(action < SHARE_MASK + SHARE_RANDOM, random, words))

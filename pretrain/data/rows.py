@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,8 @@ class RowSource(Protocol):
         ...
 
     @property
-    def term(self) -> Literal["mlm", "tlm"]:
-        """The term of the objective that the masked slots of its rows belong to."""
+    def term(self) -> str:
+        """The term of the objective that the masked positions of its rows belong to."""
         ...
 
     @property

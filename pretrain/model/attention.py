@@ -13,9 +13,9 @@ Kept = tuple[Tensor | None, Tensor | None, Tensor | None]  # of attention, its o
 ALL_KEPT: Kept = (None, None, None)
 
 
-def at_slots(x: Tensor, slots: Tensor) -> Tensor:
-    """The rows of ``x`` [r, w, d] at ``slots`` [r, k]: [r, k, d]."""
-    return x.gather(1, slots.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
+def at_columns(x: Tensor, columns: Tensor) -> Tensor:
+    """The rows of ``x`` [r, w, d] at ``columns`` [r, k]: [r, k, d]."""
+    return x.gather(1, columns.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
 
 
 class Layer(nn.Module):
@@ -35,29 +35,29 @@ class Layer(nn.Module):
         self.down = nn.Linear(shape.feed_forward, d)
         self.norm = nn.LayerNorm(d, eps=epsilon)
 
-    def forward(self, x: Tensor, valid: Tensor | None, slots: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
-        """[r, w, d] → [r, w, d], or [r, k, d] at ``slots`` [r, k], which is exact: only keys and values need the rest.
+    def forward(self, x: Tensor, valid: Tensor | None, columns: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
+        """[r, w, d] → [r, w, d], or [r, k, d] at ``columns`` [r, k], which is exact: keys and values need the rest.
 
         ``valid`` [r, w] is False at padding, which nobody attends to.
         """
-        q, k, v = self.project(x, slots)
+        q, k, v = self.project(x, columns)
         context = self.attend(q, k, v, valid, keep[0])
-        return self.finish(context, x if slots is None else at_slots(x, slots), keep)
+        return self.finish(context, x if columns is None else at_columns(x, columns), keep)
 
     def of_tokens(self, x: Tensor, packed: Packed, keep: Kept = ALL_KEPT) -> Tensor:
         """As ``forward`` for the tokens [t, d] of padded rows: only attention sees the padding."""
         q, k, v = packed.pad(self.qkv(x)).chunk(3, dim=-1)
         return self.finish(packed.pick(self.attend(q, k, v, packed.valid, keep[0])), x, keep)
 
-    def project(self, x: Tensor, slots: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (at the slots), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
+    def project(self, x: Tensor, columns: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (at the columns), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
         d = x.shape[-1]
-        if slots is None:
+        if columns is None:
             q, k, v = self.qkv(x).chunk(3, dim=-1)
             return q, k, v
         weight, bias = self.qkv.weight, self.qkv.bias
         k, v = F.linear(x, weight[d:], bias[d:]).chunk(2, dim=-1)
-        return F.linear(at_slots(x, slots), weight[:d], bias[:d]), k, v
+        return F.linear(at_columns(x, columns), weight[:d], bias[:d]), k, v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, keep: Tensor | None) -> Tensor:
         """softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]."""

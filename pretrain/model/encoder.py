@@ -1,7 +1,7 @@
-"""RoBERTa's encoder with the parts that languages have of their own, and losses at the masked slots only.
+"""RoBERTa's encoder with the parts that languages have of their own, and losses at the masked positions only.
 
 Numerically the same as transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss
-needs is left out: the last layer has queries and a feed-forward network at the slots only, and
+needs is left out: the last layer has queries and a feed-forward network at them only, and
 so has the projection to the vocabulary.
 """
 
@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Group
-from pretrain.model.attention import Kept, Layer, at_slots
+from pretrain.model.attention import Kept, Layer, at_columns
 from pretrain.model.dropout import Noise, dropout
 from pretrain.model.embeddings import Embeddings
 from pretrain.model.routing import SeparateLayers
@@ -99,42 +99,42 @@ class MaskedLM(nn.Module):
                     parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
 
     def forward(self, batch: TensorBatch) -> Tensor:
-        """−log p(label) at every slot, [rows, k] float32 in nats; 0 where the label is IGNORE."""
+        """−log p(label) at every masked position, [rows, k] float32 in nats; 0 where the label is IGNORE."""
         x = self.embed(batch.input_ids, batch.languages, batch.positions)
         for number, layer in enumerate(self.layers, 1):
-            slots = batch.slots if number == self.shape.layers else None
-            x = self._through(layer, x, batch.valid, slots, batch.groups)
+            columns = batch.masked if number == self.shape.layers else None
+            x = self._through(layer, x, batch.valid, columns, batch.groups)
         return self._losses(self.head(x), batch)
 
     def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
         """The last layer's output [r, w, d] for text [r, w] of one language; ``valid`` [r, w] is False at padding."""
         return self.read(Text.of(input_ids, language, valid))[0]
 
-    def read(self, text: Text, slots: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
+    def read(self, text: Text, columns: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
         """[r, w, d] the output of each of ``layers``: 1 … N, 0 for the embeddings (default: the last one).
 
-        slots   [r, k] columns: only the outputs there are returned, [r, k, d], and of the last layer computed
+        columns   [r, k] columns: only the outputs there are returned, [r, k, d], and of the last layer computed
         """
         width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
         most = self.embeddings.length
         # rows of two blocks, each padded, may be wider than the model as long as their positions are not
         assert text.positions is not None or width <= most, f"{width} tokens in a row, the model has {most}"
         if text.packed is not None:
-            packed = self._read_packed(text, text.packed, slots, set(wanted))
+            packed = self._read_packed(text, text.packed, columns, set(wanted))
             return [packed[number] for number in wanted]
         groups = (Group(0, len(text.input_ids), text.spans),)
         x = self.embed(text.input_ids, text.languages, text.positions, text.segments)
-        outputs = {0: x if slots is None else at_slots(x, slots)}
+        outputs = {0: x if columns is None else at_columns(x, columns)}
         for number, layer in enumerate(self.layers[: max(wanted)], 1):
-            x = self._through(layer, x, text.valid, slots if number == max(wanted) else None, groups)
+            x = self._through(layer, x, text.valid, columns if number == max(wanted) else None, groups)
             if number in wanted:
-                outputs[number] = x if slots is None or number == max(wanted) else at_slots(x, slots)
+                outputs[number] = x if columns is None or number == max(wanted) else at_columns(x, columns)
         return [outputs[number] for number in wanted]
 
     def _read_packed(
-        self, text: Text, packed: Packed, slots: Tensor | None, wanted: Collection[int]
+        self, text: Text, packed: Packed, columns: Tensor | None, wanted: Collection[int]
     ) -> dict[int, Tensor]:
-        """As ``read`` without the padding: each wanted layer's output [r, w, d], 0 at padding; at slots [r, k, d].
+        """As ``read`` without the padding: each wanted layer's output [r, w, d], 0 at padding; at columns [r, k, d].
 
         Equal to reading the padded rows up to rounding, wherever there is a token.
         """
@@ -142,17 +142,17 @@ class MaskedLM(nn.Module):
         ids, languages, positions, segments = _tokens(text, packed)
         x = self.embed(ids, languages, positions, segments).squeeze(0)
         last = max(wanted)
-        outputs = {0: _rows(x, packed, slots)} if 0 in wanted else {}
+        outputs = {0: _rows(x, packed, columns)} if 0 in wanted else {}
         for number, held in enumerate(self.layers[:last], 1):
             layer = held.copy(text.spans[0][2]) if isinstance(held, SeparateLayers) else held
             assert isinstance(layer, Layer)
-            if number == last and slots is not None and slots.numel() < len(packed.places):
-                keep = layer.draw(self.noise, rows, slots.shape[1], width)
-                outputs[number] = layer(packed.pad(x), packed.valid, slots, keep)
+            if number == last and columns is not None and columns.numel() < len(packed.places):
+                keep = layer.draw(self.noise, rows, columns.shape[1], width)
+                outputs[number] = layer(packed.pad(x), packed.valid, columns, keep)
                 break
             x = layer.of_tokens(x, packed, layer.draw(self.noise, rows, width, width, len(packed.places)))
             if number in wanted:
-                outputs[number] = _rows(x, packed, slots)
+                outputs[number] = _rows(x, packed, columns)
         return outputs
 
     def word_rows(self, ids: Tensor, language: int) -> Tensor:
@@ -185,29 +185,29 @@ class MaskedLM(nn.Module):
         return dropout(x, rate, keep, self.training)
 
     def _through(
-        self, layer: nn.Module, x: Tensor, valid: Tensor | None, slots: Tensor | None, groups: tuple[Group, ...]
+        self, layer: nn.Module, x: Tensor, valid: Tensor | None, columns: Tensor | None, groups: tuple[Group, ...]
     ) -> Tensor:
         """``x`` through a layer, shared or separate."""
         if isinstance(layer, SeparateLayers):
-            return layer.route(x, valid, slots, groups, self.noise, self._run)
+            return layer.route(x, valid, columns, groups, self.noise, self._run)
         assert isinstance(layer, Layer)
-        return self._run(layer, x, valid, slots)
+        return self._run(layer, x, valid, columns)
 
-    def _run(self, layer: Layer, x: Tensor, valid: Tensor | None, slots: Tensor | None) -> Tensor:
+    def _run(self, layer: Layer, x: Tensor, valid: Tensor | None, columns: Tensor | None) -> Tensor:
         rows, width, _ = x.shape
-        keep: Kept = layer.draw(self.noise, rows, width if slots is None else slots.shape[1], width)
+        keep: Kept = layer.draw(self.noise, rows, width if columns is None else columns.shape[1], width)
         step = self._step_layer if self.training else Layer.__call__
-        return step(layer, x, valid, slots, keep)
+        return step(layer, x, valid, columns, keep)
 
     def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
-        """The cross entropy at the slots, of which ``x`` [r, k, d] is the last hidden state."""
+        """The cross entropy at the masked positions, of which ``x`` [r, k, d] is the last hidden state."""
         step = self._exponentials if self.training else exponentials
         if not self._restricts:
             weight, bias = self.embeddings.words, self.embeddings.bias
             return slot_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
         languages = sorted({language for group in batch.groups for _, _, language in group.spans})
         outputs = self.embeddings.outputs(languages, restrict=True)
-        own = at_slots(batch.languages.unsqueeze(-1), batch.slots).squeeze(-1)  # the language of each slot
+        own = at_columns(batch.languages.unsqueeze(-1), batch.masked).squeeze(-1)  # the language of each
         wanted = batch.labels != IGNORE
         places = self.embeddings.places[own, torch.where(wanted, batch.labels, 0)]
         losses = []
@@ -215,7 +215,7 @@ class MaskedLM(nn.Module):
             rows = slice(group.start, group.stop)
             states, total = x[rows].flatten(0, 1), torch.zeros((), device=x.device)
             for language in sorted({language for _, _, language in group.spans}):
-                # a row with several languages goes through each softmax; the slots of the others are ignored
+                # a row with several languages goes through each softmax; what is of the others is ignored
                 labels = torch.where(wanted[rows] & (own[rows] == language), places[rows], IGNORE)
                 total = total + slot_loss(states, *outputs[language], labels.flatten(), step)
             losses.append(total.view_as(batch.labels[rows]))
@@ -231,6 +231,6 @@ def _tokens(text: Text, packed: Packed) -> tuple[Tensor, Tensor, Tensor, Tensor 
     return packed.pick(ids)[None], packed.pick(text.languages)[None], packed.pick(positions)[None], segments
 
 
-def _rows(x: Tensor, packed: Packed, slots: Tensor | None) -> Tensor:
+def _rows(x: Tensor, packed: Packed, columns: Tensor | None) -> Tensor:
     padded = packed.pad(x)
-    return padded if slots is None else at_slots(padded, slots)
+    return padded if columns is None else at_columns(padded, columns)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from pretrain.data.batch import Group
 from pretrain.data.rows import Span
-from pretrain.model.attention import Layer, at_slots
+from pretrain.model.attention import Layer, at_columns
 from pretrain.model.dropout import Noise
 
 Run = Callable[[Layer, Tensor, Tensor | None, Tensor | None], Tensor]
@@ -22,7 +22,7 @@ class SeparateLayers(nn.ModuleList):
         self,
         x: Tensor,
         valid: Tensor | None,
-        slots: Tensor | None,
+        columns: Tensor | None,
         groups: tuple[Group, ...],
         noise: Noise,
         run: Run,
@@ -32,13 +32,13 @@ class SeparateLayers(nn.ModuleList):
         for group in groups:
             rows = slice(group.start, group.stop)
             part, seen = x[rows], None if valid is None else valid[rows]
-            at = None if slots is None else slots[rows]
+            at = None if columns is None else columns[rows]
             languages = {language for _, _, language in group.spans}
             if len(languages) == 1:
                 outputs.append(run(self.copy(languages.pop()), part, seen, at))
             else:
                 mixed = self._mixed(part, seen, group.spans, noise)
-                outputs.append(mixed if at is None else at_slots(mixed, at))
+                outputs.append(mixed if at is None else at_columns(mixed, at))
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
     def copy(self, language: int) -> Layer:

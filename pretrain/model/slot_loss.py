@@ -1,6 +1,6 @@
 """Cross entropy over a large vocabulary, with one buffer of the size of the logits.
 
-PyTorch's keeps the logits, their log-softmax and the gradient of both. Here the logits z of a slot with the label y
+PyTorch's keeps the logits, their log-softmax and the gradient of both. Here the logits z of a position with the label y
 become u = exp(z − max z) − s·[y], s = Σ exp(z − max z), in the buffer they stand in: the gradient is u/s, so that
 backward has two matrix products to do and no pass over the logits. The exponentials are taken in float32, of a few
 rows at a time, which stay in a CPU's cache.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +14,17 @@ from pretrain.data.batch import Batch, Group
 
 @dataclass(frozen=True)
 class TensorBatch:
-    """The fields of a Batch as tensors.
-
-    ``slot_counts``: how many labelled slots each term has, known without waiting for the device.
-    """
+    """The fields of a Batch as tensors."""
 
     input_ids: Tensor
     languages: Tensor
-    slots: Tensor
+    masked: Tensor
     labels: Tensor
     terms: Tensor
     positions: Tensor | None
     valid: Tensor | None
     groups: tuple[Group, ...]
     samples: Tensor
-    slot_counts: Mapping[str, int]
 
     @staticmethod
     def of(batch: Batch, device: torch.device) -> TensorBatch:
@@ -43,12 +38,11 @@ class TensorBatch:
         return TensorBatch(
             moved(batch.input_ids),
             moved(batch.languages),
-            moved(batch.slots),
+            moved(batch.masked),
             moved(batch.labels),
             moved(batch.terms),
             None if batch.positions is None else moved(batch.positions),
             None if batch.valid is None else moved(batch.valid),
             batch.groups,
             moved(batch.samples),
-            batch.counts,
         )

@@ -1,28 +1,26 @@
-"""What is learned: a weighted sum of terms.
+"""What is learned: a weighted sum of terms, one file for each. Adding a term is a file with a Term and its line below.
 
-slot_terms.py   mlm, tlm, dict: the cross entropies of the masked slots
-alignment.py    align: the cosines of the dictionary's pairs
-objective.py    their weighted sum
+term.py         what a term says of itself, and what holds where it says nothing
+objective.py    the weighted sum of those that are on
+
+Settings are read from here, so no term loads torch before it is trained.
 """
 
 from __future__ import annotations
 
-import torch
+from typing import Any
 
-from pretrain.artifacts import Artifacts
-from pretrain.config import PretrainConfig
-from pretrain.objectives.alignment import Alignment
-from pretrain.objectives.objective import Losses, Objective
+from pretrain.objectives.align import Align
+from pretrain.objectives.dict import Dict
+from pretrain.objectives.mlm import Mlm
+from pretrain.objectives.term import Term
+from pretrain.objectives.tlm import Tlm
 
-
-def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
-    """The objective of a config."""
-    weights: dict[str, float] = dict(config.objective.terms.items())
-    align = None
-    if "align" in config.objective.terms:
-        assert artifacts.dictionary is not None, "prepare draws the dictionary of align"
-        align = Alignment(artifacts.dictionary, config.sharing.embeddings == "shared", device)
-    return Objective(weights, align)
-
-
-__all__ = ["Alignment", "Losses", "Objective", "build_objective"]
+TERMS: tuple[Term[Any], ...] = (
+    Mlm(),
+    Tlm(),
+    Dict(),
+    Align(),
+)
+"""Every term, in the order of the log; batches name a term by its number here."""
+NAMES = tuple(term.name for term in TERMS)

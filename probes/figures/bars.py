@@ -1,4 +1,4 @@
-"""Bars of retrieval accuracy in groups, by part of speech or by condition, one colour a model."""
+"""Bars in groups: retrieval accuracy by part of speech or by condition, one colour a model; Δ of conditions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from probes.figures.drawing import INK, Drawing, colours, legend_above, shorten
+from probes.figures.drawing import INK, TOLD, WIDTH, Drawing, Figure, colours, draw, grid, legend_above, shorten
 from probes.statistics import Interval
 from synthlang.errors import InputError
+
+BARS = 48
+"""Most bars of Δ in one figure: more are taller than a page, and the table has their numbers."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +60,8 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
                 _beside(axes, y, models, palette)
                 y += 1
             y += 0.3
-        axes.set_yticks([at for at, _ in ticks], [shorten(label, 30) for _, label in ticks])
-        for i in headings:
-            axes.get_yticklabels()[i].set_fontweight("bold")
-        axes.set_ylim(y - 0.7, -0.6)
+        _name_rows(axes, [(at, shorten(label, 30)) for at, label in ticks], headings, y)
         axes.set_xlim(0, 100)
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(axis="x", color=INK, alpha=0.12, linewidth=0.7)
-        axes.set_axisbelow(True)
         axes.set_xlabel("retrieval accuracy (%)")
         if len(palette) > 1:
             handles = [Line2D([], [], color=c, linewidth=6, label=shorten(m, 30)) for m, c in palette.items()]
@@ -101,3 +97,74 @@ def _bar(axes: Axes, y: float, height: float, bar: Bar, colour: str) -> None:
     axes.barh(y, bar.accuracy.mean, height=height, color=colour, alpha=0.75)
     if bar.accuracy.low is not None and bar.accuracy.high is not None:
         axes.plot([bar.accuracy.low, bar.accuracy.high], [y, y], color=INK, linewidth=1.1, solid_capstyle="butt")
+
+
+def _name_rows(axes: Axes, ticks: Sequence[tuple[float, str]], headings: Sequence[int], end: float) -> None:
+    """Names at the left, those of groups bold."""
+    axes.set_yticks([at for at, _ in ticks], [label for _, label in ticks])
+    for i in headings:
+        axes.get_yticklabels()[i].set_fontweight("bold")
+    axes.set_ylim(end - 0.7, -0.6)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    grid(axes, "x")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Δ of a condition, called ``name`` in its ``group`` and ``label`` in all; ``values``: of its runs or seeds."""
+
+    group: str
+    name: str
+    label: str
+    delta: Interval
+    values: Sequence[float]
+
+
+def delta_bars(file: str, task: str, gaps: Sequence[Gap], palette: Mapping[str, str], axis: str) -> Figure:
+    """A bar per condition in groups: mean Δ, 95 % t interval, a dot per run or seed."""
+    groups: dict[str, list[Gap]] = {}
+    for gap in gaps[:BARS]:
+        groups.setdefault(gap.group, []).append(gap)
+
+    def paint(canvas: Canvas) -> None:
+        axes, y = canvas.subplots(), 0.0
+        ticks: list[tuple[float, str]] = []
+        headings: list[int] = []
+        bars: list[tuple[float, Gap, str]] = []
+        for group, members in groups.items():
+            if group:
+                headings.append(len(ticks))
+                ticks.append((y, shorten(group, 60)))
+            for gap in members:
+                y += 1
+                bars.append((y, gap, palette[gap.name]))
+                ticks.append((y, shorten(gap.name)))
+            y += 1.4
+        _gaps(axes, bars)
+        _name_rows(axes, ticks, headings, y)
+        axes.axvline(0, color=INK, linewidth=0.7)
+        axes.set_xlabel(axis)
+
+    svg = draw(WIDTH, 0.9 + 0.3 * (len(gaps[:BARS]) + 1.4 * len(groups)), paint)
+    bars = [f"{gap.label}: {gap.delta.mean:.1f}" for gap in gaps[:TOLD]]
+    alt = f"Bars of Δ on {task}. " + "; ".join(bars) + ("; …" if len(gaps) > TOLD else ".")
+    caption = (
+        f"{task}: Δ of each condition, lower is better. Bar: mean; line: 95 % t interval; dots: pretraining runs, or "
+        "fine-tuning seeds where there is one run."
+    )
+    caption += f" The first {BARS} of {len(gaps):,} conditions." if len(gaps) > BARS else ""
+    return Figure(file, svg, alt, caption)
+
+
+def _gaps(axes: Axes, bars: Sequence[tuple[float, Gap, str]]) -> None:
+    """All bars, then all intervals, then all dots: few artists, since each takes its time."""
+    known = [(y, gap.delta.shown, gap, colour) for y, gap, colour in bars]
+    places, shades = [y for y, *_ in known], [colour for *_, colour in known]
+    axes.barh(places, [delta.mean for _, delta, *_ in known], height=0.66, color=shades, alpha=0.75)
+    lines = [(y - 0.1, d.low, d.high) for y, d, *_ in known if d.low is not None and d.high is not None]
+    if lines:
+        axes.hlines(*zip(*lines, strict=True), color=INK, linewidth=1.4)
+    dots = [(value, y + 0.2) for y, _, gap, _ in known for value in gap.values]  # below, or they would hide lines
+    x, at = zip(*dots, strict=True)
+    axes.plot(x, at, linestyle="", marker="o", markersize=3.8, color="white", mec=INK, mew=0.8)

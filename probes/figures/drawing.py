@@ -64,6 +64,8 @@ DPI = 250  # so a PNG is 1,200 pixels wide
 NOTE_POINTS = 7.5
 TITLE_WRAP = 11.5  # a bold line of 10 points is as wide as a plain one of this
 CHARACTERS = 18  # of a note in an inch of width
+TOLD = 40
+"""Most values that the text alternative of a figure has."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ A page of HTML is one file, without a script, that loads nothing. Everything is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from typing import NamedTuple
@@ -15,7 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from probes.figures.drawing import Figure, inline_svg
-from probes.report.numbers import Badge, Entry, entry_text
+from probes.report.numbers import Badge, Entry, entry_text, number
+from probes.statistics import Interval
 
 LONG, LONGER = 30, 150
 """Characters from which on a text of a table needs a wide column, or a wider one."""
@@ -82,6 +83,24 @@ class Table:
             rows = rows[: self.limit]
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
+    def without_constant(self, kept: Collection[str] = ()) -> Table:
+        """The table without the columns that show one number in all rows, of which there are two at least.
+
+        The caption says which, and the number; the CSV file has them. A column of ``kept`` stays, and so does one whose
+        intervals say that its numbers may be others.
+        """
+        found = {}
+        for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
+            held = {_one_number(row[column], self.digits) for row in self.rows}
+            value, title = held.pop() if len(held) == 1 else None, self.header[column]
+            if value is not None and title not in kept:
+                first, _, rest = title.partition("\n")
+                found[column] = f"{f'{first} ({rest})' if rest else first} {value}"
+        if not found:
+            return self
+        told = f"The same in every row and left out here, not of the CSV file: {', '.join(found.values())}."
+        return replace(self, caption=f"{self.caption} {told}", hidden=frozenset(found))
+
     def _shown(self, row: Sequence[Entry]) -> list[Shown]:
         return [self._cell(entry, column) for column, entry in enumerate(row) if column not in self.hidden]
 
@@ -91,6 +110,15 @@ class Table:
         if column < self.texts:
             css = "" if len(text) <= LONG else "long" if len(text) <= LONGER else "longer"
         return Shown(text, small, css, entry.kind if isinstance(entry, Badge) else "")
+
+
+def _one_number(entry: Entry, digits: int) -> str | None:
+    """What a reader sees, None for what is no number or not sure."""
+    if not isinstance(entry, Interval):
+        return number(entry, digits) if isinstance(entry, float) else None
+    shown = entry.shown
+    texts = {number(value, digits) for value in (shown.mean, shown.low, shown.high) if value is not None}
+    return texts.pop() if len(texts) == 1 else None
 
 
 @dataclass(frozen=True)

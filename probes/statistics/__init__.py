@@ -4,13 +4,19 @@ Every random draw comes from an explicit key, so a report repeats to the last di
 """
 
 from probes.statistics.base import BOOTSTRAP_ROUNDS, Floats, generator
-from probes.statistics.corrections import Correction, corrected
 from probes.statistics.correlation_values import KINDS
 from probes.statistics.correlation_values import Kind as CorrelationKind
 from probes.statistics.correlations import EXACT_ARRANGEMENTS, Correlation, correlation
-from probes.statistics.intervals import Interval, bootstrap_interval, mean_interval, wilson_interval
-from probes.statistics.paired import TEST_ROUNDS, PairedTest, paired_t_test, permutation_test
-from probes.statistics.scores import Score, bootstrap_difference, bootstrap_metric
+from probes.statistics.intervals import (
+    Interval,
+    Score,
+    bootstrap_difference,
+    bootstrap_interval,
+    bootstrap_metric,
+    mean_interval,
+    wilson_interval,
+)
+from probes.statistics.paired import TEST_ROUNDS, Correction, PairedTest, corrected, paired_t_test, permutation_test
 
 __all__ = [
     "BOOTSTRAP_ROUNDS",

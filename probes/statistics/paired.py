@@ -1,15 +1,17 @@
-"""Whether two systems that answered the same items differ: paired t-test and permutation test."""
+"""Whether two systems that answered the same items differ: paired tests, and p values corrected for their number."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from probes.statistics.base import Floats, generator, values_of
-from probes.statistics.scores import BLOCK, Score
+from probes.statistics.intervals import BLOCK, Score
 
 TEST_ROUNDS = 1_000
 """As in "The Impact of Cross-Lingual Adjustment" (2022), section 4."""
@@ -48,8 +50,8 @@ def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
         return PairedTest(mean, n, reason="one item has no spread to test against")
     if np.ptp(d) <= CONSTANT:
         return PairedTest(mean, n, reason="the difference is the same on every item: no spread to test against")
-    t = mean / (float(d.std(ddof=1)) / n**0.5)
-    return PairedTest(mean, n, p=float(2 * stats.t.sf(abs(t), n - 1)), t=t)
+    found = stats.ttest_rel(right, left)
+    return PairedTest(mean, n, p=float(found.pvalue), t=float(found.statistic))
 
 
 def permutation_test(a: ArrayLike, b: ArrayLike, score: Score, key: int, rounds: int = TEST_ROUNDS) -> PairedTest:
@@ -77,3 +79,32 @@ def permutation_test(a: ArrayLike, b: ArrayLike, score: Score, key: int, rounds:
         found = score(totals[1] - moved) - score(totals[0] + moved)
         hits += int((np.abs(found) >= abs(observed) - CONSTANT).sum())
     return PairedTest(observed, len(left), p=(1 + hits) / (1 + rounds), rounds=rounds)
+
+
+Correction = Literal["holm", "bh", "none"]
+
+
+def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> list[float | None]:
+    """The p values in the same order, each at most 1; None, of a test that could not be made, counts as no comparison.
+
+    holm   the chance of any false finding stays below the level (Holm 1979)
+    bh     the expected share of false ones among the findings does (Benjamini & Hochberg 1995)
+    none   as they are
+    """
+    assert method in ("holm", "bh", "none"), method
+    known = np.array([p for p in p_values if p is not None], np.float64)
+    assert ((known >= 0) & (known <= 1)).all(), known
+    if method == "none" or not len(known):
+        return list(p_values)
+    found = _holm(known) if method == "holm" else np.asarray(stats.false_discovery_control(known), np.float64)
+    rest = iter(found.tolist())
+    return [None if p is None else next(rest) for p in p_values]
+
+
+def _holm(p: Floats) -> Floats:
+    """The i-th smallest of m times m − i + 1, no smaller than the one before it."""
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    result = np.empty_like(p)
+    result[order] = np.minimum(steps, 1.0)
+    return result

@@ -35,8 +35,8 @@ from probes.study.record import (
     relative,
     write_logs,
 )
+from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
-from probes.study.report.newest import newest_report
 from probes.study.resolved import common_settings
 from probes.study.results import write_results, write_table
 from probes.study.schedule import Schedule

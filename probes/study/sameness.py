@@ -51,7 +51,7 @@ class Sameness:
 
 def _of_run(run: PretrainConfig, look: bool) -> list[Any]:
     """``look``: a probe reads every checkpoint that the run keeps."""
-    names = DATA | ({"parallel"} if "tlm" in run.objective.terms else set()) | ({"checkpoints"} if look else set())
+    names = DATA | ({"parallel"} if run.objective.needing("pairs") else set()) | ({"checkpoints"} if look else set())
     return [run.fingerprint({}), _json(run, names)]
 
 

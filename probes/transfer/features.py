@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from pretrain.adjust.vectors import layer_numbers
 from pretrain.config import ModelConfig
-from pretrain.model.attention import Layer, at_slots
+from pretrain.model.attention import Layer, at_columns
 from pretrain.model.dropout import Noise
 from pretrain.model.encoder import MaskedLM
 from probes.transfer.batch import Batch, Examples, Role, bounded_batches
@@ -35,7 +35,7 @@ class Rotation(Protocol):
 def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
     """[r, 1 + k, d]: the state of ``<s>``, then one for each of ``words`` [r, k, 2], of ``states`` [r, w, d]."""
     if subword != "mean":
-        return at_slots(states, word_slots(words, subword))
+        return at_columns(states, word_slots(words, subword))
     columns = torch.arange(states.shape[1], device=states.device)
     inside = ((columns >= words[..., :1]) & (columns <= words[..., 1:])).to(states.dtype)
     weights = inside / inside.sum(-1, keepdim=True).clamp(min=1.0)
@@ -121,11 +121,11 @@ class Features(nn.Module):
                 f"a row has {batch.text.input_ids.shape[1]} tokens, the model reads {body.embeddings.length}: "
                 "lower length"
             )
-        slots = None
+        columns = None
         if batch.words is not None and not self.reads_all:
-            slots = word_slots(batch.words, self.config.subword)
+            columns = word_slots(batch.words, self.config.subword)
         with torch.no_grad() if self.frozen else nullcontext():
-            states = body.read(batch.text, slots, layers)
+            states = body.read(batch.text, columns, layers)
             if batch.role in self.rotations:
                 rotation = self.rotations[batch.role]
                 states = [rotation.apply(layer, index) for index, layer in enumerate(states)]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from pretrain.config.model import numbered
-from probes.figures.limits import MOST_PAIRS
+from probes.figures import MOST_PAIRS
 from probes.measures.settings import ProbeSettings
 from synthlang.errors import InputError
 from synthlang.references import ModelName

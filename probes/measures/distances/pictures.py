@@ -11,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from probes.figures.drawing import Drawing
-from probes.figures.projection import Method, picture
-from probes.figures.words import word_pairs
+from probes.figures.words import Method, picture, word_pairs
 from probes.measures.distances.text import Reread, SharedText
 from probes.measures.probe_input import linked_states
 from probes.states import translations

@@ -15,8 +15,7 @@ from probes.report.page import Block, Figures, Paragraph, Section
 from probes.statistics import Interval
 from probes.study.kinds import PROBES
 from probes.study.labels import Layout, settings_of
-from probes.study.report.budget import Budget
-from probes.study.report.data import Cell, Study
+from probes.study.report.data import Budget, Cell, Study
 from probes.study.table import distinct
 from synthlang.errors import InputError
 from synthlang.files import read_json

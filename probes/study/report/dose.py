@@ -10,10 +10,8 @@ from probes.figures.lines import Series, dose_response, interval_series
 from probes.report.numbers import plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.study.labels import numbers_of
-from probes.study.report.budget import Budget
-from probes.study.report.constant import without_constant
-from probes.study.report.figures_scores import delta_axis, metric_name
-from probes.study.report.scores import Condition, Scores, grouped
+from probes.study.report.data import Budget
+from probes.study.report.scores import Condition, Scores, delta_axis, grouped, metric_name
 
 NOTE = "Bands: 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
 MISSING = "–"
@@ -126,4 +124,4 @@ def _table(title: str, place: int, tasks: dict[str, Lines], axis: str) -> Table:
         for _, c in points
     ]
     caption = f"Scores by {title}. Means and 95 % t intervals, percent."
-    return without_constant(Table(caption, header, body, 4, f"dose-{slug(title, place)}", 100), ("Δ",))
+    return Table(caption, header, body, 4, f"dose-{slug(title, place)}", 100).without_constant(("Δ",))

@@ -6,7 +6,7 @@ page, and what has the kind of a report's file in their two folders is theirs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from typing import Any
 from probes.figures.drawing import standalone_svg
 from probes.report.latex import csv_table, latex_table
 from probes.report.page import Figures, Section, Table, flat, html_page, markdown_page
+from probes.study.judged.claims import claims_files
+from probes.study.judged.papers import CONFIGS, names_in, tables_file
+from probes.study.record import STUDY
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_json, write_json
 
@@ -104,3 +107,33 @@ def _may_be(name: str) -> bool:
     """Whether a report may have a file of this name: the list may have been written by anyone."""
     place, slash, file = name.rpartition("/")
     return name in (HTML, MARKDOWN) or (bool(slash) and place in (FIGURES, TABLES) and file not in ("", ".", ".."))
+
+
+PROGRAM = CONFIGS.parent
+PACKAGES = ("probes", "pretrain", "synthlang")
+READ = ("results.csv", "results.parquet", "measures.csv", "measures.parquet")
+
+
+def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None:
+    """The report in ``folder`` if it was written after all that it is made of: the study's record and tables, the
+    claims and papers that its ``config`` names, and this program. None if it is older, or a file of it is gone."""
+    try:
+        held = read_json(folder / LIST)
+        named = [folder / str(name) for name in held["files"]]
+        written = (folder / LIST).stat().st_mtime_ns
+        newest = max(path.stat().st_mtime_ns for path in _read(folder, config))
+    except (InputError, OSError, KeyError, TypeError):
+        return None  # whatever is wrong with it, it is written again
+    return paths_of(folder) if newest <= written and named and all(path.is_file() for path in named) else None
+
+
+def _read(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
+    yield folder / STUDY
+    yield from (folder / name for name in READ)
+    for name in names_in(config.get("claims")):
+        yield from claims_files(name)
+    for name in names_in(config.get("paper")):
+        yield tables_file(name)
+    yield from CONFIGS.rglob("*.yaml")
+    for package in PACKAGES:
+        yield from (PROGRAM / package).rglob("*.py")

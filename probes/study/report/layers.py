@@ -1,23 +1,23 @@
-"""What probes measured over layers (CKA, retrieval …) and over the steps of the pretraining: curves of conditions."""
+"""What probes measured, the conditions side by side: over layers, over the steps of pretraining, and of words alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import pandas as pd
 
+from probes.figures.bars import Bar, retrieval_bars
 from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.statistics import Interval
 from probes.study.labels import Layout
-from probes.study.report.budget import Budget
-from probes.study.report.data import Study
-from probes.study.report.scores import conditions_of, intervals_over_models
+from probes.study.report.data import WITHOUT_CONTEXT, Budget, Study
+from probes.study.report.scores import CLIPPED, conditions_of, intervals_over_models
 
 Along = Literal["layer", "step"]
 Draw = Callable[..., Drawing]
@@ -136,3 +136,56 @@ def _table(found: Sequence[Curve], along: Along) -> Table:
     header = ["Measure", "Condition", along.capitalize(), "Value"]
     caption = f"Measures by {along}, those of the figures. Means over the models of a condition, 95 % t intervals."
     return Table(caption, header, body, 3, f"by-{along}", 100, 3)
+
+
+WORDS_ROWS, BARS = 100, 24
+"""Most conditions of a table, and of a figure."""
+WORDS_NOTE = (
+    "How often the nearest word is a translation, both directions, under CSLS (P@1, %), of words that are one subword "
+    "on both sides: rows of the embedding matrix before and after a rotation, and static vectors of the same words. "
+    "Lines: 95 % t intervals over the pretrainings of a condition, or the adjustments of one; one model has none."
+)
+
+_Words = Mapping[str, Mapping[str, Interval]]
+"""Condition → measure → its interval over models."""
+
+
+def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
+    """A figure and a table for each probe that measured rows of the embedding matrix; None where none did."""
+    blocks: list[Block] = []
+    for number, (probe, conditions) in enumerate(_by_probe(study, held).items(), 1):
+        title = f"Words of one subword, {probe}"
+        if budget.take(1, 1):
+            blocks.append(Figures([_words_figure(f"words-alone-{slug(probe, number)}", title, conditions)]))
+        if len(conditions) > BARS:
+            blocks.append(Paragraph(f"{plural(len(conditions) - BARS, 'further condition')} not drawn.", "note"))
+        blocks.append(_words_table(title, conditions, f"words-alone-{slug(probe, number)}"))
+    return Section("Words without context", blocks) if blocks else None
+
+
+def _by_probe(study: Study, held: Layout) -> Mapping[str, _Words]:
+    rows = study.measures[study.measures["measure"].isin(list(WITHOUT_CONTEXT))]
+    rows = rows.assign(condition=conditions_of(rows, held))
+    found: dict[str, dict[str, dict[str, Interval]]] = {}
+    for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items():
+        found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval
+    return found
+
+
+def _words_figure(name: str, title: str, conditions: _Words) -> Figure:
+    bars = [
+        Bar("", condition, kind, of[measure].shown)
+        for condition, of in list(conditions.items())[:BARS]
+        for measure, kind in WITHOUT_CONTEXT.items()
+        if measure in of
+    ]
+    return retrieval_bars(name, title, bars, WORDS_NOTE).figure()
+
+
+def _words_table(title: str, conditions: _Words, name: str) -> Table:
+    kinds = [measure for measure in WITHOUT_CONTEXT if any(measure in of for of in conditions.values())]
+    rows: list[Sequence[Entry]] = [
+        [condition, *(of.get(measure) for measure in kinds)] for condition, of in conditions.items()
+    ]
+    header = ["condition", *(WITHOUT_CONTEXT[measure].replace(", ", "\n", 1) for measure in kinds)]
+    return Table(f"{title} (P@1, %): mean, 95 % t interval below. {CLIPPED}", header, rows, 1, name, WORDS_ROWS)

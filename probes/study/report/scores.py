@@ -195,6 +195,17 @@ def conditions_of(table: pd.DataFrame, held: Layout) -> pd.Series[str]:
     return table["cell"].astype(str).map(names)
 
 
+def metric_name(conditions: Sequence[Condition]) -> str:
+    """The metric of a task in words: ``token_accuracy`` → token accuracy."""
+    names = sorted({c.first.metric.replace("_", " ") for c in conditions if c.first.metric})
+    return " / ".join(names) or "the score"
+
+
+def delta_axis(conditions: Sequence[Condition]) -> str:
+    """The label of an axis of Δ."""
+    return f"Δ = SUP − ZS (points of {metric_name(conditions)})"
+
+
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
     """Items by key, groups and items in order of appearance."""
     groups: dict[Any, list[T]] = {}

@@ -1,27 +1,28 @@
-"""The sections of a study report, in reading order."""
+"""The sections of a study report, in reading order, and those that show what is recorded as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from probes.figures.drawing import colours, slug
+import yaml
+
+from probes.figures.bars import Gap, delta_bars
+from probes.figures.drawing import Figure, colours, slug
+from probes.figures.scatter import Point, alignment_scatter
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table
-from probes.study.report.alignment import NAMES, correlations
-from probes.study.report.beside import Comparisons, beside_papers, judged_claims
-from probes.study.report.budget import Budget
-from probes.study.report.constant import without_constant
-from probes.study.report.data import Cell, Study
+from probes.study.report.data import Budget, Cell, Study
 from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
-from probes.study.report.dropped import dropped
-from probes.study.report.figures_scores import alignment_scatter, delta_bars
-from probes.study.report.layers import by_layer, over_training
-from probes.study.report.provenance import provenance, settings
-from probes.study.report.scores import CLIPPED, Condition, Scores, grouped, scores_of
-from probes.study.report.summary import summary
+from probes.study.report.judged import Comparisons, beside_papers, judged_claims
+from probes.study.report.layers import by_layer, over_training, words_alone
+from probes.study.report.scores import CLIPPED, Condition, Scores, delta_axis, grouped, scores_of
+from probes.study.report.summary import NAMES, correlations, summary
 from probes.study.report.training import training
-from probes.study.report.words_alone import words_alone
+from probes.study.resolved import DIFFERS
 from probes.study.table import ALIGNMENTS, SCORES
 
 CONDITIONS, SEEDS, FAILED, LOGS = 120, 300, 50, 10
@@ -66,9 +67,9 @@ def sections(study: Study, beside: Comparisons) -> list[Section]:
             by_layer(study, scores.layout, budget, beside.measures),
             over_training(study, scores.layout, budget, beside.measures),
             training(study, scores.layout, budget),
-            dropped(study),
-            provenance(study),
-            settings(study),
+            _dropped(study),
+            _provenance(study),
+            _settings(study),
         )
         if part is not None
     ]
@@ -104,36 +105,45 @@ def _table(task: str, conditions: Sequence[Condition], scores: Scores, number: i
     ]
     header = [*(held.titles[axis] for axis in held.axes)] or ["study"]
     name = f"scores-{slug(task, number)}"
-    return without_constant(Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS), ("Δ",))
+    table = Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS)
+    return table.without_constant(("Δ",))
 
 
 def _transfer(scores: Scores, budget: Budget) -> Section:
     tasks = grouped((c for c in scores.conditions if c.delta is not None), lambda c: c.task)
     if not tasks:
         return Section("Zero-shot transfer", [Paragraph("No Δ to draw.", "note")])
-    palette = _palette(scores)
-    drawn = list(tasks.items())[: budget.take(len(tasks), BAR_FIGURES)]
-    figures = [delta_bars(task, held, scores.layout, palette, i) for i, (task, held) in enumerate(drawn, 1)]
-    blocks: list[Block] = [Figures(figures)] if figures else []
-    return Section("Zero-shot transfer", [*blocks, *_left_out(len(tasks) - len(drawn))])
+    held, palette, figures = scores.layout, _palette(scores), []
+    for i, (task, members) in enumerate(list(tasks.items())[: budget.take(len(tasks), BAR_FIGURES)], 1):
+        gaps = [
+            Gap(held.group(c.labels), held.name(c.labels), c.label, c.delta, c.values("delta"))
+            for c in members
+            if c.delta is not None
+        ]
+        figures.append(delta_bars(f"delta-{slug(task, i)}", task, gaps, palette, delta_axis(members)))
+    return Section("Zero-shot transfer", [*_figures(figures), *_left_out(len(tasks) - len(figures))])
 
 
 def _alignment(scores: Scores, budget: Budget) -> Section:
-    tasks = grouped(scores.cells, lambda score: score.task)
-    both = {
-        task: held
-        for task, held in tasks.items()
-        if any(s.mean("alignment_all") is not None and s.mean("delta") is not None for s in held)
-    }
-    if not both:
+    held, points = scores.layout, dict[str, list[Point]]()
+    for c in scores.cells:
+        aligned = c.mean("alignment_all")
+        if aligned is not None and c.delta is not None:
+            point = Point(aligned, c.delta, c.label, held.name(c.labels), held.group(c.labels))
+            points.setdefault(c.task, []).append(point)
+    if not points:
         return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
-    palette = _palette(scores)
-    drawn = list(both.items())[: budget.take(len(both), SCATTERS)]
-    figures = [alignment_scatter(task, held, scores, palette, i) for i, (task, held) in enumerate(drawn, 1)]
-    known = [figure for figure in figures if figure is not None]
-    blocks: list[Block] = [Figures(known)] if known else []
-    found = correlations({task: scores.tasks[task] for task in both})
-    return Section("Alignment and transfer", [*blocks, *_left_out(len(both) - len(drawn)), *found])
+    palette, figures = _palette(scores), []
+    for i, (task, of_task) in enumerate(list(points.items())[: budget.take(len(points), SCATTERS)], 1):
+        axis = delta_axis(scores.tasks[task])
+        figures.append(alignment_scatter(f"alignment-{slug(task, i)}", task, of_task, palette, axis))
+    found = correlations({task: scores.tasks[task] for task in points})
+    blocks = [*_figures(figures), *_left_out(len(points) - len(figures)), *found]
+    return Section("Alignment and transfer", blocks)
+
+
+def _figures(figures: Sequence[Figure]) -> list[Block]:
+    return [Figures(figures)] if figures else []
 
 
 def _palette(scores: Scores) -> dict[str, str]:
@@ -162,3 +172,120 @@ def _seeds(scores: Scores) -> Table:
 
 def _seed(seed: int | None) -> str:
     return "–" if seed is None else str(seed)
+
+
+DROPPED = 150
+DROPPED_CAPTION = (
+    "What trainings, adjustments and transfers counted by reason: what they left out, cut, changed or left as it was, "
+    "and the pairs that remained. Least and most: in one stage; in stages: in how many, of those that read this data."
+)
+
+
+def _dropped(study: Study) -> Section | None:
+    """A table of counts by stage, data and reason; None where nothing was recorded."""
+    if not study.dropped:
+        return None
+    body: list[list[Entry]] = []
+    for path, count in _drop_counts(study.dropped):
+        *stage, data, reason = ("", "", *path)[-max(3, len(path)) :]
+        where = [" › ".join(filter(None, stage)), data, reason]
+        body.append([*where, count["least"], count["most"], f"{count['stages']:,} of {count['of']:,}"])
+    if not body:
+        return Section("What was dropped", [Paragraph("Nothing was dropped.")])
+    header = ["Stage", "Data", "What", "Least", "Most", "In stages"]
+    return Section("What was dropped", [Table(DROPPED_CAPTION, header, body, 3, "dropped", DROPPED)])
+
+
+def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, int]]]:
+    """Every count with the keys that lead to it; of several studies the first key is a study."""
+    if not isinstance(value, Mapping):
+        return
+    if all(isinstance(value.get(key), int) for key in ("least", "most", "stages", "of")):
+        yield path, value
+        return
+    for key, inner in value.items():
+        yield from _drop_counts(inner, (*path, str(key)))
+
+
+CELLS = 100
+"""Most cells that a page lists."""
+WRITTEN = "The study as it is written; base names files that it changes."
+RESOLVED = (
+    f"What base files, the study and defaults come to. {DIFFERS} stands where cells are not the same; what differs is "
+    "in their labels, and in the column Settings of the cell of tables/cells.csv. cell:model, cell:second "
+    "and cell:start are models of the cell."
+)
+
+
+def _settings(study: Study) -> Section:
+    """The study as it was written, and every setting that it comes to, as YAML."""
+    blocks: list[Block] = [Paragraph(WRITTEN), Code(_yaml(study.config) or "No settings were recorded.")]
+    if study.settings:
+        blocks.append(Folded("Every setting in full", [Paragraph(RESOLVED), Code(_yaml(study.settings))], aside=True))
+    else:
+        blocks.append(Paragraph("Settings in full were not recorded; start the study again to have them.", "note"))
+    return Section("Settings", blocks)
+
+
+def _provenance(study: Study) -> Section:
+    """Fingerprints, environment and time."""
+    stages = list(dict.fromkeys(stage for cell in study.cells for stage in cell.stages))
+    body = [
+        [c.name, c.status, *(c.stages.get(stage, "–") for stage in stages), _overrides(c.overrides)]
+        for c in study.cells
+    ]
+    blocks: list[Block] = [Paragraph(f"Study {study.name}, fingerprint {study.fingerprint or 'unknown'}.")]
+    if body:
+        header = ["Cell", "Status", *(f"{_told(stage)} fingerprint" for stage in stages), "Settings of the cell"]
+        caption = "Cells and the fingerprints of their stages."
+        table = Table(caption, header, body, len(header), "cells", CELLS)
+        blocks.append(Folded(f"Fingerprints of {plural(len(body), 'cell')}, stage by stage", [table], aside=True))
+    if study.environment:
+        environment = [[str(k), _value(v)] for k, v in study.environment.items()]
+        blocks.append(Table("Environment.", ["What", "Version or value"], environment, 2, "environment"))
+    if study.seconds:
+        by_kind: dict[str, list[float]] = {}
+        for stage, seconds in sorted(study.seconds.items()):
+            by_kind.setdefault(stage.rsplit("-", 1)[0], []).append(seconds)
+        times: list[list[Entry]] = [
+            [kind, len(held), duration(sum(held)), duration(max(held))] for kind, held in by_kind.items()
+        ]
+        times.append(
+            ["all", len(study.seconds), duration(sum(study.seconds.values())), duration(max(study.seconds.values()))]
+        )
+        header = ["Stage", "How many", "Total", "Longest"]
+        blocks.append(Table("Time of the stages, one after the other. h:mm:ss.", header, times))
+    else:
+        blocks.append(Paragraph("No times were recorded.", "note"))
+    return Section("Where it comes from", blocks)
+
+
+def _told(stage: str) -> str:
+    """
+    >>> _told("transfer pos seed 0"), _told("pretrain")
+    ('transfer pos, fine-tuning seed 0', 'pretrain')
+    """
+    return re.sub(r"^(transfer .*) (seed \d+)$", r"\1, fine-tuning \2", stage)
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(3725.4), duration(0.42)
+    ('1:02:05', '0:00:00.4')
+    """
+    if seconds < 10:
+        return f"0:00:{seconds:04.1f}"
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _overrides(overrides: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={_value(value)}" for key, value in overrides.items()) or "–"
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, width=100) if value else ""

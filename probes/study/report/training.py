@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from probes.figures.drawing import COLOURS, Figure
-from probes.figures.lines import interval_series, over_steps
+from probes.figures.lines import curve_figures, interval_series, over_steps
 from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section
 from probes.study.labels import Layout, settings_of
-from probes.study.report.budget import Budget
-from probes.study.report.data import Cell, Study, read_metrics
-from probes.study.report.figures_curves import curve_figures
+from probes.study.report.data import Budget, Cell, Study, read_metrics
 from probes.study.report.scores import grouped, interval_within
 
 READ = 60

@@ -1,0 +1,88 @@
+"""The term align: words of a dictionary are pulled together with their translations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import Field
+
+from pretrain.artifacts import Artifacts
+from pretrain.data.batch import Batch
+from pretrain.objectives.term import Term
+from synthlang.config import StrictModel
+from synthlang.dictionary.ids import IdDictionary
+
+if TYPE_CHECKING:
+    import torch
+
+    from pretrain.model.tensors import TensorBatch
+
+
+class AlignSettings(StrictModel):
+    """alpha: weight of the alignment term (ALIGN-MLM, equation 2)."""
+
+    alpha: float = Field(default=10.0, ge=0.0)
+
+
+class Align(Term[AlignSettings]):
+    """Minus the cosines of the dictionary's pairs (Deshpande et al. 2021, "ALIGN-MLM", section 3)."""
+
+    name, kind = "align", "align_mlm"
+    settings, weight_key = AlignSettings, "alpha"
+    needs = frozenset({"dictionary"})
+    masked = False
+
+    def own_loss(self, settings: AlignSettings, artifacts: Artifacts, device: torch.device) -> Alignment:
+        """Over the whole dictionary of the run."""
+        assert artifacts.dictionary is not None, "prepare draws the dictionary of align"
+        return Alignment(artifacts.dictionary, not artifacts.own_rows, device)
+
+
+class WordRows(Protocol):
+    """A model whose word embedding can be read."""
+
+    def word_rows(self, ids: torch.Tensor, language: int) -> torch.Tensor:
+        """The raw rows [n, d] of ids [n] of a language."""
+        ...
+
+
+class Alignment:
+    """L_align = −Σ cos(E[i], E[i′]) over the whole dictionary, every step (ALIGN-MLM, section 3 and appendix G.5).
+
+    E are raw rows of the word embedding: without position, language or LayerNorm.
+
+    shared   whether all languages have the same rows: then they are read at once, and so is their gradient written
+    """
+
+    def __init__(self, dictionary: IdDictionary, shared: bool, device: torch.device) -> None:
+        import torch
+
+        assert len(dictionary), "an empty dictionary aligns nothing"
+        self.pairs = len(dictionary)
+        languages = torch.from_numpy(dictionary.languages)
+        if shared:
+            languages = torch.zeros_like(languages)
+        ids = torch.from_numpy(dictionary.pairs)
+        self.blocks: list[tuple[int, int, torch.Tensor, torch.Tensor]] = []  # languages and ids of both sides
+        for left, right in torch.unique(languages, dim=0).tolist():
+            here = ids[(languages == torch.tensor([left, right])).all(dim=1)].to(device)
+            self.blocks.append((left, right, here[:, 0].contiguous(), here[:, 1].contiguous()))
+
+    def count(self, batch: Batch) -> int:
+        """The pairs of the dictionary."""
+        return self.pairs
+
+    def sum(self, model: WordRows, batch: TensorBatch | None = None) -> torch.Tensor:
+        """Minus the sum of the cosines, each in [−1, 1]; float32."""
+        import torch
+
+        from pretrain.model.cosines import sum_of_cosines
+
+        totals = []
+        for left, right, sources, targets in self.blocks:
+            if left == right:
+                rows = model.word_rows(torch.cat([sources, targets]), left)
+            else:
+                rows = torch.cat([model.word_rows(sources, left), model.word_rows(targets, right)])
+            totals.append(sum_of_cosines(rows.float()))
+        return -torch.stack(totals).sum()

@@ -1,0 +1,19 @@
+"""The term mlm: masked words of rows of one language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pretrain.data.rows import RowSource
+from pretrain.objectives.term import Term, Texts
+from synthlang.config import StrictModel
+
+
+class Mlm(Term[StrictModel]):
+    """Masked words of rows of one language (Devlin et al. 2019, section 3.1)."""
+
+    name = kind = "mlm"
+
+    def rows(self, settings: StrictModel, texts: Texts) -> Sequence[RowSource]:
+        """Those of each language."""
+        return texts.monolingual

@@ -1,0 +1,85 @@
+"""What a term of the objective says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from pretrain.artifacts import Artifacts
+from pretrain.data.batch import Batch
+from pretrain.data.masking import Relabel
+from pretrain.data.rows import RowSource
+from synthlang.config import StrictModel
+
+if TYPE_CHECKING:
+    import torch
+
+    from pretrain.model.tensors import TensorBatch
+
+Need = Literal["pairs", "dictionary"]
+S = TypeVar("S", bound=StrictModel)
+
+
+class Texts(Protocol):
+    """The rows of text that a run can train on."""
+
+    @property
+    def monolingual(self) -> Sequence[RowSource]:
+        """Rows of one language, for each language of the run."""
+        ...
+
+    def pairs(self, share: float) -> Sequence[RowSource]:
+        """Rows of sentence pairs, of which ``share`` are drawn; InputError if there are none."""
+        ...
+
+
+class OwnLoss(Protocol):
+    """A loss besides the cross entropies of the masked positions."""
+
+    def count(self, batch: Batch) -> int:
+        """How many summands it has; its sum over a step is divided by their number in the step."""
+        ...
+
+    def sum(self, model: Any, batch: TensorBatch) -> torch.Tensor:
+        """The sum over them, [] float32; ``model`` is a MaskedLM."""
+        ...
+
+
+class Term(Generic[S]):
+    """A term; a subclass says what differs from a cross entropy at masked positions that needs nothing of its own.
+
+    name              in the settings (``weights``), the log and batches
+    kind              the ``kind`` of objective that is mlm and this term; None: there is none
+    settings          its keys in the section ``objective``
+    weight_key        the one of them that is its weight in that kind; None: the weight is 1
+    needs             data artifacts besides the text of each language
+    beside            terms that its rows have masked positions of, too
+    language_ids      whether tokens show their language by default
+    other_languages   whether a label may be a word of another language than the masked one
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str | None] = None
+    settings: ClassVar[type[StrictModel]] = StrictModel
+    weight_key: ClassVar[str | None] = None
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    beside: ClassVar[tuple[str, ...]] = ()
+    language_ids: ClassVar[bool] = False
+    other_languages: ClassVar[bool] = False
+    masked: ClassVar[bool] = True
+    """Whether it is a sum over masked positions: all such terms divide by one number, the labelled ones of the step."""
+
+    def rows(self, settings: S, texts: Texts) -> Sequence[RowSource]:
+        """The rows that it trains on."""
+        return ()
+
+    def relabel(self, settings: S, artifacts: Artifacts, language_ids: bool) -> Relabel | None:
+        """Which masked positions it takes over, and what is shown and predicted there.
+
+        ``language_ids``: whether tokens show their language.
+        """
+        return None
+
+    def own_loss(self, settings: S, artifacts: Artifacts, device: torch.device) -> OwnLoss | None:
+        """Its loss where it is not ``masked``."""
+        return None

@@ -1,0 +1,30 @@
+"""The term tlm: masked words of rows that hold sentences and their translations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from pretrain.data.rows import RowSource
+from pretrain.objectives.term import Term, Texts
+from synthlang.config import StrictModel
+
+
+class TlmSettings(StrictModel):
+    """tlm_rate: share of the sentence pairs that TLM trains on (XLM; ALIGN-MLM, appendix C)."""
+
+    tlm_rate: float = Field(default=0.25, gt=0.0, le=1.0)
+
+
+class Tlm(Term[TlmSettings]):
+    """Masked words of rows of sentence pairs (Lample & Conneau 2019, section 3.3)."""
+
+    name, kind = "tlm", "xlm"
+    settings = TlmSettings
+    needs = frozenset({"pairs"})
+    language_ids = True
+
+    def rows(self, settings: TlmSettings, texts: Texts) -> Sequence[RowSource]:
+        """A share of the pairs of each pair of languages."""
+        return texts.pairs(settings.tlm_rate)

@@ -1,0 +1,185 @@
+"""Scatters: alignment against Δ, and any two columns of results in groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox
+
+from probes.figures.drawing import INK, MARKERS, TOLD, WIDTH, Figure, colours, draw, grid, markers, shorten
+from probes.statistics import Correlation, Interval
+
+LABELLED = 16
+"""With more points than this, labels would cover each other: colour and marker must do."""
+INTERVALS = 100
+"""Of more points than this no intervals are drawn: they would be a hatching."""
+NAMES = 7
+"""Most names of a legend: as many as there are colours."""
+ACROSS = 3
+MOST = 12
+"""More panels than these nobody can read; the table has the rest."""
+SYMBOLS = {"spearman": "ρ", "kendall": "τ", "pearson": "r"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cell: its alignment, its Δ, what it is called, and the name and the group of its condition."""
+
+    alignment: float
+    delta: Interval
+    cell: str
+    name: str
+    group: str
+
+
+def alignment_scatter(file: str, task: str, points: Sequence[Point], palette: Mapping[str, str], axis: str) -> Figure:
+    """A point per cell: alignment of all types against mean Δ."""
+    groups = list(dict.fromkeys(point.group for point in points))
+    shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])
+    few = len(points) <= LABELLED
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        axes.axhline(0, color=INK, linewidth=0.7, alpha=0.4)
+        for name, group in dict.fromkeys((point.name, point.group) for point in points):
+            members = [point for point in points if (point.name, point.group) == (name, group)]
+            x, y = [point.alignment for point in members], [point.delta.mean for point in members]
+            drawn = axes.plot(x, y, linestyle="", marker=shapes.get(group, "o"), color=palette[name], zorder=3)[0]
+            drawn.set(markersize=7 if few else 5, markeredgecolor=INK, markeredgewidth=0.5)
+        if len(points) <= INTERVALS:
+            _intervals(axes, points, palette)
+        grid(axes, "both")
+        axes.margins(0.12)
+        axes.set_xlabel("Word-embedding alignment, all types (%)")
+        axes.set_ylabel(axis)
+        _legend(canvas, {point.name: palette[point.name] for point in points}, shapes if len(shapes) > 1 else {})
+        if few:
+            _label(canvas, axes, points)
+
+    svg = draw(WIDTH, 3.9, paint)
+    named = [f"{point.cell}: {point.alignment:.1f} %, Δ {point.delta.mean:.1f}" for point in points[:TOLD]]
+    alt = f"Scatter of alignment against Δ on {task}. " + "; ".join(named) + ("; …" if len(points) > TOLD else ".")
+    caption = f"{task}: a point per cell."
+    caption += " Lines: 95 % t interval of Δ over fine-tuning seeds." if len(points) <= INTERVALS else ""
+    return Figure(file, svg, alt, caption)
+
+
+def _intervals(axes: Axes, points: Sequence[Point], palette: Mapping[str, str]) -> None:
+    shown = [(point.alignment, point.delta.shown, palette[point.name]) for point in points]
+    known = [(x, d.low, d.high, colour) for x, d, colour in shown if d.low is not None and d.high is not None]
+    if known:
+        x, low, high, shades = zip(*known, strict=True)
+        axes.vlines(x, low, high, colors=list(shades), linewidth=1, alpha=0.6)  # a tuple of two is (colour, alpha)
+
+
+def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str]) -> None:
+    handles = [
+        Line2D([], [], linestyle="", marker="o", color=c, label=shorten(o)) for o, c in list(palette.items())[:NAMES]
+    ]
+    handles += [
+        Line2D([], [], linestyle="", marker=m, color="none", markeredgecolor=INK, label=shorten(group))
+        for group, m in shapes.items()
+    ]
+    canvas.legend(handles=handles, loc="outside upper left", ncols=2, fontsize=8.5, handletextpad=0.3)
+
+
+SIDES = [
+    (dx, dy, {-1: "right", 0: "center", 1: "left"}[dx], {-1: "top", 0: "center", 1: "bottom"}[dy])
+    for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+]
+
+
+def _label(canvas: Canvas, axes: Axes, points: Sequence[Point]) -> None:
+    """Put each label on the side of its point where it covers least: points, intervals, labels, the frame."""
+    canvas.draw_without_rendering()
+    taken: list[Bbox] = []
+    shown = [(point.alignment, point.delta.shown, shorten(point.cell, 26)) for point in points]
+    for x, delta, _ in shown:
+        at, y = axes.transData.transform((x, delta.mean))
+        taken.append(Bbox.from_extents(at - 5, y - 5, at + 5, y + 5))
+        if delta.low is not None and delta.high is not None:
+            ends = axes.transData.transform([(x, delta.low), (x, delta.high)])
+            taken.append(Bbox.from_extents(at - 1, ends[0][1], at + 1, ends[1][1]))
+    for x, delta, text in shown:
+        best: tuple[int, Annotation, Bbox] | None = None
+        for dx, dy, ha, va in SIDES:
+            offset = (7 * dx, (4 if dx else 7) * dy)
+            label = axes.annotate(
+                text, (x, delta.mean), offset, textcoords="offset points", ha=ha, va=va, fontsize=8, in_layout=False
+            )
+            box = label.get_window_extent()
+            inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
+            cost = sum(box.overlaps(other) for other in taken) + 3 * (not inside)
+            loser = label if best is not None and cost >= best[0] else best[1] if best is not None else None
+            if best is None or cost < best[0]:
+                best = cost, label, box
+            if loser is not None:
+                loser.remove()
+        assert best is not None
+        taken.append(best[2])
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The rows of one group: (x, y, block) each, and their correlation."""
+
+    name: str
+    points: tuple[tuple[float, float, str], ...]
+    found: Correlation | None
+
+
+def scatter(x: str, y: str, panels: Sequence[Panel], block: str) -> Figure:
+    """The first MOST panels side by side; a legend names the blocks where there are several."""
+    shown = panels[:MOST]
+    blocks = [name for panel in shown for _, _, name in panel.points]
+    palette, shapes = colours(blocks), markers(blocks)
+    across = min(ACROSS, len(shown))
+    down = math.ceil(len(shown) / across)
+
+    def paint(canvas: Canvas) -> None:
+        places = canvas.subplots(down, across, squeeze=False)
+        for axes, panel in zip(places.flat, shown, strict=False):
+            _panel(axes, panel, palette, shapes)
+        for axes in list(places.flat)[len(shown) :]:
+            axes.set_visible(False)
+        canvas.supxlabel(x.replace("_", " "), fontsize=9.5)
+        canvas.supylabel(y.replace("_", " "), fontsize=9.5)
+        if len(palette) > 1:
+            handles = [
+                Line2D([], [], linestyle="", marker=shapes[name], color=colour, label=shorten(name))
+                for name, colour in palette.items()
+            ]
+            canvas.legend(handles=handles, title=block, loc="outside upper left", ncols=3, fontsize=8.5)
+
+    svg = draw(1.0 + 3.1 * across, 0.9 + 2.7 * down, paint)
+    said = "; ".join(f"{panel.name}: {_said(panel)}" for panel in shown)
+    rest = f" The first {MOST} of {len(panels)} groups." if len(panels) > MOST else ""
+    return Figure("correlation", svg, f"Scatter of {x} against {y}. {said}.{rest}", f"{y} against {x}.{rest}")
+
+
+def _panel(axes: Axes, panel: Panel, palette: dict[str, str], shapes: dict[str, str]) -> None:
+    for name, colour in palette.items():
+        points = [(x, y) for x, y, block in panel.points if block == name]
+        if points:
+            xs, ys = zip(*points, strict=True)
+            axes.plot(
+                xs, ys, linestyle="", marker=shapes[name], markersize=5.5, color=colour, mec=INK, mew=0.4, alpha=0.85
+            )
+    axes.set_title(f"{shorten(panel.name, 40)}\n{_said(panel)}", fontsize=9)
+    grid(axes, "both")
+    axes.margins(0.1)
+
+
+def _said(panel: Panel) -> str:
+    """The correlation in a line."""
+    found = panel.found
+    if found is None or found.r is None:
+        return f"n = {len(panel.points)}" + (f", {found.reason}" if found is not None and found.reason else "")
+    p = "" if found.p is None else f", p = {found.p:.3g}"
+    return f"{SYMBOLS[found.kind]} = {found.r:+.2f}{p}, n = {found.n}"
