@@ -15,7 +15,7 @@ from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
-from synthlang.vocabularies import OURS, VocabularySpec, build_id_space, training
+from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
 from synthlang.vocabulary import train_tokenizer
 from tests.saved_tokenizers import encode_elsewhere
 
@@ -239,7 +239,7 @@ def test_artifacts_are_read_not_trained_again(family, natural, store, monkeypatc
     def fail(*args):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(training, "train_vocabulary", fail)
+    monkeypatch.setattr(build, "train_vocabulary", fail)
     for kind, space in built.items():
         again = build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0]
         assert again.fingerprint == space.fingerprint
