@@ -80,7 +80,7 @@ class Reordering(Transform):
     With ``keep_final_punctuation`` a standalone ``. ! ?`` stays where it is and the words
     between two such marks move among themselves (ALIGN-MLM, appendix F); otherwise the
     words of the whole sentence do. With ``unit: token`` the words are those of a vocabulary's
-    tokens (Deshpande et al. 2021), see subwords.py.
+    tokens (Deshpande et al. 2021), see ``vocabulary``.
     """
 
     keep_final_punctuation: bool = True

@@ -21,7 +21,7 @@ from synthlang.transforms.word_types import hash_limit, most_frequent, read_type
 class Transliterate(Transform):
     """Write a share ``strength`` of the words in ``script``: ``the cat`` → ``тхе цат``.
 
-    unit     what is changed: words, or the tokens of a vocabulary (see subwords.py)
+    unit     what is changed: words, or the tokens of a vocabulary
     by       what the share counts: word ``type`` or ``token`` (running words of the training text)
     order    which types come first: drawn ``uniform``\\ ly by a hash of the form, or the most ``frequent``
     types    a file that lists the types the share is of; the others stay. None: all

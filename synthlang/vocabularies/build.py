@@ -229,7 +229,7 @@ def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpa
 
 
 def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
-    """Every token under its member's prefix, so that only the specials are shared (prefix_vocabulary.py)."""
+    """Every token under its member's prefix, so that only the specials are shared."""
     made = prefixed(dict(zip(names, tokenizers, strict=True)))
     members = []
     start = len(SPECIAL_TOKENS)
