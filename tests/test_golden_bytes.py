@@ -356,7 +356,7 @@ def test_dictionaries_of_ids(here):
             "fingerprint": dictionary.fingerprint,
             "pairs": bytes_of(dictionary.pairs),
             "languages": bytes_of(dictionary.languages),
-            "candidates": [[c.member, bytes_of(c.pairs), c.left_out] for c in artifacts.candidates],
+            "candidates": [[c.language, bytes_of(c.pairs), c.left_out] for c in artifacts.candidates],
         }
     check_golden("dictionaries_ids", found)
 

@@ -18,7 +18,7 @@ from synthlang.language import PARENT, parse_language
 from synthlang.shards import read_shards, write_shards
 from synthlang.sources import open_source
 from synthlang.store import Store
-from synthlang.vocabularies import OURS, IdSpace, MemberTokenizer, VocabularySpec, build_id_space
+from synthlang.vocabularies import OURS, IdSpace, LanguageTokenizer, VocabularySpec, build_id_space
 from synthlang.vocabulary import train_tokenizer
 
 SOURCE = "builtin:mini-english?types=500&sentences=300&dev=20&test=20"
@@ -29,7 +29,7 @@ def members_of(root, source, spec, named):
     """The ids of languages of one source, and their training shards."""
     space, languages = build_id_space(spec, [(name, source, language) for name, language in named], Store(root / "s"))
     train = []
-    for language, tokenizer in zip(languages, space.members, strict=True):
+    for language, tokenizer in zip(languages, space.languages, strict=True):
         write_shards(source, "train", language, tokenizer, root / tokenizer.name)
         train.append(read_shards(root / tokenizer.name))
     return space, train
@@ -57,8 +57,8 @@ def test_too_small_a_share(derived, tmp_path):
 def only(derived, *which):
     """The members of these numbers as a run of their own."""
     space, train = derived
-    chosen = tuple(space.members[i] for i in which)
-    return replace(space, members=chosen, offsets=tuple(space.offsets[i] for i in which)), [train[i] for i in which]
+    chosen = tuple(space.languages[i] for i in which)
+    return replace(space, languages=chosen, offsets=tuple(space.offsets[i] for i in which)), [train[i] for i in which]
 
 
 def occurring(space, train, member):
@@ -139,7 +139,7 @@ def test_it_is_built_once_and_read_by_people(derived, tmp_path):
     lines = [line.split("\t") for line in (folder / "dictionary.tsv").read_text().splitlines()]
     assert len(lines) == len(found) and {line[2] for line in lines} == {"trans", "half"}
     words = {(a, b) for a, b, _ in lines}
-    tokens = [space.members[0].tokenizer.decode([a]) for a in found.pairs[:, 0].tolist()]
+    tokens = [space.languages[0].tokenizer.decode([a]) for a in found.pairs[:, 0].tolist()]
     assert [a for a, _, _ in lines] == tokens
     assert all(a.isascii() and not b.isascii() for a, b in words)
 
@@ -147,7 +147,7 @@ def test_it_is_built_once_and_read_by_people(derived, tmp_path):
 def test_tokens_that_a_table_cannot_hold_are_written_out(tmp_path):
     tokenizer = train_tokenizer(["a"], 261)
     ids = np.arange(5, 261)
-    member = MemberTokenizer("x", tokenizer, np.arange(261))
+    member = LanguageTokenizer("x", tokenizer, np.arange(261))
     space = IdSpace("copied", 522, OURS, (member, replace(member, name="y")), (0, 0), 261)
     train: list[Any] = [SimpleNamespace(counts=np.ones(261, np.int64), fingerprint="f")] * 2
     pairs = np.stack([ids, ids], axis=1)

@@ -34,7 +34,7 @@ LINES = {
 
 def shards_of(named, languages, space, root):
     train = []
-    for (name, source, _), language, tokenizer in zip(named, languages, space.members, strict=True):
+    for (name, source, _), language, tokenizer in zip(named, languages, space.languages, strict=True):
         write_shards(source, "train", language, tokenizer, root / name)
         train.append(read_shards(root / name))
     return train
@@ -58,13 +58,15 @@ def natural(tmp_path_factory):
 
 
 def pair_of(space, train, *members):
-    return replace(space, members=tuple(space.members[m] for m in members)), [train[m] for m in members]
+    return replace(space, languages=tuple(space.languages[m] for m in members)), [train[m] for m in members]
 
 
 def words_of(space, dictionary):
-    """(member, word, translation) of each pair."""
+    """(language, word, translation) of each pair."""
     rows = zip(dictionary.pairs.tolist(), dictionary.languages[:, 1].tolist(), strict=True)
-    return {(m, space.members[0].tokenizer.decode([a]), space.members[m].tokenizer.decode([b])) for (a, b), m in rows}
+    return {
+        (m, space.languages[0].tokenizer.decode([a]), space.languages[m].tokenizer.decode([b])) for (a, b), m in rows
+    }
 
 
 def test_two_natural_languages_from_a_file(natural, tmp_path):
@@ -106,7 +108,7 @@ def test_words_that_no_text_has_are_no_pairs(natural, tmp_path):
     # "the" of the German text is the same id, and a pair: separate embeddings have two rows for it
     assert words_of(space, found) == {(1, "the", "the"), (1, "the", "die")}
     counts = train[1].counts.copy()
-    counts[space.members[1].tokenizer.token_to_id("Ġdie")] = 0
+    counts[space.languages[1].tokenizer.token_to_id("Ġdie")] = 0
     without = [train[0], replace(train[1], counts=counts, manifest={"fingerprint": "other"})]
     found = build_id_dictionary(DictionarySpec(coverage=1.0, path=str(tmp_path / "d")), space, without, Store(tmp_path))
     assert words_of(space, found) == {(1, "the", "the")}

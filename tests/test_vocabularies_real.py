@@ -24,16 +24,16 @@ def test_default_anchors_and_none(tmp_path):
     joined, _ = build_id_space(VocabularySpec(kind="joined", size=1500), members, store)
     prefixed, _ = build_id_space(VocabularySpec(kind="prefixed", size=1500), members, store)
     for i, j in combinations(range(3), 2):
-        shared = np.intersect1d(joined.members[i].ids, joined.members[j].ids)
+        shared = np.intersect1d(joined.languages[i].ids, joined.languages[j].ids)
         assert 5 + 256 < len(shared) < 900  # the bytes, and what the languages have in common
-        assert len(np.intersect1d(prefixed.members[i].ids, prefixed.members[j].ids)) == 5
+        assert len(np.intersect1d(prefixed.languages[i].ids, prefixed.languages[j].ids)) == 5
     assert 1500 < joined.size < 4500
     for number, (_, source, _) in enumerate(members):
         batch = next(source.batches("train"))
-        a, b = joined.members[number].encode(batch), prefixed.members[number].encode(batch)
+        a, b = joined.languages[number].encode(batch), prefixed.languages[number].encode(batch)
         assert (a.word_offsets == b.word_offsets).all()  # cut alike, under other ids
         assert len(a.ids) < 2 * len(batch.form.codes)
         assert (
-            joined.members[number].tokenizer.decode(a.ids[: a.word_offsets[batch.offsets[1]]].tolist())
+            joined.languages[number].tokenizer.decode(a.ids[: a.word_offsets[batch.offsets[1]]].tolist())
             == batch.texts()[0]
         )

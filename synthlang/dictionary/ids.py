@@ -81,15 +81,15 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class IdCandidates:
-    """Pairs [n, 2] of an id of the first member and one of ``member``; reason → those that are none."""
+    """Pairs [n, 2] of an id of the first language and one of ``language``; reason → those that are none."""
 
-    member: int
+    language: int
     pairs: NDArray[np.int64]
     left_out: dict[str, int]
 
 
 def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> dict[int, WordDictionary]:
-    """The words of each member that has a file, by its number; ``names`` are those of all members.
+    """The words of each language that has a file, by its number; ``names`` are those of all languages.
 
     InputError for a file that is not there, and for several languages but one file.
     """
@@ -118,39 +118,39 @@ def _words(path: Path) -> WordDictionary:
 def all_candidates(
     id_space: IdSpace, counts: Sequence[Counts], words: Mapping[int, WordDictionary], own_rows: bool = False
 ) -> list[IdCandidates]:
-    """Of each member but the first that has any: from its file if there are files, else from copies.
+    """Of each language but the first that has any candidates: from its file if there are files, else from copies.
 
-    ``counts`` say for each member how often each id occurs in its training text; with ``own_rows`` (separate
+    ``counts`` say for each language how often each id occurs in its training text; with ``own_rows`` (separate
     embeddings) an id is a copy of itself.
     """
     found = []
-    for member in range(1, len(id_space.members)):
-        pairs, left_out = id_space.counterparts(member, own_rows), dict[str, int]()
+    for language in range(1, len(id_space.languages)):
+        pairs, left_out = id_space.counterparts(language, own_rows), dict[str, int]()
         if words:
-            pairs, left_out = _from_words(id_space, member, words.get(member))
+            pairs, left_out = _from_words(id_space, language, words.get(language))
         if pairs is not None:
-            found.append(_occurring(id_space, counts, member, pairs, left_out))
+            found.append(_occurring(id_space, counts, language, pairs, left_out))
     return found
 
 
 def _from_words(
-    id_space: IdSpace, member: int, words: WordDictionary | None
+    id_space: IdSpace, language: int, words: WordDictionary | None
 ) -> tuple[NDArray[np.int64] | None, dict[str, int]]:
     if words is None:
         return None, {}
-    source, target = id_space.members[0].tokenizer, id_space.members[member].tokenizer
+    source, target = id_space.languages[0].tokenizer, id_space.languages[language].tokenizer
     pairs, counts = id_pairs(words, source, target, specials=id_space.specials.all)
     return pairs, {reason: n for reason, n in counts.items() if reason != "pairs" and n}
 
 
 def _occurring(
-    id_space: IdSpace, counts: Sequence[Counts], member: int, pairs: NDArray[np.int64], left_out: dict[str, int]
+    id_space: IdSpace, counts: Sequence[Counts], language: int, pairs: NDArray[np.int64], left_out: dict[str, int]
 ) -> IdCandidates:
-    sides = occurs(counts[0], pairs[:, 0]), occurs(counts[member], pairs[:, 1])
-    names = id_space.members[0].name, id_space.members[member].name
+    sides = occurs(counts[0], pairs[:, 0]), occurs(counts[language], pairs[:, 1])
+    names = id_space.languages[0].name, id_space.languages[language].name
     missing = {f"not in the text of {names[0]}": ~sides[0], f"not in the text of {names[1]}": sides[0] & ~sides[1]}
     reasons = {reason: int(rows.sum()) for reason, rows in missing.items() if rows.any()}
-    return IdCandidates(member, pairs[sides[0] & sides[1]], left_out | reasons)
+    return IdCandidates(language, pairs[sides[0] & sides[1]], left_out | reasons)
 
 
 def occurs(counts: Counts, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -164,7 +164,7 @@ _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 @dataclass(frozen=True, eq=False)
 class IdDictionary:
-    """``pairs`` [n, 2] int64 of ids; ``languages`` [n, 2] int64, the member of each side (the left one is 0)."""
+    """``pairs`` [n, 2] int64 of ids; ``languages`` [n, 2] int64, the language of each side (the left one is 0)."""
 
     pairs: NDArray[np.int64]
     languages: NDArray[np.int64]
@@ -182,13 +182,13 @@ class IdDictionary:
 def build_id_dictionary(
     spec: DictionarySpec, id_space: IdSpace, train: Sequence[Shards], store: Store, own_rows: bool = False
 ) -> IdDictionary:
-    """The dictionary of the members of ``id_space``, drawn or read from the store.
+    """The dictionary of the languages of ``id_space``, drawn or read from the store.
 
-    ``train`` are the shards of the training text of each member. The same types of the first member
+    ``train`` are the shards of the training text of each language. The same types of the first language
     are drawn for all others; a type keeps all its translations. With ``own_rows`` (separate embeddings) an id of two
     languages pairs with itself. InputError if there is nothing to draw.
     """
-    names = [member.name for member in id_space.members]
+    names = [language.name for language in id_space.languages]
     if len(names) < 2:
         raise InputError("a dictionary pairs two languages; this run has one")
     words = word_files(spec.path, names)
@@ -206,16 +206,16 @@ def build_id_dictionary(
 
 
 def _parents(id_space: IdSpace, train: Sequence[Shards], words: Mapping[int, WordDictionary]) -> dict[str, Any]:
-    # members by number: what a language is called does not change its pairs
+    # languages by number: what a language is called does not change its pairs
     return {
         "vocabulary": id_space.fingerprint,
         "shards": [shards.fingerprint for shards in train],
-        "words": {str(member): dictionary.digest for member, dictionary in sorted(words.items())},
+        "words": {str(language): dictionary.digest for language, dictionary in sorted(words.items())},
     }
 
 
 def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: NDArray[np.int64]) -> list[IdCandidates]:
-    """The candidates whose type of the first member is drawn; ``counts`` is how often each of its ids occurs."""
+    """The candidates whose type of the first language is drawn; ``counts`` is how often each of its ids occurs."""
     types = np.unique(np.concatenate([c.pairs[:, 0] for c in candidates] or [np.zeros(0, np.int64)]))
     if not len(types):
         reasons = "; ".join(listed(c.left_out) for c in candidates if c.left_out)
@@ -224,7 +224,7 @@ def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: NDAr
     chosen = types[draw_types(spec, types.astype(np.uint64), counts[types])]
     if not len(chosen):
         raise InputError(f"dictionary.coverage {spec.coverage} of {len(types)} types gives an empty dictionary")
-    return [IdCandidates(c.member, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
+    return [IdCandidates(c.language, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
 
 
 def _report(
@@ -234,17 +234,17 @@ def _report(
     counts: Sequence[NDArray[np.int64]],
 ) -> dict[str, Any]:
     """What the manifest says about the pairs: how many, which were left out, the share of each text."""
-    names = [member.name for member in id_space.members]
-    sides = {0: np.concatenate([d.pairs[:, 0] for d in drawn])} | {d.member: d.pairs[:, 1] for d in drawn}
+    names = [language.name for language in id_space.languages]
+    sides = {0: np.concatenate([d.pairs[:, 0] for d in drawn])} | {d.language: d.pairs[:, 1] for d in drawn}
     return {
         "pairs": sum(len(d.pairs) for d in drawn),
         "languages": {
-            names[c.member]: {"pairs": len(d.pairs), "candidates": len(c.pairs), "left_out": c.left_out}
+            names[c.language]: {"pairs": len(d.pairs), "candidates": len(c.pairs), "left_out": c.left_out}
             for c, d in zip(candidates, drawn, strict=True)
         },
         "coverage": {
-            names[member]: _coverage(np.unique(ids), counts[member], id_space.specials.all)
-            for member, ids in sides.items()
+            names[language]: _coverage(np.unique(ids), counts[language], id_space.specials.all)
+            for language, ids in sides.items()
         },
     }
 
@@ -260,14 +260,16 @@ def _coverage(ids: NDArray[np.int64], counts: NDArray[np.int64], specials: tuple
 
 def _write(drawn: Sequence[IdCandidates], id_space: IdSpace, report: dict[str, Any], folder: Path) -> None:
     pairs = np.concatenate([d.pairs for d in drawn])
-    members = np.concatenate([np.full(len(d.pairs), d.member, np.int64) for d in drawn])
+    others = np.concatenate([np.full(len(d.pairs), d.language, np.int64) for d in drawn])
     with atomic_folder(folder) as temporary:
         np.save(temporary / "pairs.npy", pairs)
-        np.save(temporary / "languages.npy", np.stack([np.zeros_like(members), members], axis=1))
+        np.save(temporary / "languages.npy", np.stack([np.zeros_like(others), others], axis=1))
         with atomic_file(temporary / "dictionary.tsv", "w") as handle:
             for d in drawn:
-                name = id_space.members[d.member].name
-                left, right = (_texts(id_space.members[m].tokenizer, d.pairs[:, i]) for i, m in ((0, 0), (1, d.member)))
+                name = id_space.languages[d.language].name
+                left, right = (
+                    _texts(id_space.languages[m].tokenizer, d.pairs[:, i]) for i, m in ((0, 0), (1, d.language))
+                )
                 handle.writelines(f"{a}\t{b}\t{name}\n" for a, b in zip(left, right, strict=True))
         checksums = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
         write_json(temporary / "manifest.json", report | {"sha256": checksums})
@@ -295,10 +297,10 @@ def read_id_dictionary(folder: Path) -> IdDictionary:
 class Synonyms:
     """What a dictionary says in both directions: the entry of a token is all its translations, side by side.
 
-    A token is (member, id), since with a joint vocabulary two languages have the same ids.
+    A token is (language, id), since with a joint vocabulary two languages have the same ids.
 
-    first, amount     [members, ids] int32: where the entry of a token begins in ``ids``, and how long it is
-    ids, languages    [2 · pairs] int64: the translations, and their members
+    first, amount     [languages, ids] int32: where the entry of a token begins in ``ids``, and how long it is
+    ids, languages    [2 · pairs] int64: the translations, and their languages
     """
 
     first: NDArray[np.int32]
@@ -307,15 +309,15 @@ class Synonyms:
     languages: NDArray[np.int64]
 
     @staticmethod
-    def of(dictionary: IdDictionary, members: int, size: int) -> Synonyms:
-        """The index of a dictionary over ``size`` ids."""
+    def of(dictionary: IdDictionary, count: int, size: int) -> Synonyms:
+        """The index of a dictionary of ``count`` languages over ``size`` ids."""
         pairs, languages = (np.concatenate([a, a[:, ::-1]]) for a in (dictionary.pairs, dictionary.languages))
         tokens = languages[:, 0] * size + pairs[:, 0]
         # by token, then by translation: the order of the file does not matter
         order = np.lexsort((pairs[:, 1], languages[:, 1], tokens))
-        amount = np.bincount(tokens, minlength=members * size)
+        amount = np.bincount(tokens, minlength=count * size)
         first = np.cumsum(amount) - amount
-        shape = (members, size)
+        shape = (count, size)
         tables = (first.astype(np.int32).reshape(shape), amount.astype(np.int32).reshape(shape))
         return Synonyms(*tables, pairs[order, 1], languages[order, 1])
 
@@ -324,7 +326,7 @@ class Synonyms:
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
         """One translation of each token, uniformly among those of its entry by ``random`` in [0, 1).
 
-        Arrays of one shape: whether there is an entry, the translation's id and its member; without an
+        Arrays of one shape: whether there is an entry, the translation's id and its language; without an
         entry the token itself.
         """
         amount = self.amount[languages, ids].astype(np.int64)

@@ -7,17 +7,17 @@ extension.py    the ids of a checkpoint, as they are or with new subwords of one
 grow.py         learning these
 """
 
-from synthlang.vocabularies.build import Member, build_id_space
+from synthlang.vocabularies.build import SourcedLanguage, build_id_space
 from synthlang.vocabularies.extension import Extension, hf_id_space
-from synthlang.vocabularies.space import OURS, ExtendSpec, IdSpace, MemberTokenizer, Specials, VocabularySpec
+from synthlang.vocabularies.space import OURS, ExtendSpec, IdSpace, LanguageTokenizer, Specials, VocabularySpec
 
 __all__ = [
     "OURS",
     "ExtendSpec",
     "Extension",
     "IdSpace",
-    "Member",
-    "MemberTokenizer",
+    "LanguageTokenizer",
+    "SourcedLanguage",
     "Specials",
     "VocabularySpec",
     "build_id_space",

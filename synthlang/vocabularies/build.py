@@ -42,7 +42,7 @@ from synthlang.transforms.base import Reordering
 from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.transforms.typology import Typology
-from synthlang.vocabularies.space import OURS, IdSpace, MemberTokenizer, VocabularySpec
+from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
 from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
 
 Text = tuple[Source, Language | None]  # None: the source as it is
@@ -92,16 +92,16 @@ def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary
             scripts.setdefault(language.script.name, language.script)
     offsets = {name: V * place for place, name in enumerate(scripts, 1)}
     made = {name: parallel_tokenizer(vocabulary.parent, script, offsets[name]) for name, script in scripts.items()}
-    members = []
+    tokenizers = []
     for name, language in zip(names, languages, strict=True):
         script = language.script
         offset = offsets[script.name] if script else 0
         tokenizer = made[script.name] if script else vocabulary.parent
         subwords = Subwords(vocabulary, script) if language.on_tokens else None
         ids = _copied_ids(V, offset, always=written_whole(language))
-        members.append(MemberTokenizer(name, tokenizer, ids, subwords, moved=offset - V if offset else 0))
+        tokenizers.append(LanguageTokenizer(name, tokenizer, ids, subwords, moved=offset - V if offset else 0))
     places = tuple(offsets[language.script.name] if language.script else 0 for language in languages)
-    return IdSpace("copied", V * (1 + len(scripts)), OURS, tuple(members), places, V)
+    return IdSpace("copied", V * (1 + len(scripts)), OURS, tuple(tokenizers), places, V)
 
 
 def _copied_ids(V: int, offset: int, always: bool) -> NDArray[np.int64]:
@@ -206,56 +206,56 @@ def joint_space(names: Sequence[str], tokenizer: Tokenizer) -> IdSpace:
     """Everyone's tokenizer is the same, and so are the ids."""
     size = int(tokenizer.get_vocab_size())
     ids = np.arange(size, dtype=np.int64)
-    return IdSpace("joint", size, OURS, tuple(MemberTokenizer(name, tokenizer, ids) for name in names))
+    return IdSpace("joint", size, OURS, tuple(LanguageTokenizer(name, tokenizer, ids) for name in names))
 
 
 def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
     """The union of the vocabularies: a string that several have is one id; each keeps its own merges.
 
-    The first member's ids are as they were; the tokens that the next one adds follow in its order, and so on.
+    The first language's ids are as they were; the tokens that the next one adds follow in its order, and so on.
     """
     specs = [json.loads(tokenizer.to_str()) for tokenizer in tokenizers]
     union: dict[str, int] = {}
     for spec in specs:
         for token, _ in sorted(spec["model"]["vocab"].items(), key=lambda item: int(item[1])):
             union.setdefault(token, len(union))
-    members = []
+    languages = []
     for name, spec in zip(names, specs, strict=True):
         ids = _sorted(union[token] for token in spec["model"]["vocab"])
-        # the tokens of the others are names only: no merge of this member makes one
+        # the tokens of the others are names only: no merge of this language makes one
         whole = {**spec, "model": {**spec["model"], "vocab": union}}
-        members.append(MemberTokenizer(name, Tokenizer.from_str(json.dumps(whole)), ids))
-    return IdSpace("joined", len(union), OURS, tuple(members))
+        languages.append(LanguageTokenizer(name, Tokenizer.from_str(json.dumps(whole)), ids))
+    return IdSpace("joined", len(union), OURS, tuple(languages))
 
 
 def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
-    """Every token under its member's prefix, so that only the specials are shared."""
+    """Every token under its language's prefix, so that only the specials are shared."""
     made = prefixed(dict(zip(names, tokenizers, strict=True)))
-    members = []
+    languages = []
     start = len(SPECIAL_TOKENS)
     for name, parent in zip(names, tokenizers, strict=True):
         stop = start + int(parent.get_vocab_size()) - len(SPECIAL_TOKENS)
-        members.append(MemberTokenizer(name, made[name], _sorted([*OURS.all, *range(start, stop)])))
+        languages.append(LanguageTokenizer(name, made[name], _sorted([*OURS.all, *range(start, stop)])))
         start = stop
-    return IdSpace("prefixed", int(made[names[0]].get_vocab_size()), OURS, tuple(members))
+    return IdSpace("prefixed", int(made[names[0]].get_vocab_size()), OURS, tuple(languages))
 
 
 def _sorted(ids: Iterable[int]) -> NDArray[np.int64]:
     return np.asarray(sorted(ids), dtype=np.int64)
 
 
-Member = tuple[str, Source, Language]
+SourcedLanguage = tuple[str, Source, Language]
 
 
 def build_id_space(
-    spec: VocabularySpec, languages: Sequence[Member], store: Store
+    spec: VocabularySpec, languages: Sequence[SourcedLanguage], store: Store
 ) -> tuple[IdSpace, tuple[Language, ...]]:
-    """The ids of members (name, source, language), read from the store or trained; and the languages, bound.
+    """The ids of languages (name, source, language), read from the store or trained; and the languages, bound.
 
     Raises InputError if a source has no training split or lacks a column that its language reads, and for what
     a kind cannot do: copied with several sources, languages of tokens in another kind, a name that is no prefix.
     """
-    check_members(languages)
+    check_languages(languages)
     if spec.kind == "copied":
         _check_one_source(languages)
         _, source, _ = languages[0]
@@ -273,7 +273,7 @@ def build_id_space(
     return (joined_space if spec.kind == "joined" else prefixed_space)(names, parents), bound
 
 
-def check_members(languages: Sequence[Member]) -> None:
+def check_languages(languages: Sequence[SourcedLanguage]) -> None:
     """Raise InputError unless the names differ and each source has the split and the columns that are read."""
     if not languages:
         raise InputError("a vocabulary needs at least one language")
@@ -286,7 +286,7 @@ def check_members(languages: Sequence[Member]) -> None:
         check_source(language, source, f"the source of {name}")
 
 
-def bind_words(languages: Sequence[Member], where: str) -> tuple[Language, ...]:
+def bind_words(languages: Sequence[SourcedLanguage], where: str) -> tuple[Language, ...]:
     """The languages, bound to their sources; InputError for one of tokens, which only the kind copied has."""
     for name, _, language in languages:
         if language.on_tokens:
@@ -297,7 +297,7 @@ def bind_words(languages: Sequence[Member], where: str) -> tuple[Language, ...]:
     return tuple(bind_language(language, source) for _, source, language in languages)
 
 
-def _check_one_source(languages: Sequence[Member]) -> None:
+def _check_one_source(languages: Sequence[SourcedLanguage]) -> None:
     first, source, _ = languages[0]
     for name, other, _ in languages[1:]:
         if other.fingerprint != source.fingerprint:

@@ -24,23 +24,23 @@ from synthlang.language import Language
 from synthlang.overlap import count_words
 from synthlang.store import Store
 from synthlang.vocabularies.build import (
-    Member,
+    SourcedLanguage,
     Text,
     batches_of_text,
     bind_words,
-    check_members,
+    check_languages,
     text_fingerprint,
     text_of,
 )
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.grow import Grown, GrowTask, chunks, grow_bpe, grow_unigram, grow_wordpiece
-from synthlang.vocabularies.space import ExtendSpec, IdSpace, MemberTokenizer
+from synthlang.vocabularies.space import ExtendSpec, IdSpace, LanguageTokenizer
 from synthlang.vocabulary import read_tokenizer
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Counts over the training text of a member: word types, running words, pieces.
+    """Counts over the training text of a language: word types, running words, pieces.
 
     ``types_changed`` and ``words_changed`` are those whose ids are others than before; ``unknown_before`` and
     ``unknown_after`` count running words with an unknown token.
@@ -88,7 +88,7 @@ class Extension:
     pieces    [m] int64 old ids, those of token i are pieces[offsets[i] : offsets[i + 1]]; none where the old
               tokenizer had nothing but the unknown token
     offsets   [n + 1] int64
-    effects   for each member what changed in its training text
+    effects   for each language what changed in its training text
     """
 
     ids: NDArray[np.int64]
@@ -105,9 +105,9 @@ class Extension:
 def extend_tokenizer(
     checkpoint: Checkpoint, spec: ExtendSpec, texts: Mapping[str, Text], store: Store
 ) -> tuple[Tokenizer, Extension]:
-    """The checkpoint's tokenizer with new subwords of one member, read from the store or learned.
+    """The checkpoint's tokenizer with new subwords of one language, read from the store or learned.
 
-    ``texts`` are the training texts of all members by name. Raises InputError for a name that is none of them,
+    ``texts`` are the training texts of all languages by name. Raises InputError for a name that is none of them,
     for a tokenizer that is neither WordPiece nor BPE nor Unigram, and if there is nothing to add.
     """
     if spec.language not in texts:
@@ -121,7 +121,7 @@ def extend_tokenizer(
     offsets = np.concatenate([[0], np.cumsum([len(p) for p in held["pieces"]])]).astype(np.int64)
     pieces = np.asarray([i for p in held["pieces"] for i in p], np.int64)
     ids = checkpoint.rows + np.arange(len(held["tokens"]), dtype=np.int64)
-    effects = {member: _effect(checkpoint, tokenizer, name, t, store) for member, t in texts.items()}
+    effects = {language: _effect(checkpoint, tokenizer, name, t, store) for language, t in texts.items()}
     return tokenizer, Extension(ids, tuple(held["tokens"]), pieces, offsets, effects)
 
 
@@ -187,14 +187,14 @@ def _effect(checkpoint: Checkpoint, new: Tokenizer, extension: str, text: Text, 
 
 
 def hf_id_space(
-    model: str, languages: Sequence[Member], store: Store, extend: ExtendSpec | None = None
+    model: str, languages: Sequence[SourcedLanguage], store: Store, extend: ExtendSpec | None = None
 ) -> tuple[IdSpace, tuple[Language, ...], Extension | None]:
-    """The ids of the checkpoint ``model``, a folder or a name, for every member (name, source, language).
+    """The ids of the checkpoint ``model``, a folder or a name, for every language (name, source, language).
 
     ``size`` is the number of rows of its embedding, and of the new rows after them. Raises InputError for a
     tokenizer that does not fit (see ``read_checkpoint``), languages of tokens, and an extension that adds nothing.
     """
-    check_members(languages)
+    check_languages(languages)
     bound = bind_words(languages, f"start from {model}")
     checkpoint = read_checkpoint(model)
     tokenizer, size, made = checkpoint.tokenizer, checkpoint.rows, None
@@ -205,5 +205,5 @@ def hf_id_space(
         tokenizer, made = extend_tokenizer(checkpoint, extend, dict(zip(names, texts, strict=True)), store)
         ids, size = np.concatenate([ids, made.ids]), size + len(made.ids)
     settings, specials = checkpoint.settings, checkpoint.specials
-    members = tuple(MemberTokenizer(n, tokenizer, ids, settings=settings, specials=specials) for n in names)
-    return IdSpace("checkpoint", size, specials, members), bound, made
+    own = tuple(LanguageTokenizer(n, tokenizer, ids, settings=settings, specials=specials) for n in names)
+    return IdSpace("checkpoint", size, specials, own), bound, made

@@ -92,7 +92,7 @@ def check_bands(bands: Sequence[int]) -> None:
 def _language(
     model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, member: int, bands: Sequence[int], report: Report
 ) -> dict[str, Any]:
-    known = next((held.left_out for held in artifacts.candidates if held.member == member), {})
+    known = next((held.left_out for held in artifacts.candidates if held.language == member), {})
     if pairs is None:
         return {**NOTHING, "counts": dict(known)}
     credits = credits_of(model, pairs, member, report)
