@@ -92,7 +92,6 @@ class Language(StrictModel):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """The columns a source must have, besides the forms."""
         return tuple(dict.fromkeys(column for t in self.transforms for column in t.requires))
 
     @property
@@ -204,7 +203,6 @@ PARENT = Language(name="parent")
 
 
 def check_source(language: Language, source: Source, name: str) -> None:
-    """Raise InputError if the source ``name`` lacks a column that a transform reads."""
     require_columns(source, language.requires, name, f"the language {language.name}")
 
 
@@ -320,7 +318,6 @@ def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
 
 
 def spec_yaml(language: Language) -> str:
-    """The text of language.yaml."""
     return write_yaml(portable(language)[0])
 
 

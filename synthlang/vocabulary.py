@@ -229,7 +229,6 @@ def _is_ours(tokenizer: Tokenizer) -> bool:
 
 
 def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 2) -> Vocabulary:
-    """Train the parent's vocabulary on a stream of batches."""
 
     def texts() -> Iterator[str]:
         for batch in batches:
@@ -326,7 +325,6 @@ class Subwords:
         return Rewrite(encoded.word_offsets[corpus.offsets], origin, form)
 
     def encode(self, corpus: Corpus) -> Encoded:
-        """The ids of a corpus whose words are tokens."""
         table = np.asarray([self._id(name) for name in corpus.form.names or ()], np.int64)
         codes = corpus.form.codes
         return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1))

@@ -8,10 +8,9 @@ from filelock import FileLock
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.parsing import ParsedSource
-from synthlang.parsing.chunks import asked_folder, remove_asked
 from synthlang.parsing.command import parse_command, write_parsed
 from synthlang.sources import open_source
-from tests.test_parsing import Chain, lines_of, same, whole
+from tests.test_parsing import Chain, same, whole
 from tests.test_sources_conllu import word
 from tests.test_tasks import write
 
@@ -93,26 +92,6 @@ def test_another_run_to_the_same_folder_is_left_alone(engine, tmp_path):
     beside.mkdir()
     write_parsed(source, tmp_path / "out")
     assert not live.exists() and beside.exists()
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_killed_runs_asked_for_is_removed(engine, tmp_path, workers):
-    root = tmp_path / "cache" / engine.fingerprint
-    for place in (root / ".asked-01234567" / "abc.json.gz",):
-        write(place, "x")
-    text = write(tmp_path / "t.txt", "\n".join(lines_of(450)))
-    whole(ParsedSource(open_source(f"text:{text}"), engine, tmp_path / "cache", workers=workers))
-    left = {p.name for p in root.rglob("*") if "asked" in p.name}
-    assert left <= {".asked.lock"}
-    assert len(list(root.rglob("*.gz"))) == 3
-
-
-def test_what_a_live_run_asks_for_stays(tmp_path):
-    with asked_folder(tmp_path) as live:
-        write(live / "abc.json.gz", "x")
-        remove_asked(tmp_path)
-        assert (live / "abc.json.gz").exists()
-    assert not live.exists()
 
 
 def test_one_clear_line_for_a_tag_that_is_none(tmp_path):

@@ -175,7 +175,6 @@ class IdDictionary:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint that the manifest names."""
         return str(self.manifest["fingerprint"])
 
 

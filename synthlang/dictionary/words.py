@@ -152,17 +152,14 @@ class WordDictionary:
 
     @staticmethod
     def of(pairs: list[tuple[str, str]]) -> WordDictionary:
-        """From pairs in order."""
         return WordDictionary(tuple(a for a, _ in pairs), tuple(b for _, b in pairs))
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The pairs in order."""
         return list(zip(self.source, self.target, strict=True))
 
     @cached_property
     def digest(self) -> str:
-        """Of the pairs and their order."""
         return fingerprint("pairs", pairs=[list(pair) for pair in self.pairs])
 
     def restrict(
@@ -206,7 +203,6 @@ class WordDictionary:
 
 
 def dictionary_fingerprint(spec: DictionarySpec, parents: Mapping[str, str]) -> str:
-    """Of a drawn word dictionary; ``parents`` are the fingerprints of what it was made from."""
     return fingerprint("word-dictionary", format=FORMAT, spec=spec.drawing, parents=dict(parents))
 
 

@@ -162,7 +162,6 @@ def card_path(out: Path) -> Path:
 
 
 def _is_card(path: Path) -> bool:
-    """Whether a file begins as a card does."""
     try:
         with path.open("rb") as handle:
             return handle.read(len(FIRST_LINE)) == FIRST_LINE.encode()
@@ -288,7 +287,6 @@ def order_import(
 def order_evaluate(
     model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
 ) -> dict[str, Any]:
-    """Scores of a model on splits of a treebank; with ``train`` also those of the direction baseline."""
     source = open_source(treebank)
     training = read_treebank(source, train, treebank) if train else None
     return evaluate(load_model(model), read_treebank(source, held_out, treebank), training, labels=labels)

@@ -57,7 +57,6 @@ class BagCache:
         return [row.tobytes() + end for row in own[types]]
 
     def get(self, key: bytes) -> Floats | None:
-        """The numbers of a bag, or None."""
         row = self._rows.get(key)
         if row is not None:
             self._rows.move_to_end(key)
@@ -72,7 +71,6 @@ class BagCache:
             self.bytes -= old.nbytes + ENTRY_BYTES
 
     def clear(self) -> None:
-        """Forget all."""
         self._rows.clear()
         self._numbers.clear()
         self.bytes = 0

@@ -51,7 +51,6 @@ class Direction:
 
     @staticmethod
     def of(groups: Iterable[Nodes]) -> Direction:
-        """Count the sides of all dependents."""
         counts: dict[Pair, list[int]] = {}
         for nodes in groups:
             pairs, left = _sides(nodes)
@@ -61,7 +60,6 @@ class Direction:
         return Direction({pair: (a, b) for pair, (a, b) in counts.items()})
 
     def left(self, pair: Pair) -> float:
-        """P(left | head's tag, arc)."""
         before, after = self.counts.get(pair, (0, 0))
         return (before + 1) / (before + after + 2)
 
@@ -138,7 +136,6 @@ def _means(values: dict[str, Floats]) -> dict[str, Any]:
 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:
-    """The scores as a table in Markdown."""
     names = {"N": "noun nodes", "V": "verb nodes", "all": "all"}
     head = "| held-out | nodes | log p a node: model | direction | uniform | perplexity | best order right | blindly |"
     rows = [head, "|---|---|---|---|---|---|---|---|"]
@@ -157,7 +154,6 @@ class Shares:
 
     @staticmethod
     def of(batches: Iterable[Corpus]) -> Shares:
-        """Count the dependents of the heads that order models order."""
         counts: dict[Pair, list[int]] = {}
         for corpus in batches:
             forest = Forest.of(corpus)
@@ -171,7 +167,6 @@ class Shares:
         return Shares({pair: (before, total) for pair, (before, total) in counts.items()})
 
     def share(self, pair: Pair) -> float:
-        """The share before the head."""
         before, total = self.counts[pair]
         return before / total
 

@@ -46,7 +46,6 @@ class Feature(NamedTuple):
 
 
 def head_item(upos: str) -> Item:
-    """The head itself as an item."""
     return f"@{upos}", "@"
 
 

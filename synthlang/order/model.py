@@ -79,7 +79,6 @@ class OrderModel(StrictModel):
 
     @property
     def classes(self) -> tuple[NodeClass, ...]:
-        """The classes of nodes that have weights."""
         return tuple(c for c in CLASSES if c in self.weights)
 
     def save(self, path: Path) -> None:
@@ -142,7 +141,6 @@ def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def shipped_models() -> tuple[str, ...]:
-    """The names of the models that come with the package."""
     return tuple(sorted(path.name.removesuffix(ENDING) for path in SHIPPED.glob(f"*{ENDING}")))
 
 

@@ -66,7 +66,6 @@ class Matches(NamedTuple):
     feature: Ints
 
     def kinds(self, orders: Orders) -> Ints:
-        """Their rows of ``orders.ngrams``."""
         return np.asarray(orders.kind[self.where, self.code], dtype=np.int64)
 
 

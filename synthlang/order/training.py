@@ -124,7 +124,6 @@ def _ngrams(names: list[str]) -> Iterable[tuple[str, ...]]:
 
 
 def heads_in(node: NodeClass) -> str:
-    """The tags of the heads of a class, for people."""
     return ", ".join(upos for upos, c in CLASS_OF_HEAD.items() if c == node)
 
 

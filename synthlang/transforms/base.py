@@ -91,11 +91,9 @@ class Reordering(Transform):
         """For each output word the row of its source word; rows stay inside their segment."""
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Move the words of the chosen sentences."""
         return Rewrite.reorder(corpus, self._index(corpus, key))
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Move them back: the order depends on nothing that the rewrite changed."""
         return Rewrite.reorder(corpus, np.argsort(self._index(corpus, key), kind="stable"))
 
     def _index(self, corpus: Corpus, key: int) -> NDArray[np.int64]:

@@ -70,17 +70,14 @@ class CodeSwitch(Transform):
             self._pairs = {source: tuple(targets) for source, targets in pairs.items()}
 
     def identity(self) -> dict[str, Any]:
-        """The settings, the dictionary by its content."""
         content = PARENT_WORDS if self._pairs is None else fingerprint("muse", pairs=self._pairs)
         return {**super().identity(), "dictionary": content}
 
     @property
     def invertible(self) -> bool:
-        """No: a replaced word does not tell what it replaced."""
         return False
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Replace the words that were drawn, up to the cap."""
         identity = Rewrite.identity(corpus)
         if not len(corpus.form.codes):
             return identity

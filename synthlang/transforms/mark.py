@@ -240,7 +240,6 @@ class Mark(Transform):
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """All markers of case, number and agreement."""
         number = [] if self.number is None else [self.number]
         return tuple(dict.fromkeys([*number, *self.case.values(), *self.agreement.values()]))
 
@@ -253,11 +252,9 @@ class Mark(Transform):
 
     @property
     def invertible(self) -> bool:
-        """Whether nothing is left out."""
         return not self.drop
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Mark the words of the chosen sentences."""
         if not len(corpus):
             return Rewrite.identity(corpus)
         check_columns(corpus, self)

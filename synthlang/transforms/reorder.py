@@ -76,11 +76,9 @@ class Reorder(Transform):
 
     @property
     def invertible(self) -> bool:
-        """No: the order of the parent is in ``origin`` only."""
         return False
 
     def identity(self) -> dict[str, Any]:
-        """The settings with the content of the models in the place of their names."""
         models = {name: value and load_model(value).content for name, value in self._models()}
         return {**super().identity(), **models}
 

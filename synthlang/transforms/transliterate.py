@@ -57,17 +57,14 @@ class Transliterate(Transform):
         self._listed = None if self.types is None else read_types(self.types)
 
     def identity(self) -> dict[str, Any]:
-        """The settings, the list by its words."""
         words = None if self._listed is None else fingerprint("types", words=sorted(self._listed))
         return {**super().identity(), "types": words}
 
     @property
     def needs_counts(self) -> bool:
-        """Whether the choice depends on how often words occur."""
         return 0.0 < self.strength < 1.0 and (self.by == "token" or self.order == "frequent")
 
     def bind(self, counts: Mapping[str, int]) -> Self:
-        """The transform that knows how often each word occurs in the training text."""
         bound = self.model_copy()
         if self.needs_counts:
             bound._counts, bound._limits = counts, {}
@@ -79,7 +76,6 @@ class Transliterate(Transform):
         return frozenset(counts) if self._listed is None else self._listed
 
     def chosen(self, forms: Sequence[str], key: int) -> list[bool]:
-        """For each of the parent's words whether it is transliterated."""
         listed = self._listed
         if self.needs_counts and self.order == "frequent":
             frequent = self._frequent
@@ -99,7 +95,6 @@ class Transliterate(Transform):
         return self._limits[key]
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Change the forms of the chosen types; the order stays."""
         if self.needs_counts and self._counts is None:
             raise InputError(
                 f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text; "
@@ -142,7 +137,6 @@ class Transliterate(Transform):
         return Column(unique.codes[form.codes], unique.names)
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Write every word of the script in the parent's letters again."""
         del key  # the script itself tells which words were changed
         script = SCRIPTS[self.script]
         identity = Rewrite.identity(corpus)

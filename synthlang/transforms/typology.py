@@ -79,11 +79,9 @@ class Typology(Transform):
 
     @property
     def invertible(self) -> bool:
-        """No: which side a dependent came from is in ``origin`` only."""
         return False
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Lay the trees of the chosen sentences out anew."""
         if not len(corpus):
             return Rewrite.identity(corpus)
         check_columns(corpus, self)

@@ -54,7 +54,6 @@ def text_of(source: Source, language: Language) -> Text:
 
 
 def text_fingerprint(text: Text) -> dict[str, str | None]:
-    """Of the sentences of a training text."""
     source, language = text
     return {"source": source.fingerprint, "language": language.fingerprint if language else None, "split": "train"}
 
@@ -203,7 +202,6 @@ def _with_prefix(name: str, spec: dict[str, Any], joint: Mapping[str, int]) -> d
 
 
 def joint_space(names: Sequence[str], tokenizer: Tokenizer) -> IdSpace:
-    """Everyone's tokenizer is the same, and so are the ids."""
     size = int(tokenizer.get_vocab_size())
     ids = np.arange(size, dtype=np.int64)
     return IdSpace("joint", size, OURS, tuple(LanguageTokenizer(name, tokenizer, ids) for name in names))

@@ -41,7 +41,6 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the tokenizer and the number of rows."""
         return fingerprint("checkpoint-tokenizer", tokenizer=digest(self.tokenizer), rows=self.rows)
 
 
@@ -131,7 +130,6 @@ def _check_same(backend: Tokenizer, held: Tokenizer, name: str) -> None:
 
 
 def _model(tokenizer: Tokenizer) -> dict[str, Any]:
-    """What makes the ids of a model, as far as it has it."""
     model = json.loads(tokenizer.to_str())["model"]
     if model["type"] == "Unigram":  # the library reads the last digit of a number now and then otherwise
         model["vocab"] = [(piece, round(score, 6)) for piece, score in model["vocab"]]
