@@ -22,7 +22,7 @@ from synthlang.progress import Report, silent
 from synthlang.shards import Shards, read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split
-from synthlang.sources.lines import LinesSource
+from synthlang.sources.text import LinesSource
 from synthlang.store import Store
 from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer, build_id_space, hf_id_space
 

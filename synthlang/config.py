@@ -101,11 +101,11 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
         model.model_validate_json(json.dumps(data), strict=True)
     except pydantic.ValidationError as error:
         # It also refuses a default that JSON cannot write (a Path): only what is wrong with ``data`` counts.
-        _refuse(explain(model, error, data), path)
+        _refuse(explain(model, error, data, defaults=False), path)
     try:
         return model.model_validate(data)
     except pydantic.ValidationError as error:
-        _refuse(explain(model, error), path)
+        _refuse(explain(model, error, data, defaults=True), path)
         raise
 
 

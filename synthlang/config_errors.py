@@ -1,166 +1,111 @@
-"""What pydantic found wrong, as short lines for people: the key, the value, what is allowed."""
+"""What pydantic found wrong, one line a key: the key, the value, what is allowed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import NoneType
+from typing import Any
 
 import pydantic
+from pydantic_core import ErrorDetails
 
 from synthlang.errors import did_you_mean
 
 SHOWN_VALUE = 60  # characters
-WORDING = {  # in this order
-    "Input should be": "must be",
-    "a valid integer": "an integer",
-    "a valid array": "a list",
-    "a valid": "a",
-    "an object": "a mapping",
-    "a dictionary": "a mapping",
-}
-KEY_ERRORS = ("missing", "extra_forbidden", "union_tag_invalid", "union_tag_not_found")
-Part = int | str
+JSON_TYPES = (dict, list, str, int, float, NoneType)
+Location = Sequence[int | str]
 
 
-def explain(
-    model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Mapping[str, Any] | None = None
-) -> list[str]:
-    """One line for each wrong key; the alternatives of a union are joined by ``or``.
+def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Any, defaults: bool) -> list[str]:
+    """One line for each wrong key of ``data``; with ``defaults`` also for wrong defaults.
 
-    With ``data`` only what is wrong with it: no errors of defaults.
+    The alternatives of a union are joined by ``or``.
     """
     lines: dict[str, list[str]] = {}
     items = error.errors(include_url=False)
     for item in items:
         if item["type"] == "too_short" and any(_is_below(other["loc"], item["loc"]) for other in items):
             continue  # it has too few only without the wrong ones
-        key, problem = _line(model, dict(item))
-        if data is not None and item["type"] not in KEY_ERRORS and not _is_given(data, key):
+        if not defaults and not isinstance(item["input"], JSON_TYPES):
             continue
-        problems = lines.setdefault(".".join(key), [])
+        keys, problem = _problem(model, item, data)
+        problems = lines.setdefault(".".join(keys), [])
         if problem not in problems:
             problems.append(problem)
     return [f"{key}: {', or '.join(found)}" if key else ", or ".join(found) for key, found in lines.items()]
 
 
-def _is_below(loc: Sequence[int | str], above: Sequence[int | str]) -> bool:
+def _is_below(loc: Location, above: Location) -> bool:
     return len(loc) > len(above) and loc[: len(above)] == above
 
 
-def _is_given(data: Any, key: Sequence[str]) -> bool:
-    """Whether ``data`` has a value at ``key``."""
-    for part in key:
-        if isinstance(data, Mapping) and part in data:
-            data = data[part]
-        elif isinstance(data, list) and part.isdigit():
-            data = data[int(part)]
-        else:
-            return False
-    return True
-
-
-def _line(model: type[pydantic.BaseModel], item: dict[str, Any]) -> tuple[list[str], str]:
+def _problem(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> tuple[list[str], str]:
     """(keys from the top, what is wrong there)."""
-    loc, kind, context = item["loc"], item["type"], item.get("ctx", {})
+    kind, context, value, message = item["type"], item.get("ctx", {}), item["input"], item["msg"]
+    keys = _keys(item["loc"], data, value, kind == "missing")
     if kind == "extra_forbidden":
-        key, models = _locate(model, loc[:-1])
-        return [*key, str(loc[-1])], _unknown(str(loc[-1]), models)
-    key, models = _locate(model, loc)
+        allowed = _allowed(model, keys[:-1], data)
+        return keys, f"unknown key; {did_you_mean(keys[-1], allowed)}allowed: {', '.join(allowed) or 'none'}"
+    if kind.startswith("union_tag"):
+        name, tags = context["discriminator"].strip("'"), context.get("expected_tags")
+        problem = f"{context['tag']!r} must be one of {tags}" if tags else "is required"
+        return [*keys, name], problem
     if kind == "missing":
-        return key, "is required"
-    if kind in KEY_ERRORS:
-        name = context["discriminator"].strip("'")
-        allowed = ", ".join(dict.fromkeys(repr(tag) for m in models for tag in _literals(m, name)))
-        found = f"{context['tag']!r} " if "tag" in context else "is required and "
-        return [*key, name], f"{found}must be one of {allowed}"
-    if kind == "too_short":
-        least = context["min_length"]
-        return key, f"{_show(item['input'])}: must have at least {least} {'entry' if least == 1 else 'entries'}"
-    return key, _wrong(item["input"], item["msg"])
-
-
-def _unknown(name: str, models: Sequence[type[pydantic.BaseModel]]) -> str:
-    allowed = list(dict.fromkeys(field for model in models for field in _fields(model)))
-    return f"unknown key; {did_you_mean(name, allowed)}allowed: {', '.join(allowed) or 'none'}"
-
-
-def _wrong(value: Any, message: str) -> str:
-    if message.startswith("Value error, "):  # raised by a validator of ours
+        return keys, "is required"
+    if kind == "value_error":  # raised by a validator of ours; a rule on several keys names them itself
         rule = message.removeprefix("Value error, ")
-        return rule if isinstance(value, dict) else f"{_show(value)}: {rule}"
-    for theirs, ours in WORDING.items():
-        message = message.replace(theirs, ours)
-    return f"{_show(value)} {message}" if message.startswith("must") else f"{_show(value)}: {message}"
+        return keys, rule if isinstance(value, dict) else f"{_show(value)}: {rule}"
+    must = message.replace("Input should", "must")
+    return keys, f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
+
+
+def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
+    """A location as a user writes it, without the tag, class or type by which pydantic names the member of a union."""
+    keys = []
+    for number, part in enumerate(loc, start=1):
+        held = dict(enumerate(data)) if isinstance(data, list | tuple) else data
+        if isinstance(held, Mapping) and part in held:
+            data = held[part]
+        elif number < len(loc) or not (missing or repr(data) != repr(value)):
+            continue
+        keys.append(str(part))
+    return keys
+
+
+def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) -> list[str]:
+    """The keys of what may stand at ``keys``; of a union those of the members that the tags in ``data`` name."""
+    schema = model.model_json_schema()
+
+    def members(node: dict[str, Any]) -> list[dict[str, Any]]:
+        if "$ref" in node:
+            return members(schema["$defs"][node["$ref"].rpartition("/")[2]])
+        options = node.get("anyOf") or node.get("oneOf")
+        return [member for option in options for member in members(option)] if options else [node]
+
+    nodes = members(schema)
+    for key in keys:
+        parts = [
+            part
+            for n in nodes
+            for part in (n.get("properties", {}).get(key), n.get("additionalProperties"), n.get("items"))
+        ]
+        nodes = [member for part in parts if isinstance(part, dict) for member in members(part)]
+        data = data[int(key)] if isinstance(data, list | tuple) else data[key]
+    fields = [node.get("properties", {}) for node in nodes]
+    named = [
+        f for f in fields if all(data.get(k, v.get("default")) == v["const"] for k, v in f.items() if "const" in v)
+    ]
+    return list(dict.fromkeys(name for found in named or fields for name in found))
 
 
 def _show(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
+    """The value as in YAML, and not all of a long one."""
     if isinstance(value, dict):
         return "a mapping"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"
-
-
-def _locate(model: type[pydantic.BaseModel], loc: Sequence[Part]) -> tuple[list[str], list[type[pydantic.BaseModel]]]:
-    """The keys of a location as a user writes them, and the models that may stand there.
-
-    pydantic puts the name of the member of a union (a tag, a class, a type) into the location;
-    it is no key, so it is dropped here.
-    """
-    types: list[Any] = [model]
-    key = []
-    for part in loc:
-        narrowed = [t for t in types if len(types) > 1 and _is_member(t, part)]
-        inner = [] if narrowed else [found for t in types for found in _inside(t, part)]
-        if inner:
-            key.append(str(part))
-        types = narrowed or inner or types
-    return key, [t for t in types if _is_model(t)]
-
-
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
-
-
-def _is_member(kind: Any, part: Part) -> bool:
-    """Whether ``part`` names this member of a union: by its class, or a literal it is told by."""
-    if not _is_model(kind):
-        return False
-    return part == kind.__name__ or any(part in _literals(kind, name) for name in kind.model_fields)
-
-
-def _literals(model: type[pydantic.BaseModel], name: str) -> tuple[Any, ...]:
-    annotation = model.model_fields[name].annotation if name in model.model_fields else None
-    return get_args(annotation) if get_origin(annotation) is Literal else ()
-
-
-def _fields(model: type[pydantic.BaseModel]) -> dict[str, Any]:
-    """Field types by the names a user writes."""
-    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
-
-
-def _inside(kind: Any, part: Part) -> list[Any]:
-    """The types of what stands at ``part`` inside a value of type ``kind``."""
-    if _is_model(kind):
-        fields = _fields(kind)
-        return _members(fields[str(part)]) if part in fields else []
-    arguments = [a for a in get_args(kind) if a is not Ellipsis]
-    if not arguments or get_origin(kind) is Literal:
-        return []
-    if isinstance(part, int) or len(arguments) == 2:  # an item of a sequence, a value of a mapping
-        return _members(arguments[-1])
-    return []
-
-
-def _members(annotation: Any) -> list[Any]:
-    """The members of a union, also below Annotated."""
-    if get_origin(annotation) is Annotated:
-        return _members(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, UnionType):
-        return [member for argument in get_args(annotation) for member in _members(argument)]
-    return [annotation]
 
 
 def half_character(data: Any, key: tuple[str, ...] = ()) -> str | None:

@@ -27,8 +27,7 @@ from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
-from synthlang.sources.base import Source, require_columns
-from synthlang.sources.counts import word_counts
+from synthlang.sources.base import Source, require_columns, word_counts
 from synthlang.strict_yaml import write_yaml
 from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform
 from synthlang.transforms.transliterate import Transliterate

@@ -12,8 +12,7 @@ from synthlang.corpus import Column, Corpus, concatenate
 from synthlang.language import Language, parse_language
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.rng import uniform
-from synthlang.tasks.batch import TaskBatch
-from synthlang.tasks.build import Group, Item, batches_of_groups
+from synthlang.tasks.batch import Group, Item, TaskBatch, batches_of_groups
 
 TAGS = ("O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 LABELS = ("yes", "no")

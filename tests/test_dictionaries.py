@@ -19,7 +19,7 @@ from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
-from synthlang.sources.counts import word_counts
+from synthlang.sources.base import word_counts
 from synthlang.vocabulary import train_vocabulary
 from tests.real_data import DATA
 from tests.task_cases import Chain, Noise

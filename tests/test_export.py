@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.export import derived_fingerprint, export_language, verify_manifest
-from synthlang.export.arrow import Strings
-from synthlang.export.overlap import Types, hash_strings, merged, overlap_of
-from synthlang.export.rows import CONFIGS, Side, tables_of
-from synthlang.export.spool import read_batches, write_batches
+from synthlang.export.rows import CONFIGS, Side, Strings, Types, hash_strings, merged, overlap_of, tables_of
+from synthlang.export.shard import read_batches, write_batches
 from synthlang.language import PARENT, parse_language
 from synthlang.overlap import overlap
 from synthlang.rewrite import Rewrite
@@ -134,7 +132,7 @@ def test_datasets_alone_loads_every_configuration(exported, tmp_path):
 
 def test_the_bytes_do_not_depend_on_workers(tmp_path, monkeypatch):
     monkeypatch.setattr("synthlang.export.run.cores", lambda: 8)
-    monkeypatch.setattr("synthlang.export.work.SHARD_BATCHES", 1)  # 4,500 sentences are three shards
+    monkeypatch.setattr("synthlang.export.run.SHARD_BATCHES", 1)  # 4,500 sentences are three shards
     source, language, seen = open_source(SOURCE), parse_language("trans:0.5+perm:0.7"), []
     for workers in (1, 2, 5):
         folder = tmp_path / str(workers)

@@ -26,7 +26,7 @@ LANGUAGE = parse_language("trans+inv")
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr("synthlang.export.work.SHARD_BATCHES", 1)
+    monkeypatch.setattr("synthlang.export.run.SHARD_BATCHES", 1)
     monkeypatch.setattr(run, "cores", lambda: 8)
 
 
@@ -42,7 +42,7 @@ def whole(text, tmp_path_factory):
     """An export without interruption."""
     folder = tmp_path_factory.mktemp("whole") / "d"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("synthlang.export.work.SHARD_BATCHES", 1)
+        patch.setattr("synthlang.export.run.SHARD_BATCHES", 1)
         export_language(TextSource(text), LANGUAGE, folder, source_name="x")
     assert len(list((folder / "data" / "derived").iterdir())) == 7
     return digest(folder)
@@ -51,10 +51,10 @@ def whole(text, tmp_path_factory):
 KILLED = """
 import sys, time
 from pathlib import Path
-from synthlang.export import export_language, run, work
+from synthlang.export import export_language, run
 from synthlang.language import parse_language
 from synthlang.sources.text import TextSource
-work.SHARD_BATCHES, run.cores = 1, lambda: 8
+run.SHARD_BATCHES, run.cores = 1, lambda: 8
 class Slow(TextSource):
     def batches(self, split):
         for batch in super().batches(split):

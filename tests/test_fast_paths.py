@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from synthlang.export.arrow import Strings
+from synthlang.export.rows import Strings
 from synthlang.sources.words import MARKS_END
 
 

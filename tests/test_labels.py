@@ -12,7 +12,7 @@ import pytest
 from synthlang.scripts import SCRIPTS
 from synthlang.tasks.batch import Answers
 from synthlang.tasks.derive import DELETED, EMPTY_TEXT, LOST_ANSWERS, LOST_SENTENCE, TORN, derive_task
-from synthlang.tasks.tables import answer_texts
+from synthlang.tasks.export import answer_texts
 from tests.task_cases import CONTEXT, Chain, expected_tags, join, labels_of, random_batch, random_chain, reference
 
 BATCHES, ITEMS = 50, 200

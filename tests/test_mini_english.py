@@ -16,9 +16,8 @@ import pytest
 from synthlang.corpus import Corpus, Sentence, concatenate
 from synthlang.errors import InputError
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.mini_english.closed import IT, SHE, THEY
-from synthlang.sources.mini_english.entries import Noun
-from synthlang.sources.mini_english.morphology import plural, takes_an, verb_forms
+from synthlang.sources.mini_english.entries import IT, SHE, THEY, Noun
+from synthlang.sources.mini_english.lexicon import plural, takes_an, verb_forms
 from synthlang.sources.mini_english.plan import Clause, Entity, NounPhrase
 from synthlang.sources.mini_english.realise import realise
 from synthlang.sources.mini_english.world import context_of
@@ -237,13 +236,13 @@ def test_inflection() -> None:
         "wolves",
         "children",
     ]
-    assert verb_forms("plan").all == ("plan", "plans", "planned", "planning")
+    assert verb_forms("plan") == ("plan", "plans", "planned", "planned", "planning")
     assert verb_forms("die").gerund == "dying" and verb_forms("cry").third == "cries"
-    assert verb_forms("go").all == ("go", "goes", "went", "gone", "going")
+    assert verb_forms("go") == ("go", "goes", "went", "gone", "going")
 
 
 def test_a_sentence_made_by_hand() -> None:
-    from synthlang.sources.mini_english.supply import real_verbs
+    from synthlang.sources.mini_english.lexicon import real_verbs
 
     give = next(v for v in real_verbs(lambda: 0.0) if getattr(v, "base", "") == "give")
     apple = Noun("apple", "apples", "f", 0)

@@ -12,11 +12,8 @@ import pytest
 
 from synthlang.errors import InputError
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.mini_english.closed import HE, SHE
-from synthlang.sources.mini_english.entries import Frame, Verb
-from synthlang.sources.mini_english.nli import LABELS, NliPair, nli_pairs
-from synthlang.sources.mini_english.nli_change import passive, swapped
-from synthlang.sources.mini_english.nli_content import downward, negated, opposite
+from synthlang.sources.mini_english.entries import HE, SHE, Frame, Verb
+from synthlang.sources.mini_english.nli import LABELS, NliPair, downward, negated, nli_pairs, opposite, passive, swapped
 from synthlang.sources.mini_english.plan import Clause, NounPhrase
 from synthlang.sources.mini_english.realise import realise
 from synthlang.sources.mini_english.world import context_of

@@ -15,7 +15,7 @@ from synthlang.language import parse_language
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.questions import Answer, Paragraph, paragraphs
 from synthlang.tasks import derive_task
-from synthlang.tasks.mini_english import MiniEnglishQuestions
+from synthlang.tasks.questions import MiniEnglishQuestions
 from synthlang.trees import Forest
 
 PINNED_FINGERPRINT = "738d42d6b73678ef"
@@ -250,7 +250,7 @@ def test_the_task_set() -> None:
 
 
 def test_a_known_item_is_pinned() -> None:
-    """Same spec, same bytes: if this changes, raise QUESTIONS_VERSION in tasks/mini_english.py."""
+    """Same spec, same bytes: if this changes, raise the version in tasks/questions.py."""
     assert MiniEnglishQuestions(MiniEnglish()).fingerprint == PINNED_FINGERPRINT
     assert [s.text for s in made()[0].sentences[:2]] + [q.sentence.text for q in made()[0].questions[:2]] == PINNED
 

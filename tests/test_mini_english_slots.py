@@ -15,7 +15,7 @@ from synthlang.language import parse_language
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.slots import INTENTS, SLOTS, SlotSentence, slot_sentences
 from synthlang.tasks import derive_task
-from synthlang.tasks.mini_english import MiniEnglishSlots
+from synthlang.tasks.words import MiniEnglishSlots
 from synthlang.trees import Forest
 
 PINNED_FINGERPRINT = "713b64806325d79a"
@@ -218,7 +218,7 @@ def test_the_task_set() -> None:
 
 
 def test_a_known_utterance_is_pinned() -> None:
-    """Same spec, same bytes: if this changes, raise SLOTS_VERSION in tasks/mini_english.py."""
+    """Same spec, same bytes: if this changes, raise the version in tasks/words.py."""
     assert MiniEnglishSlots(MiniEnglish()).fingerprint == PINNED_FINGERPRINT
     assert [u.sentence.text for u in utterances()[:2]] == PINNED
 

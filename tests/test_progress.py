@@ -283,7 +283,7 @@ def test_the_built_in_language_knows_its_size_and_licence(tmp_path):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_export_tells_what_was_there_and_what_is_new(workers, tmp_path, monkeypatch):
-    monkeypatch.setattr("synthlang.export.work.SHARD_BATCHES", 1)
+    monkeypatch.setattr("synthlang.export.run.SHARD_BATCHES", 1)
     monkeypatch.setattr("synthlang.export.run.cores", lambda: 2)
     path = write(tmp_path / "t.txt", "\n".join(TEXT) + "\n")
 

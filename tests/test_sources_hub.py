@@ -182,7 +182,7 @@ def test_a_file_is_no_data_set(tmp_path):
 
 def test_splits_of_other_names(tmp_path):
     data = datasets.DatasetDict({"unsupervised": datasets.Dataset.from_dict({"text": ["a"]})})
-    from synthlang.sources.hub_load import by_split
+    from synthlang.sources.hub_data import by_split
 
     with pytest.raises(InputError, match=r"hf:x: no split is named train, validation or test; it has unsupervised"):
         by_split(data, "hf:x")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.rewrite import mentions
-from synthlang.sources.characters import Words
 from synthlang.sources.iob import IobSource
 from synthlang.sources.slots import SlotsSource
+from synthlang.sources.words import Words
 from tests.real_data import DATA
 from tests.test_tasks import write
 

@@ -24,7 +24,7 @@ LANG = {"pretrain.language": "trans"}
     ("values", "message"),
     [
         ({"product": LANGUAGES | {A: [3, 3]}}, f"axis '{A}' has 3 twice"),
-        ({"product": LANGUAGES | {B: [9, 9.0]}}, "steps: 9.0 must be an integer"),
+        ({"product": LANGUAGES | {B: [9, 9.0]}}, "steps: 9.0 must be a valid integer"),
         (
             {"product": LANGUAGES | {"pretrain.objective.alpha": [1, 1.0]}},
             "two cells of the grid are the same: 'trans, alpha=1' and 'trans, alpha=1.0' have equal settings",
@@ -68,7 +68,7 @@ LANG = {"pretrain.language": "trans"}
             {"product": LANGUAGES | {"transfer.fine_tune.epoch": [5]}},
             "cell trans, epoch=5: transfer.fine_tune.epoch: unknown key; .*epochs",
         ),
-        ({"product": LANGUAGES | {B: [3, "many"]}}, "cell trans, many: pretrain.steps: 'many' must be an integer"),
+        ({"product": LANGUAGES | {B: [3, "many"]}}, "cell trans, many: pretrain.steps: 'many' must be a valid integer"),
         ({"product": {"pretrain.language": ["trans", "trans:1.5"]}}, r"cell trans:1.5: .*strength.*1.5"),
         ({"product": {"pretrain.language": ["trans", "swap"]}}, "cell swap: .*'swap' is none of"),
         ({"product": LANGUAGES | {"pretrain.source": ["x"]}}, "source of a study stands at its top"),

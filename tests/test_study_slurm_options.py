@@ -43,7 +43,7 @@ def test_options_are_read_as_they_stand():
         ("time", "--slurm time: must be KEY=VALUE or KIND.KEY=VALUE"),
         ("time=", "--slurm time=: must be KEY=VALUE"),
         ("=3", "--slurm =3: must be KEY=VALUE"),
-        ("time=soon", "--slurm time: 'soon' must be an integer"),
+        ("time=soon", "--slurm time: 'soon' must be a valid integer"),
         ("time=0", "--slurm time: 0 must be greater than or equal to 1"),
         ("gpus=-1", "--slurm gpus: -1 must be greater than or equal to 0"),
         ("gpus=2", "--slurm gpus: 2 must be less than or equal to 1"),
@@ -53,7 +53,7 @@ def test_options_are_read_as_they_stand():
             "'pretraining' is no kind of work; known: pretrain, adjust, tune, alignment, probe, transfer",
         ),
         ("pretrain.poll=1", "--slurm pretrain.poll=1: unknown option 'poll'; known: partition, "),
-        ("transfer.time=soon", "--slurm time: 'soon' must be an integer"),
+        ("transfer.time=soon", "--slurm time: 'soon' must be a valid integer"),
     ],
 )
 def test_a_wrong_option_is_one_line(assignment, message):

@@ -13,7 +13,7 @@ from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from synthlang.sources.base import BATCH_SENTENCES
 from synthlang.tasks import derive_task, is_task, open_task
-from synthlang.tasks.tables import answer_texts
+from synthlang.tasks.export import answer_texts
 from tests.task_cases import Chain, Noise, labels_of
 
 

@@ -19,8 +19,7 @@ from synthlang.language import parse_language
 from synthlang.scripts import SCRIPTS
 from synthlang.tasks import derive_task, open_task
 from synthlang.tasks.command import derive_task_command
-from synthlang.tasks.export import export_task
-from synthlang.tasks.tables import answer_texts
+from synthlang.tasks.export import answer_texts, export_task
 from tests.task_cases import labels_of
 from tests.test_tasks import CONTEXT, question, squad, write
 

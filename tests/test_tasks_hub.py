@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from synthlang.errors import InputError
-from synthlang.sources.hub_load import ROWS
-from synthlang.tasks import open_task
+from synthlang.sources.hub_data import ROWS
+from synthlang.tasks import open_task, split_for
 from synthlang.tasks.batch import join_batches
-from synthlang.tasks.choice import split_for
 from tests.hub_folders import TEXT, datasets, jsonl, offline, parquet  # noqa: F401  a fixture
 from tests.task_cases import labels_of
 from tests.test_tasks import CONTEXT, only, spans
@@ -73,10 +72,10 @@ def test_pairs_with_labels_as_strings_or_numbers(tmp_path):
 def test_matched_splits_and_the_usual_names_before_them(tmp_path):
     data = {s: PAIRS | {"sentence1": [s, "x", "x"]} for s in ("train", "validation_matched", "validation_mismatched")}
     loaded = {s: datasets.Dataset.from_dict(c, datasets.Features(GLUE)) for s, c in data.items()}
-    from synthlang.tasks.hub_pairs import HubPairs
+    from synthlang.tasks.pairs import HubPairs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("synthlang.tasks.hub_pairs.load_data", lambda name: loaded)
+        patch.setattr("synthlang.tasks.pairs.load_data", lambda name: loaded)
         assert only(HubPairs("glue:mnli"), "dev").strings(0) == ["validation_matched"]
         loaded["dev"] = loaded["train"]
         assert only(HubPairs("glue:mnli"), "dev").strings(0) == ["train"]
@@ -264,10 +263,10 @@ def test_no_row_at_all(tmp_path):
     with pytest.raises(InputError, match=r"cannot load the data set: .*no data") as info:
         open_task(f"nli:hf:{parquet(tmp_path / 'd', GLUE, train=PAIRS, test=empty)}")
     assert "\n" not in str(info.value)
-    from synthlang.tasks.hub_pairs import HubPairs
+    from synthlang.tasks.pairs import HubPairs
 
     loaded = {s: datasets.Dataset.from_dict(c, datasets.Features(GLUE)) for s, c in (("train", PAIRS), ("test", empty))}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("synthlang.tasks.hub_pairs.load_data", lambda name: loaded)
+        patch.setattr("synthlang.tasks.pairs.load_data", lambda name: loaded)
         with pytest.raises(InputError, match=r"nli:hf:x: the split test holds no labelled pair$"):
             HubPairs("x")

@@ -9,7 +9,7 @@ import pytest
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks import open_task
-from synthlang.tasks.parsed import NO_PARSE, ParsedTask
+from synthlang.tasks.derive import NO_PARSE, ParsedTask
 from tests.task_cases import labels_of
 from tests.test_tasks import question, squad
 

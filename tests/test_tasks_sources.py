@@ -9,12 +9,10 @@ import pytest
 
 from synthlang.errors import InputError
 from synthlang.language import parse_language
-from synthlang.tasks import FORMS, SCHEMES, derive_task, is_task, open_task
+from synthlang.tasks import FORMS, SCHEMES, choose, derive_task, is_task, open_split, open_task, split_for
 from synthlang.tasks.batch import join_batches
-from synthlang.tasks.choice import choose, open_split, split_for
-from synthlang.tasks.export import export_task
-from synthlang.tasks.parsed import ParsedTask
-from synthlang.tasks.tables import answer_texts
+from synthlang.tasks.derive import ParsedTask
+from synthlang.tasks.export import answer_texts, export_task
 from tests.hub_folders import datasets, offline  # noqa: F401  a fixture
 from tests.real_data import DATA
 from tests.test_tasks import CONTEXT, only, question, squad, write

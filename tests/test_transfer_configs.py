@@ -1,4 +1,4 @@
-"""The settings in configs/transfer: every file is a config, and says what its paper says."""
+"""The settings in configs/transfer: every file is a config, and says what its paper says; searches over settings."""
 
 from pathlib import Path
 
@@ -73,3 +73,41 @@ def test_a_search_is_told_how_its_keys_are_written():
 def test_a_model_that_is_not_there():
     with pytest.raises(InputError, match="there is no such folder; name a run"):
         open_pretrained("/nowhere/at/all", None)
+
+
+def config_of(**search) -> TransferConfig:
+    return TransferConfig(search={key.replace("__", "."): values for key, values in search.items()})
+
+
+def test_every_combination():
+    config = config_of(fine_tune__learning_rate=[1e-5, 2e-5], head__kind=["linear", "crf"], features__layers=[[-1]])
+    found = combinations(config)
+    assert [label for label, _ in found] == [
+        f"fine_tune.learning_rate={rate} head.kind={kind} features.layers=[-1]"
+        for rate in ("1e-05", "2e-05")
+        for kind in ("linear", "crf")
+    ]
+    last = found[-1][1]
+    assert last.fine_tune.learning_rate == 2e-5 and last.head.kind == "crf" and last.features.layers == (-1,)
+    unchanged = last.model_copy(update={"fine_tune": config.fine_tune, "head": config.head, "search": config.search})
+    assert unchanged == config and last.search == {}
+
+
+def test_equal_combinations_come_once_and_none_is_the_settings_themselves():
+    assert len(combinations(config_of(fine_tune__epochs=[3, 3, 4]))) == 2
+    assert combinations(TransferConfig()) == [("", TransferConfig())]
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        ({"fine_tune__learning_rat": [1.0]}, r"search: fine_tune.learning_rat=1.0: .*learning_rat"),
+        ({"fine_tune__epochs": [1, "many"]}, r"search: fine_tune.epochs=many: .*fine_tune.epochs"),
+        ({"fine_tune__epochs__x": [1]}, r"search: fine_tune.epochs.x=1: .*fine_tune.epochs"),
+        ({"head__dropout": [0.1, 1.5]}, r"search: head.dropout=1.5: .*head.dropout"),
+    ],
+    ids=["key", "type", "inside", "range"],
+)
+def test_a_search_over_what_is_not_there(search, message):
+    with pytest.raises(InputError, match=message):
+        combinations(config_of(**search))

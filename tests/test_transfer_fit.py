@@ -1,4 +1,4 @@
-"""Fine-tuning: what it learns, what moves, which epoch is kept, and what can go wrong."""
+"""Fits: they learn, repeat, go on after a kill bit by bit, and do not depend on batches; what cannot be fitted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import pytest
 import torch
 from torch import nn
 
+from pretrain.folder import steps_in
 from pretrain.optim import learning_rate
 from probes.transfer import fit as fitting
+from probes.transfer.batch import bounded_batches
 from probes.transfer.config import FineTuneConfig
 from probes.transfer.fit import fine_tune, predict, training_batches
+from probes.transfer.run import rank
 from probes.transfer.tasks.metrics import Metric
 from synthlang.errors import InputError
 from synthlang.rng import key_of
-from tests.transfer_fits import ACCURACY, FIT, OWN, Tokens, body_of, model_of, moved, tokens, weights
+from tests.transfer_fits import ACCURACY, FIT, OWN, Tokens, body_of, fine_tune_tiny, model_of, moved, tokens, weights
 
 TRAIN, DEV = tokens(120), tokens(30, seed=1)
 
@@ -224,3 +227,138 @@ def test_nothing_to_fit_on(empty):
     sets: dict[str, Tokens] = {"train": TRAIN, "dev": DEV, empty: tokens(0)}
     with pytest.raises(InputError, match=f"{empty}: there are no rows"):
         fitted(**sets)
+
+
+LENGTHS = np.random.default_rng(0).gamma(4, 8, 5000).astype(np.int64) + 3
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 2048, 2049, 5000])
+def test_each_row_once_an_epoch(count):
+    batches = training_batches(count, 32, key=1)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(count))
+    sizes = sorted(len(batch) for batch in batches)
+    assert len(batches) == -(-count // 32) and sizes[1:] == [32] * (len(sizes) - 1)
+
+
+def test_which_rows_come_together_is_chance():
+    batches, again, other = (training_batches(5000, 32, key) for key in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(batches, again, strict=True))
+    together = {frozenset(batch.tolist()) for batch in batches} & {frozenset(batch.tolist()) for batch in other}
+    assert not together  # another epoch has other batches, not the same ones in another order
+    classes = np.arange(5000) * 3 // 5000  # of rows that lie together in the file
+    shares = np.array([np.bincount(classes[batch], minlength=3) / len(batch) for batch in batches[:-1]])
+    spread = np.sqrt(1 / 3 * 2 / 3 / 32)  # of a share in a random batch
+    assert np.allclose(shares.std(axis=0), spread, rtol=0.25)
+
+
+@pytest.mark.parametrize(("rows", "tokens"), [(256, 8192), (8, 8192), (256, 100), (1, 1), (256, 1)])
+def test_bounded_batches(rows, tokens):
+    batches = bounded_batches(LENGTHS[:1000], rows, tokens)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(1000))
+    for batch in batches:
+        assert len(batch) <= rows and (len(batch) == 1 or len(batch) * LENGTHS[batch].max() <= tokens)
+    starts = [LENGTHS[batch].max() for batch in batches]
+    assert starts == sorted(starts, reverse=True)
+    assert bounded_batches(LENGTHS[:0]) == []
+
+
+def test_predictions_do_not_depend_on_batches():
+    model, examples = model_of(seed=4), tokens(50, seed=5)
+    fine_tune_tiny(model, examples)
+    whole = predict(model, examples)
+    assert [len(labels) for labels in whole] == [len(labels) for labels in examples.labels]
+    for rows, most in ((1, 8192), (7, 8192), (256, 20)):
+        assert predict(model, examples, rows, most) == whole
+    one = [labels for row in range(50) for labels in model.decode(examples.batch(np.array([row])))]
+    assert one == whole
+
+
+def test_rank():
+    assert rank([50.0, 70.0, 60.0, 70.0], best=3) == [1, 3, 2]
+    assert rank([1.0], best=5) == [0] and rank([], best=1) == []
+
+
+FEW, FEW_DEV = tokens(60), tokens(20, seed=1)
+CONFIG = FIT.model_copy(update={"epochs": 4})
+PER_EPOCH = 8
+
+
+class KilledError(Exception):
+    pass
+
+
+def fit(folder, config=CONFIG, kill_at=None, model=None, seed=0, train=FEW):
+    def report(_, done, total, note):
+        if done == kill_at:
+            raise KilledError
+
+    model = model_of() if model is None else model
+    return model, fine_tune(model, train, FEW_DEV, ACCURACY, config, seed, folder=folder, report=report)
+
+
+@pytest.mark.parametrize("tune", ["all", "none"])
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+def test_killed_after_some_epochs(tmp_path, monkeypatch, epochs, tune):
+    whole, expected = fit(None, model=model_of(tune=tune, top_layers=1))
+    monkeypatch.setattr(fitting, "EVERY", 1)
+    with pytest.raises(KilledError):  # in the middle of the next epoch
+        fit(tmp_path, kill_at=epochs * PER_EPOCH + 3, model=model_of(tune=tune, top_layers=1))
+    assert steps_in(tmp_path) == [epochs]
+    resumed, result = fit(tmp_path, model=model_of(tune=tune, top_layers=1))
+    assert result == expected
+    assert not moved(weights(whole), weights(resumed))
+
+
+def test_killed_twice_and_best_epoch_before_the_kill(tmp_path, monkeypatch):
+    """The weights of an epoch before the kill come back, with a rate that spoils later ones."""
+    config = CONFIG.model_copy(update={"schedule": "constant", "learning_rate": 0.3, "clip": None})
+    whole, expected = fit(None, config)
+    assert expected.best < 4
+    monkeypatch.setattr(fitting, "EVERY", 1)
+    for kill in (PER_EPOCH * expected.best + 1, PER_EPOCH * 3 + 2):
+        with pytest.raises(KilledError):
+            fit(tmp_path, config, kill)
+    resumed, result = fit(tmp_path, config)
+    assert result == expected and not moved(weights(whole), weights(resumed))
+
+
+def test_a_finished_fit_is_not_done_again(tmp_path, monkeypatch):
+    one, first = fit(tmp_path)
+    files = sorted(path.name for path in next(tmp_path.iterdir()).iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["step-4"]
+    assert files == ["manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"]
+    trained = sum(4 * p.numel() for p in one.parameters() if p.requires_grad)
+    size = sum(path.stat().st_size for path in (tmp_path / "step-4").iterdir())
+    assert trained < size < trained + 20_000  # the best weights and no moments
+    monkeypatch.setattr(fitting._Fit, "epoch", None)
+    two, second = fit(tmp_path)
+    assert first == second and not moved(weights(one), weights(two))
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors", "state.json"])
+def test_a_damaged_state_is_refused(tmp_path, file):
+    fit(tmp_path)
+    path = tmp_path / "step-4" / file
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(InputError, match="every checkpoint is damaged; delete the folder"):
+        fit(tmp_path)
+
+
+@pytest.mark.parametrize("other", ["seed", "settings", "data", "weights", "epochs"])
+@pytest.mark.parametrize("at", [9, None], ids=["running", "finished"])
+def test_a_state_of_another_fit_is_refused(tmp_path, monkeypatch, other, at):
+    monkeypatch.setattr(fitting, "EVERY", 1)
+    if at is None:
+        fit(tmp_path)
+    else:
+        with pytest.raises(KilledError):
+            fit(tmp_path, kill_at=at)
+    changes: dict[str, dict[str, Any]] = {
+        "seed": {"seed": 1},
+        "settings": {"config": CONFIG.model_copy(update={"learning_rate": 1e-3})},
+        "epochs": {"config": CONFIG.model_copy(update={"epochs": 9})},
+        "data": {"train": tokens(60, seed=2)},
+        "weights": {"model": model_of(body_of(seed=1))},
+    }
+    with pytest.raises(InputError, match="is a checkpoint of another config"):
+        fit(tmp_path, **changes[other])

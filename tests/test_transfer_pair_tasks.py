@@ -14,7 +14,7 @@ from probes.transfer.tasks.pairs import longest_first
 from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.tasks import derive_task
-from synthlang.tasks.build import Group, Item, batches_of_groups
+from synthlang.tasks.batch import Group, Item, batches_of_groups
 from tests.pair_cases import INVERT_TOKENS, cut, nli, pieces_of, plain_row, reader, shown, tokens_of
 from tests.task_cases import random_batch
 

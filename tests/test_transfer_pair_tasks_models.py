@@ -13,7 +13,7 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
 from synthlang.tasks import derive_task
-from synthlang.tasks.build import Group, Item, batches_of_groups
+from synthlang.tasks.batch import Group, Item, batches_of_groups
 from tests.pair_cases import cut, nli, plain_row, qa, reader, shown, tokens_of, vocabulary
 from tests.task_cases import random_batch
 

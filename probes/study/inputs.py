@@ -24,7 +24,7 @@ from synthlang.language import Language, parse_language
 from synthlang.parallel.pairs import DerivedPair, FileLinks, TextPair
 from synthlang.sources import open_source
 from synthlang.strict_yaml import read_yaml
-from synthlang.tasks.choice import choose
+from synthlang.tasks import choose
 
 Kind = Literal["source", "task", "file", "model", "language", "parser"]
 HUB = "hf:"

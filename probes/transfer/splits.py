@@ -26,11 +26,9 @@ from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language
 from synthlang.progress import Report, silent
 from synthlang.sources import open_source
-from synthlang.sources.base import size_of
-from synthlang.sources.reasons import because
-from synthlang.tasks import TaskSet, derive_task
+from synthlang.sources.base import because, size_of
+from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
-from synthlang.tasks.choice import choose, split_for
 
 DEV_SHARE = 10  # without a dev split, one item in ten of the training items is held out
 
@@ -190,7 +188,7 @@ def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
     if parser is None:
         return splits
     from synthlang.parsing import ParsedSource, open_engine
-    from synthlang.tasks.parsed import ParsedTask
+    from synthlang.tasks.derive import ParsedTask
 
     engine = open_engine(parser)
 

@@ -18,9 +18,7 @@ from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.rewrite import INSERTED
 from synthlang.sources import open_source
-from synthlang.sources.base import Source
-from synthlang.sources.counts import word_counts
-from synthlang.sources.reasons import listed
+from synthlang.sources.base import Source, listed, word_counts
 
 WordCounts = Counter[str]
 

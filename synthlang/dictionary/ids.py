@@ -33,7 +33,7 @@ from synthlang.dictionary.words import (
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.sources.reasons import listed
+from synthlang.sources.base import listed
 
 if TYPE_CHECKING:
     from synthlang.shards import Shards

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from synthlang.export.hub import push_to_hub
-from synthlang.export.manifest import verify_manifest
+from synthlang.export.manifest import push_to_hub, verify_manifest
 from synthlang.export.rows import CONFIGS
 from synthlang.export.run import Exported, derived_fingerprint, export_language
 

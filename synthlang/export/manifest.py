@@ -1,7 +1,10 @@
-"""What stands beside the shards: card, spec, and the manifest that vouches for every file."""
+"""What stands beside the shards: card, spec, and the manifest that vouches for every file; and a push to the hub."""
 
 from __future__ import annotations
 
+import inspect
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,14 +14,157 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from synthlang.corpus import FORM
 from synthlang.errors import InputError
-from synthlang.export.describe import write_language_card
-from synthlang.export.overlap import merged, overlap_of
-from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, types_of
+from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
+from synthlang.export.rows import merged, overlap_of
+from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
-from synthlang.language import portable, write_spec
+from synthlang.language import Language, portable, write_spec
+from synthlang.overlap import Overlap
 from synthlang.sources.base import Source
+
+ROWS = {
+    "parent": "every sentence of the source: `id`, `text`, `words` and its labels",
+    "derived": "a row for each sentence of the derived language: `words`; `text`, the same with a space between each "
+    "two words; `origin`, for each word the index of its word in the parent's sentence (from 0; -1 for an inserted "
+    "word); `parent_text`, the sentence it comes from; and the labels, moved with their words",
+    "parallel": "both sentences of each pair and `alignment`, the pairs of word indices {parent, derived} (from 0); "
+    "an inserted word is in no pair, nor is a deleted one",
+}
+SHOWN = 1200  # characters of an example
+
+
+def write_language_card(
+    manifest: Mapping[str, Any], language: Language, columns: tuple[str, ...], codes: tuple[str, ...], examples: Any
+) -> str:
+    """README.md from the manifest; ``codes`` are the languages of the source, ``examples`` a row of each config."""
+    configs, sizes = manifest["configs"], manifest["splits"]
+    main = "derived" if "derived" in configs else configs[0]
+    rows = sum(size["sentences" if main == "parent" else "kept"] for size in sizes.values())
+    files = {
+        c: {n: f"data/{c}/{n}-*.parquet" for n, s in sizes.items() if s["sentences" if c == "parent" else "kept"]}
+        for c in configs
+    }
+    header = card_header(
+        [CardConfig(c, files[c], default=c == main) for c in configs],
+        pretty_name=f"{language.name}, derived from {manifest['source']}",
+        licence=manifest["licence"],
+        language=[*codes, "art"],  # ISO 639-2: artificial languages
+        rows=rows,
+        tags=["synthlang", "synthetic-language"],
+    )
+    sections = [
+        ("", _about(manifest)),
+        ("What was done", _transforms(language)),
+        ("Configurations", _configs(configs, columns, main)),
+        ("Sizes", _sizes(sizes)),
+        ("What happened", _counts(manifest["counts"])),
+        ("Overlap with the parent", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
+        *([("Token ids", _tokens(manifest, language))] if "vocabulary" in manifest else []),
+        ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in configs)),
+        ("Licence", _licence(manifest["licence"])),
+        ("How to make it again", _again(manifest)),
+    ]
+    return write_card(header["pretty_name"], header, sections)
+
+
+def _about(manifest: Mapping[str, Any]) -> str:
+    return (
+        f"A synthetic language made by synthlang from the sentences of `{manifest['source']}`: another word order or "
+        "other words, by rules that are given below, so that every word and label can be traced to its parent."
+    )
+
+
+def _transforms(language: Language) -> str:
+    if not language.transforms:
+        return "Nothing: this is the parent itself."
+    lines = []
+    steps = zip(language.transforms, portable(language)[0]["transforms"], strict=True)
+    for number, (transform, step) in enumerate(steps, start=1):
+        about = inspect.cleandoc(type(transform).__doc__ or transform.kind).split("\n\n")[0]
+        shown = ", ".join(f"{k} {json.dumps(v, ensure_ascii=False)}" for k, v in step.items() if k != "kind")
+        lines.append(f"{number}. **{transform.kind}**: {' '.join(about.split()).replace('``', '`')} Settings: {shown}.")
+    return "\n".join(lines) + f"\n\nSeed: {language.seed}. All settings are in `language.yaml`."
+
+
+def _configs(configs: tuple[str, ...], columns: tuple[str, ...], main: str) -> str:
+    labels = ", ".join(f"`{c}`" for c in columns if c != FORM) or "none"
+    lines = [f"- `{c}`{' (default)' if c == main else ''}: {ROWS[c]}" for c in configs]
+    more = " `head` counts from 1 within the sentence, 0 is the root." if "head" in columns else ""
+    return "\n".join(lines) + (
+        f"\n\nLabels: {labels}.{more} `id` is the number of the sentence in its split of the source, the same in every "
+        "configuration. A sentence that the language drops is in `parent` only; a split without a row is left out."
+    )
+
+
+def _sizes(sizes: Mapping[str, Mapping[str, int]]) -> str:
+    head = ("split", "sentences of the parent", "kept", "dropped", "words of the parent", "words of the derived")
+    rows = [
+        (n, s["sentences"], s["kept"], s["sentences"] - s["kept"], s["words"], s["derived_words"])
+        for n, s in sizes.items()
+    ]
+    return markdown_table(head, rows)
+
+
+def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
+    reasons = sorted({reason for of_split in counts.values() for reason in of_split})
+    if not reasons:
+        return "Every sentence was derived; none was dropped or left as it was for a reason to report."
+    rows = [(reason, *(of_split.get(reason, 0) for of_split in counts.values())) for reason in reasons]
+    return markdown_table(("reason", *counts), rows)
+
+
+def _overlap(counts: Mapping[str, int], of_ids: Mapping[str, int] | None) -> str:
+    rows = []
+    for held, type_name, token_name in (
+        (counts, "word types", "running words"),
+        (of_ids, "token ids", "running tokens"),
+    ):
+        if held is not None:
+            found = Overlap(**held)
+            rows += [
+                (type_name, found.types, found.types_shared, f"{100 * found.by_type:.2f} %"),
+                (token_name, found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"),
+            ]
+    return (
+        "Words of the parent that occur in the derived text too, written exactly alike; a running word counts as often "
+        "as it stands in both.\n\n" + markdown_table(("", "parent", "shared", "share"), rows)
+    )
+
+
+def _tokens(manifest: Mapping[str, Any], language: Language) -> str:
+    size, ids = manifest["vocabulary"]["size"], manifest["vocabulary"]["ids"]
+    moved = f"; a transliterated token is the parent's id + {size}" if ids > size else ""
+    more = (
+        " The words of `derived` are tokens already: `input_ids` has one id for each of them."
+        if language.on_tokens
+        else ""
+    )
+    return (
+        f"`input_ids` has the ids of the words, without `<s>` and `</s>`, in `parent` and `derived`: {ids} ids{moved}. "
+        f"`tokenizer/parent` and `tokenizer/derived` are the tokenizers, for `AutoTokenizer`.{more}"
+    )
+
+
+def _example(row: Mapping[str, Any]) -> str:
+    text = json.dumps(row, ensure_ascii=False)
+    return code_block(text if len(text) <= SHOWN else text[:SHOWN] + " …", "json" if len(text) <= SHOWN else "")
+
+
+def _licence(licence: str) -> str:
+    if licence == UNKNOWN_LICENCE:
+        return "Not known here: the licence of the source applies to this data set too; look at the source."
+    return f"`{licence}`, as the source: this data set is derived from its text."
+
+
+def _again(manifest: Mapping[str, Any]) -> str:
+    configs = "" if len(manifest["configs"]) == len(ROWS) else f" (configurations: {', '.join(manifest['configs'])})"
+    parents = ", ".join(f"{name} `{value}`" for name, value in manifest["parents"].items())
+    made = f"Data set fingerprint `{manifest['fingerprint']}`{configs}, from {parents}."
+    return f"{code_block(manifest['command'])}\n\n{made}"
+
 
 SIZES = ("sentences", "kept", "words", "derived_words")
 READABLE = range(4, 21)  # words of a good example
@@ -44,7 +190,7 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
         },
         "overlap": asdict(overlap_of(*(merged(side) for side in zip(*types, strict=True)))),
     }
-    tokenizers = _tokens(plan, records, manifest) if plan.vocabulary is not None else []
+    tokenizers = _tokenizers(plan, records, manifest) if plan.vocabulary is not None else []
     codes = tuple(getattr(source, "language_codes", ()))
     card = write_language_card(manifest, plan.language, source.columns, codes, _examples(plan, records))
     with atomic_file(out / "README.md", "w") as handle:
@@ -57,10 +203,8 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     return manifest
 
 
-def _tokens(plan: Plan, records: Sequence[Record], manifest: dict[str, Any]) -> list[Path]:
+def _tokenizers(plan: Plan, records: Sequence[Record], manifest: dict[str, Any]) -> list[Path]:
     """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
-    from synthlang.export.ids import overlap_of_ids, write_tokenizers
-
     assert plan.vocabulary is not None
     counts = [id_counts_of(plan, r["split"], r["number"]) for r in records]
     parent, derived = (sum(side[1:], start=side[0]) for side in zip(*counts, strict=True))
@@ -110,3 +254,32 @@ def _row(path: Path, wanted: int) -> dict[str, Any]:
         if wanted in ids:
             return dict(file.read_row_group(group).slice(ids.index(wanted), 1).to_pylist()[0])
     raise AssertionError(f"every configuration has the sentence {wanted}")
+
+
+REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
+
+
+def push_to_hub(
+    folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
+) -> str:
+    """Upload a data set folder to the data set repository ``repo_id``; returns its address.
+
+    The manifest is verified before anything is sent. ``token`` is by default the one that
+    ``hf auth login`` stored; ``api`` stands in for ``huggingface_hub.HfApi``. Whatever the hub
+    refuses is an InputError of one line.
+    """
+    if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > 96:
+        raise InputError(f"repository {repo_id!r} must be NAME or OWNER/NAME of letters, digits and _.-")
+    manifest = verify_manifest(folder)
+    if api is None:
+        from huggingface_hub import HfApi
+
+        api = HfApi(token=token)
+    note = f"synthlang data set {manifest['fingerprint']}" if "fingerprint" in manifest else "synthlang data set"
+    try:
+        address = api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
+        api.upload_folder(repo_id=repo_id, repo_type="dataset", folder_path=str(folder), commit_message=note)
+    except Exception as error:  # anything that the library or the network may raise
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise InputError(f"hub repository {repo_id}: cannot upload: {reason.strip()}") from error
+    return str(address)

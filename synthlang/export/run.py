@@ -4,6 +4,14 @@ data/<config>/<split>-00000.parquet …   shards of SHARD_BATCHES batches
 README.md                               the data set card
 language.yaml                           the spec of the language, complete
 manifest.json                           parents by fingerprint, counts, checksums of every file
+
+Until it is finished it is beside its output, in ``.partial-NAME``:
+
+partial.json     the fingerprint of what is being written
+lock             held while a process writes
+done/            a record for each finished shard, and its word types
+spool/           batches on their way to workers
+out/             becomes NAME in one rename when everything is there
 """
 
 from __future__ import annotations
@@ -11,24 +19,164 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from filelock import FileLock, Timeout
 
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, check_licence
 from synthlang.export.manifest import write_manifest
-from synthlang.export.partial import claimed, is_finished, partial_of
 from synthlang.export.rows import CONFIGS
-from synthlang.export.shard import SPLIT_NAMES, InterruptedExportError, Plan, write_job
-from synthlang.export.work import Progress, write_shards
-from synthlang.files import read_json
+from synthlang.export.shard import (
+    SHARD_BATCHES,
+    SPLIT_NAMES,
+    InterruptedExportError,
+    Job,
+    Plan,
+    finished,
+    write_batches,
+    write_job,
+    write_shard,
+)
+from synthlang.files import check_named, read_json, remove_leftovers, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language
+from synthlang.progress import already
 from synthlang.sources.base import Source
-from synthlang.workers import WorkerDiedError, warm_up
+from synthlang.workers import WorkerDiedError, ordered_map, warm_up
+
+PREFIX = ".partial-"
+
+
+def partial_of(folder: Path) -> Path:
+    """Where the unfinished export of ``folder`` is."""
+    check_named(folder)
+    return folder.with_name(PREFIX + folder.name)
+
+
+@contextmanager
+def claimed(folder: Path, fingerprint: str) -> Iterator[Path]:
+    """The partial folder of ``folder``, new or to go on with, for this process alone.
+
+    Raises InputError if another process writes there, or if it holds an unfinished export with
+    another fingerprint, or something that is none: that is never deleted.
+    """
+    partial = partial_of(folder)
+    if partial.exists():
+        _check(partial, fingerprint)
+    partial.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(partial / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise InputError("is being written by another process; wait for it, or name another folder", folder) from None
+    try:
+        if folder.exists():  # finished by another process since we looked
+            raise InputError("exists already; name a new folder", folder)
+        if not (partial / "partial.json").exists():
+            write_json(partial / "partial.json", {"fingerprint": fingerprint})
+        _check(partial, fingerprint)
+        shutil.rmtree(partial / "spool", ignore_errors=True)
+        for part in (partial, partial / "done", *(partial / "out").rglob("*/")):
+            remove_leftovers(part)
+        yield partial
+    finally:
+        lock.release()
+
+
+def _check(partial: Path, fingerprint: str) -> None:
+    path = partial / "partial.json"
+    if path.exists():
+        held = read_json(path)
+        found = held.get("fingerprint") if isinstance(held, dict) else None
+        if found != fingerprint:
+            raise InputError(
+                f"holds an unfinished export of something else ({found}, not {fingerprint}); "
+                "run that command again to finish it, delete the folder, or name another one",
+                partial,
+            )
+    elif any(p.name != "lock" and not p.name.startswith(".tmp-") for p in partial.iterdir()):
+        raise InputError("is no unfinished export; delete it or name another folder", partial)
+
+
+def is_finished(folder: Path, fingerprint: str) -> bool:
+    """Whether the export of ``folder`` was finished by a process that could not clear up after it."""
+    path = partial_of(folder) / "partial.json"
+    if not (folder / "manifest.json").exists() or not path.exists() or (path.parent / "out").exists():
+        return False
+    held = read_json(path)
+    return isinstance(held, dict) and held.get("fingerprint") == fingerprint
+
+
+Progress = Callable[[str, int], None]
+Record = dict[str, Any]
+
+
+def write_shards(plan: Plan, source: Source, workers: int, progress: Progress) -> list[Record]:
+    """The records of all shards, in the order of the splits and of their sentences.
+
+    A split without a sentence has none. InputError if no sentence is there, or none is left.
+    """
+    held: list[Record] = []
+    if workers == 1:
+        for split, number, batches in _missing(plan, source, held, progress):
+            held.append(write_shard(plan, split, number, _counted(batches, split, progress)))
+    else:
+        for record in ordered_map(partial(write_job, plan), _jobs(plan, source, held, progress), workers):
+            held.append(record)
+            progress(record["split"], record["sentences"])
+    if not any(record["sentences"] for record in held):
+        raise InputError("the source holds no sentence in any split")
+    if plan.configs != ("parent",) and not any(record["kept"] for record in held):
+        counts = sum((Counter(record["counts"]) for record in held), Counter[str]())
+        reasons = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
+        raise InputError(f"the language {plan.language.name} drops every sentence ({reasons})")
+    order = {split: rank for rank, split in enumerate(source.splits)}
+    return sorted(held, key=lambda record: (order[record["split"]], record["number"]))
+
+
+def _jobs(plan: Plan, source: Source, held: list[Record], progress: Progress) -> Iterator[Job]:
+    """Reading is done here: sentence ids count through a split."""
+    (plan.folder / "spool").mkdir(exist_ok=True)
+    for split, number, batches in _missing(plan, source, held, progress):
+        spool = plan.folder / "spool" / f"{split}-{number:05d}.arrow"
+        write_batches(spool, batches)
+        yield Job(split, number, spool)
+
+
+def _missing(
+    plan: Plan, source: Source, held: list[Record], progress: Progress
+) -> Iterator[tuple[str, int, Iterable[Corpus]]]:
+    """(split, number, batches) of the shards to write; records of the others go to ``held``."""
+    for split in source.splits:
+        batches = iter(source.batches(split))
+        for number in count():
+            first = next(batches, None)
+            if first is None:
+                break
+            shard = chain([first], islice(batches, SHARD_BATCHES - 1))
+            record = finished(plan, split, number)
+            if record is None:
+                yield split, number, shard
+            else:
+                deque(shard, maxlen=0)  # read past it
+                held.append(record)
+                already(progress, split, record["sentences"])
+
+
+def _counted(batches: Iterable[Corpus], split: str, progress: Progress) -> Iterator[Corpus]:
+    for batch in batches:
+        yield batch
+        progress(split, len(batch))
+
 
 if TYPE_CHECKING:
     from synthlang.vocabulary import Vocabulary

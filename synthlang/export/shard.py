@@ -1,13 +1,15 @@
 """One shard: SHARD_BATCHES batches derived and written as a parquet file for each configuration.
 
-A shard is the unit of work, of a resumed export and of its record ``done/<split>-00000.json``,
-which is written last. ``types.npz`` beside it has the word types for the overlap.
+A shard is the unit of work, of a resumed export and of its record ``done/<split>-00000.json``, which is written last.
+``types.npz`` beside it has the word types for the overlap. Batches go from the process that reads to the one that
+writes through a file, a stream of Arrow record batches with a row a sentence: memory is one batch at either end, and
+nothing is pickled.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +20,115 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
-from synthlang.export.overlap import Types, merged
-from synthlang.export.rows import COUNTERS, ELEMENT, Side, tables_of
-from synthlang.export.spool import read_batches
+from synthlang.export.rows import (
+    COUNTERS,
+    ELEMENT,
+    Side,
+    Strings,
+    Types,
+    coded,
+    lists,
+    merged,
+    numbers,
+    tables_of,
+    values_of,
+)
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language
+from synthlang.overlap import Overlap
 from synthlang.scripts import CONTROL_WORDS
 
 if TYPE_CHECKING:
-    from synthlang.export.ids import BatchIds
+    from synthlang.vocabulary import Encoded, Vocabulary
+
+
+def write_batches(path: Path, batches: Iterable[Corpus]) -> None:
+    """Write batches that have the same columns; at least one."""
+    with path.open("wb") as handle:  # scratch: nobody reads it after a crash, so it need not reach the disk
+        writer = None
+        for batch in batches:
+            rows = _rows(batch)
+            writer = writer or pa.ipc.new_stream(handle, rows.schema)
+            writer.write_batch(rows)
+        assert writer is not None, "a spool holds at least one batch"
+        writer.close()
+
+
+def read_batches(path: Path) -> Iterator[Corpus]:
+    """The same batches again: codes, names and all."""
+    with path.open("rb") as handle, pa.ipc.open_stream(handle) as stream:
+        for rows in stream:
+            ids, *arrays = rows.columns
+            columns = {n: _column(a.values) for n, a in zip(rows.schema.names[1:], arrays, strict=True)}
+            yield Corpus(values_of(arrays[0].offsets, np.int32).astype(np.int64), columns, values_of(ids, np.int64))
+
+
+def _rows(batch: Corpus) -> pa.RecordBatch:
+    arrays = [numbers(batch.ids), *(lists(batch.offsets, _values(column)) for column in batch.columns.values())]
+    return pa.RecordBatch.from_arrays(arrays, ["id", *batch.columns])
+
+
+def _values(column: Column) -> Any:
+    codes = column.codes.astype(np.int32, copy=False)
+    return numbers(codes) if column.names is None else coded(codes, Strings.of(column.names).array)
+
+
+def _column(values: Any) -> Column:
+    if pa.types.is_dictionary(values.type):
+        return Column(values_of(values.indices, np.int32), tuple(values.dictionary.to_pylist()))
+    return Column(values_of(values, np.int32))
+
+
+@dataclass(frozen=True)
+class BatchIds:
+    """A batch as ids without ``<s>`` and ``</s>``: an Arrow list for each sentence, and how often each id occurs.
+
+    ``control_words``: how many words spelled a control token, which is the unknown one now.
+    """
+
+    column: Any
+    counts: NDArray[np.int64]
+    control_words: int
+
+
+def batch_ids(vocabulary: Vocabulary, language: Language, parent: Corpus, derived: Corpus) -> tuple[BatchIds, BatchIds]:
+    """The ids of a batch in the parent and in the language: those of a transliterated word are moved by V."""
+    from synthlang.vocabulary import encode_corpus  # with it come the tokenizers, which most exports do without
+
+    size = vocabulary.size_with(language.script)
+    return (
+        _as_ids(encode_corpus(vocabulary.parent, parent).as_text(), parent, size),
+        _as_ids(language.encode(derived, vocabulary), derived, size),
+    )
+
+
+def _as_ids(encoded: Encoded, corpus: Corpus, size: int) -> BatchIds:
+    column = lists(encoded.word_offsets[corpus.offsets], numbers(encoded.ids.astype(np.int32)))
+    counts = np.bincount(encoded.ids, minlength=size).astype(np.int64)
+    return BatchIds(column, counts, encoded.control_words)
+
+
+def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Overlap:
+    """The overlap of two texts given how often each id occurs, [ids] each."""
+    both = np.minimum(parent, derived)
+    return Overlap(int((both > 0).sum()), int((parent > 0).sum()), int(both.sum()), int(parent.sum()))
+
+
+def write_tokenizers(vocabulary: Vocabulary, language: Language, out: Path) -> list[Path]:
+    """Both tokenizers as folders that AutoTokenizer loads; returns their files.
+
+    That of a language of tokens gives the ids of its words, before tokens are moved.
+    """
+    vocabulary.save(out / "tokenizer" / "parent")
+    vocabulary.save(out / "tokenizer" / "derived", language.script)
+    return sorted(path for path in (out / "tokenizer").rglob("*") if path.is_file())
+
+
+if TYPE_CHECKING:
+    from synthlang.export.shard import BatchIds
     from synthlang.vocabulary import Vocabulary
 
 SHARD_BATCHES = 10  # a constant, as the size of a batch: borders are part of "same spec, same bytes"
@@ -138,8 +237,6 @@ def _ids(
     plan: Plan, vocabulary: Vocabulary, batch: Corpus, derived: Corpus, reasons: Counter[str]
 ) -> dict[str, BatchIds]:
     """The ids of both sides; ``reasons`` counts the parent's words that cannot be what they spell."""
-    from synthlang.export.ids import batch_ids  # with it come the tokenizers, which most exports do without
-
     parent, other = batch_ids(vocabulary, plan.language, batch, derived)
     if parent.control_words:
         reasons[CONTROL_WORDS] += parent.control_words

@@ -23,7 +23,7 @@ from synthlang.progress import Display
 from synthlang.sources import open_source
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import FEATS
-from synthlang.sources.misc import KEYS, write_misc
+from synthlang.sources.tags import KEYS, write_misc
 
 FORMAT = 2  # 2: features and slots, too
 

@@ -14,7 +14,7 @@ FORMS = (
 # scheme → module and class, imported when it is wanted: some read through heavy libraries
 READERS = {
     "text": ("text", "TextSource"),
-    "lines": ("lines", "LinesSource"),
+    "lines": ("text", "LinesSource"),
     "conllu": ("conllu", "ConlluSource"),
     "iob": ("iob", "IobSource"),
     "slots": ("slots", "SlotsSource"),

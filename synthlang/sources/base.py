@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.overlap import count_words
 
 BATCH_SENTENCES = 2000  # a constant: batch borders are part of "same spec, same bytes"
 # how a source comes by a column that it lacks
@@ -78,3 +80,25 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
     if missing:
         has = ", ".join(source.columns)
         raise InputError(f"{purpose} needs the column {missing[0]!r}; {name} has {has}{HINTS.get(missing[0], '')}")
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """The reasons on one line, empty if nothing was counted.
+
+    >>> listed({"too long": 2, "no word": 1, "never": 0})
+    'too long: 2; no word: 1'
+    """
+    return "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
+
+
+def because(counts: Mapping[str, int]) -> str:
+    """The reasons in brackets, to stand after a message."""
+    return f" ({reasons})" if (reasons := listed(counts)) else ""
+
+
+def word_counts(source: Source, split: str | None = None) -> Counter[str]:
+    """Occurrences of each form in a split: the training split, or the first one where there is none."""
+    counts: Counter[str] = Counter()
+    for batch in source.batches(split or ("train" if "train" in source.splits else source.splits[0])):
+        count_words(counts, batch)
+    return counts

@@ -25,9 +25,8 @@ from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
-from synthlang.sources.misc import columns_in, read_misc
 from synthlang.sources.size import Sizes, blocks_in
-from synthlang.sources.tags import iob_tag, legal_tags
+from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import digest_splits, files_by_split
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences

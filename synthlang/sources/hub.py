@@ -23,8 +23,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import SPAN_COLUMNS
 from synthlang.sources.base import BATCH_SENTENCES, Labelled, check_split
 from synthlang.sources.conllu import one_word, tree_problem
-from synthlang.sources.hub_columns import Candidates, plan_columns
-from synthlang.sources.hub_load import by_split, digest_values, load_data, rows_of
+from synthlang.sources.hub_data import Candidates, by_split, digest_values, load_data, plan_columns, rows_of
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import batches_of
 from synthlang.sources.words import RULES, split_sentences, split_words

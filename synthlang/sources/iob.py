@@ -21,9 +21,8 @@ from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.conllu import annotated_batches, one_word
-from synthlang.sources.named_splits import named_splits
 from synthlang.sources.tags import TAG, iob_tag, legal_tags
-from synthlang.sources.text import SPLITS, digest_splits, find_splits, is_file, split_of
+from synthlang.sources.text import SPLITS, digest_splits, find_splits, is_file, named_splits, split_of
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
 ENDINGS = (".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv")

@@ -1,7 +1,9 @@
 """Plain text: a file of lines (split ``train``), or a folder with a file for each split.
 
-A line is a paragraph or a sentence; a blank line is skipped. ``words`` holds the rules by
-which a line becomes words and sentences. A name that ends in ``.gz`` is unpacked on the way.
+``text:`` takes a line for a paragraph or a sentence; ``lines:`` for one sentence, known by its line number, as
+parallel text comes: line n of one file stays the translation of line n of another. A blank line is skipped. The
+module ``words`` holds the rules by which a line becomes words and sentences. A name that ends in ``.gz`` is unpacked
+on the way.
 """
 
 from __future__ import annotations
@@ -183,3 +185,67 @@ def _decode(raw: bytes, codec: str, path: Path, number: int) -> str:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
+
+
+def named_splits(folder: Path) -> dict[str, Path]:
+    """Split → the entry of ``folder`` whose whole name is that split's, in the order train, dev, test."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        split = SPLITS.get(path.name.lower())
+        if split in found:
+            raise InputError(f"{found[split].name} and {path.name} are both the split {split}; keep one", folder)
+        if split is not None:
+            found[split] = path
+    return {split: found[split] for split in ("train", "dev", "test") if split in found}
+
+
+class LinesSource(TextSource):
+    """Sentences of plain text, one a line; a sentence's id is the number of its line, from 0."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the unpacked bytes of each split and the rules for words."""
+        return fingerprint("lines", rules=RULES, splits=digest_splits(self.files))
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split in order."""
+        check_split(self, split, f"lines:{self.path}")
+        opened: list[IO[bytes]] = []
+        return self._sizes.watch(split, _batches(read_pieces(self.files[split], opened)), opened)
+
+    def lines(self, split: str) -> int:
+        """How many lines the split has, blank ones included; reads it."""
+        number, text = 0, ""
+        for number, text in read_pieces(self.files[split]):  # noqa: B007  the last ones count
+            pass
+        return number - (number > 0 and not text)
+
+
+def _batches(pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
+    sentences: list[list[str]] = []
+    numbers: list[int] = []
+    for number, words in _lines(pieces):
+        if words:
+            sentences.append(words)
+            numbers.append(number)
+        if len(sentences) == BATCH_SENTENCES:
+            yield _corpus(sentences, numbers)
+            sentences, numbers = [], []
+    if sentences:
+        yield _corpus(sentences, numbers)
+
+
+def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """The number of each line, from 0, with its words; pieces of one long line are joined."""
+    current, words = 0, list[str]()
+    for line, piece in pieces:
+        if line - 1 != current:
+            yield current, words
+            current, words = line - 1, []
+        words.extend(split_words(piece))
+    yield current, words
+
+
+def _corpus(sentences: list[list[str]], numbers: list[int]) -> Corpus:
+    corpus = Corpus.of_words(sentences)
+    return Corpus(corpus.offsets, corpus.columns, np.asarray(numbers, np.int64))

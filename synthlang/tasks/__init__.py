@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+import re
+
 from synthlang.errors import InputError
-from synthlang.files import user_path
-from synthlang.sources import READERS, open_source
-from synthlang.sources.base import Source
-from synthlang.sources.mini_english import MiniEnglish
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import Answers, TaskBatch
 from synthlang.tasks.derive import derive_task
+from synthlang.tasks.pairs import open_pairs
+from synthlang.tasks.questions import open_questions
+from synthlang.tasks.words import open_words
 
 FORMS = (
     "nli:PATH[?language=xx], ner:PATH, slots:PATH, qa:PATH, pos:PATH or parsing:PATH, each also with hf:NAME[:CONFIG]"
     " or builtin:mini-english[?…] in place of PATH"
 )
-SCHEMES = ("nli", "ner", "slots", "qa", "pos", "parsing")
-# what labels words: the column, further columns that must be there, how a bare path is read
-WORDS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "ner": ("ner", (), "iob"),
-    "slots": ("slot", (), "slots"),
-    "pos": ("upos", (), "conllu"),
-    "parsing": ("deprel", ("upos", "head"), "conllu"),
+# scheme → what opens it, from the scheme and what stands after the colon
+TASKS = {
+    "nli": open_pairs,
+    "ner": open_words,
+    "slots": open_words,
+    "qa": open_questions,
+    "pos": open_words,
+    "parsing": open_words,
 }
-# further columns of hub data sets that hold labels; their usual names are in hub_columns.py
-HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
-    "ner": {"ner": ("tags",)},
-    "slots": {"slot": ("slots", "slot", "slot_tags", "tags")},
-}
-HUB_INTENTS = ("intent", "label")
+SCHEMES = tuple(TASKS)
+CHOSEN = re.compile(r"(.+)#(train|dev|test)", re.DOTALL)
 
-__all__ = ["FORMS", "SCHEMES", "Answers", "TaskBatch", "TaskSet", "derive_task", "is_task", "open_task"]
+__all__ = [
+    "FORMS",
+    "SCHEMES",
+    "Answers",
+    "TaskBatch",
+    "TaskSet",
+    "choose",
+    "derive_task",
+    "is_task",
+    "open_split",
+    "open_task",
+    "split_for",
+]
 
 
 def is_task(spec: str) -> bool:
@@ -46,74 +56,35 @@ def open_task(spec: str) -> TaskSet:
     Raises InputError for an unknown form and for whatever cannot be opened.
     """
     scheme, _, rest = spec.partition(":")
-    if scheme not in SCHEMES or not rest.strip():
+    if scheme not in TASKS or not rest.strip():
         raise InputError(f"task {spec!r} must be one of: {FORMS}")
-    if scheme == "nli":
-        return _pairs(spec, rest)
-    if scheme == "qa":
-        return _answers(rest)
-    return _words(spec, scheme, rest)
+    return TASKS[scheme](scheme, rest)
 
 
-def _words(spec: str, scheme: str, rest: str) -> TaskSet:
-    if scheme == "slots" and rest.startswith("builtin:"):
-        from synthlang.tasks.mini_english import MiniEnglishSlots
+def choose(spec: str) -> tuple[str, str | None]:
+    """The spec without its choice of a split, and the choice; any other ``#`` is part of the path.
 
-        slots: TaskSet = MiniEnglishSlots(_builtin(rest))
-        return slots
-    from synthlang.sources.hub import HubSource
-    from synthlang.tasks.words import WordTask
-
-    tags, needs, plain = WORDS[scheme]
-    first, mark, name = rest.partition(":")
-    source: Source
-    if first == "hf" and mark:
-        source = HubSource(name, HUB_LABELS.get(scheme), HUB_INTENTS if scheme == "slots" else (), ids=True)
-    elif mark and (first == "builtin" or first in READERS):
-        source = open_source(rest)
-    else:
-        source = open_source(f"{plain}:{rest}")
-    return WordTask(spec, source, tags, needs)
+    >>> choose("nli:xnli#dev"), choose("nli:a#b")
+    (('nli:xnli', 'dev'), ('nli:a#b', None))
+    """
+    match = CHOSEN.fullmatch(spec)
+    return (match[1], match[2]) if match else (spec, None)
 
 
-def _answers(rest: str) -> TaskSet:
-    if rest.startswith("builtin:"):
-        from synthlang.tasks.mini_english import MiniEnglishQuestions
+def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
+    """The split of a task that stands for ``wanted``: the chosen one, the only one, or the one of that name.
 
-        questions: TaskSet = MiniEnglishQuestions(_builtin(rest))
-        return questions
-    if rest.startswith("hf:"):
-        from synthlang.tasks.hub_answers import HubAnswers
-
-        return HubAnswers(rest.removeprefix("hf:"))
-    from synthlang.tasks.squad import SquadTask
-
-    return SquadTask(rest)
+    ``spec`` is what the user wrote, for the message. InputError if the task has no such split.
+    """
+    if chosen is None and len(task.splits) == 1:
+        return task.splits[0]
+    split = chosen or wanted
+    task.check(split, "" if chosen else f"; choose one, as in {spec}#{task.splits[0]}")
+    return split
 
 
-def _pairs(spec: str, rest: str) -> TaskSet:
-    if rest.startswith("builtin:"):
-        from synthlang.tasks.mini_english import MiniEnglishPairs
-
-        return MiniEnglishPairs(_builtin(rest))
-    path, mark, query = rest.rpartition("?")
-    language: str | None = None
-    if not mark or user_path(rest.removeprefix("hf:")).exists():
-        path = rest
-    else:
-        key, _, language = query.partition("=")
-        if key != "language" or not language:
-            raise InputError(f"task {spec!r}: after ? there must be language=… and not {query!r}")
-    if path.startswith("hf:"):
-        from synthlang.tasks.hub_pairs import HubPairs
-
-        return HubPairs(path.removeprefix("hf:"), language)
-    from synthlang.tasks.pairs import PairTask
-
-    return PairTask(path, language)
-
-
-def _builtin(rest: str) -> MiniEnglish:
-    source = open_source(rest)
-    assert isinstance(source, MiniEnglish), "the only built-in source"
-    return source
+def open_split(spec: str, wanted: str) -> tuple[TaskSet, str]:
+    """The task that ``spec`` names, and which of its splits is meant where ``wanted`` is asked for."""
+    plain, chosen = choose(spec)
+    task = open_task(plain)
+    return task, split_for(task, wanted, chosen, plain)

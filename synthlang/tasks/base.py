@@ -1,17 +1,22 @@
-"""What every labelled task offers, and its sentences as a source."""
+"""What every labelled task offers, its sentences as a source; what tasks of files, the hub and the grammar share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, check_split
-from synthlang.tasks.batch import TaskBatch
+from synthlang.sources.mini_english import MiniEnglish
+from synthlang.tasks.batch import Group, TaskBatch, batches_of_groups
 
 Kind = Literal["words", "classes", "spans"]
 
@@ -118,3 +123,88 @@ class SentencesOf:
         for batch in self.task.batches(split):
             for start in range(0, len(batch.corpus), BATCH_SENTENCES):
                 yield batch.corpus.between(start, start + BATCH_SENTENCES)
+
+
+class FileTask(TaskSet):
+    """A task in files of texts; ``files`` has that of each split."""
+
+    files: dict[str, Path]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there is a file for."""
+        return tuple(self.files)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Words only."""
+        return (FORM,)
+
+
+class HubTask(TaskSet):
+    """A task in a data set of the hub or a local folder whose texts are plain.
+
+    ``_data`` holds the rows of each split that maps to train, dev or test and is of use.
+    """
+
+    _data: dict[str, Any]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self._data)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Words only."""
+        return (FORM,)
+
+    def size(self, split: str) -> int | None:
+        """The rows of a split."""
+        return len(self._data[split]) if split in self._data else None
+
+
+def built_in(spec: str) -> MiniEnglish:
+    """The grammar that ``builtin:mini-english?…`` names."""
+    source = open_source(spec)
+    assert isinstance(source, MiniEnglish), "the only built-in source"
+    return source
+
+
+class MiniEnglishTask(TaskSet):
+    """As many items in each split as the source has sentences there."""
+
+    licence = MiniEnglish.licence
+    version: ClassVar[tuple[str, int]]  # what the items are, and the version of what makes them
+    answered = 0  # the field that answers lie in
+
+    def __init__(self, source: MiniEnglish) -> None:
+        self.source = source
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the grammar and its settings."""
+        kind, version = self.version
+        return fingerprint(kind, version=version, source=self.source.fingerprint)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """All three, but those of no size."""
+        return tuple(split for split in self.source.splits if self.source.size(split))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every annotation there is."""
+        return self.source.columns if self.tags is None else (*self.source.columns, self.tags)
+
+    def size(self, split: str) -> int:
+        """That of the source."""
+        return self.source.size(split)
+
+    def batches(self, split: str) -> Iterator[TaskBatch]:
+        """The items of a split in order."""
+        self.check(split)
+        return batches_of_groups(self._groups(split), self.labels, Counter(), self.answered)
+
+    @abstractmethod
+    def _groups(self, split: str) -> Iterator[Group]:
+        """The items of a split with their texts."""

@@ -62,7 +62,7 @@ def derive_task_command(
 
 def _parsed(task: TaskSet, parser: str, cache: Path | None, workers: int, display: Display) -> TaskSet:
     from synthlang.parsing import ParsedSource, open_engine
-    from synthlang.tasks.parsed import ParsedTask
+    from synthlang.tasks.derive import ParsedTask
 
     engine, report = open_engine(parser), display.counter("parse", partial(size_of, task.as_source()))
     return ParsedTask(task, lambda source: ParsedSource(source, engine, cache, workers=workers, report=report))

@@ -1,34 +1,196 @@
-"""A task set as a data set folder: parent, derived and mixed, with the same columns.
+"""A task set as a data set folder: parent, derived and mixed, with the columns of the hub's data sets of its kind.
 
-data/<config>/<split>.parquet   see tables.py; configs parent, derived (the default), mixed
+data/<config>/<split>.parquet   configs parent, derived (the default), mixed
 language.yaml                   the spec, so that the command in the card makes the folder again
 README.md                       the data set card
 manifest.json                   parents by fingerprint, items, what was dropped by reason, checksums of every file
+
+classes   id, premise, hypothesis, label                   as glue, xnli
+words     id, tokens, ner_tags | slots, intent             as conll2003, with tags as strings
+          id, tokens, upos | upos, head, deprel            as universal_dependencies, heads as numbers
+spans     id, title, context, question, answers            as squad: {text: […], answer_start: […]}
+
+Columns of texts say that a space stands between each two words, so that who reads them need not guess.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synthlang.claim import claimed_folder
+from synthlang.corpus import Column
 from synthlang.errors import InputError
-from synthlang.export.card import UNKNOWN_LICENCE, check_licence
+from synthlang.export.card import (
+    UNKNOWN_LICENCE,
+    CardConfig,
+    card_header,
+    check_licence,
+    code_block,
+    markdown_table,
+    write_card,
+)
 from synthlang.files import write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language, portable, write_spec
-from synthlang.sources.reasons import listed
+from synthlang.sources.base import listed
+from synthlang.sources.hub_data import SPACED
+from synthlang.strict_yaml import write_yaml
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
-from synthlang.tasks.card import task_card
 from synthlang.tasks.derive import derive_task
-from synthlang.tasks.tables import task_table
+
+TAG_NAMES = {"ner": "ner_tags", "slot": "slots"}
+TREE = ("upos", "head", "deprel")  # what a task whose tags are relations has
+
+
+def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
+    """The rows of a batch; class labels are numbers that ``datasets`` shows with their names."""
+    features: dict[str, dict[str, Any]] = {}
+    columns: dict[str, Any] = {"id": pa.array(batch.ids, pa.string())}
+    columns |= {name: pa.array(values, pa.string()) for name, values in batch.extra.items()}
+    if task.tags is not None:
+        assert len(batch.corpus) == len(batch), "an item with labelled words is a sentence"
+        columns["tokens"] = _lists(batch.corpus.offsets, batch.corpus.form)
+        for ours in TREE if task.tags == "deprel" else (task.tags,):
+            columns[TAG_NAMES.get(ours, ours)] = _lists(batch.corpus.offsets, batch.corpus.columns[ours])
+    else:
+        columns |= {name: pa.array(batch.strings(i), pa.string()) for i, name in enumerate(task.fields)}
+        features |= {name: {"dtype": "string", "id": SPACED, "_type": "Value"} for name in task.fields}
+    if batch.label is not None:
+        columns[task.label_name] = pa.array(batch.label.codes.astype(np.int64))
+        features[task.label_name] = {"names": list(task.labels), "_type": "ClassLabel"}
+    if task.kind == "spans":
+        columns["answers"] = _answers(batch)
+    table = pa.table(columns)
+    if not features:
+        return table
+    info = {"info": {"features": features}}
+    return table.replace_schema_metadata({"huggingface": json.dumps(info, ensure_ascii=False)})
+
+
+def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
+    """[answers] the words of each answer, and the character of its text (see TaskBatch.strings) it starts at."""
+    form, bounds = batch.corpus.form, batch.word_offsets
+    lengths = np.fromiter((len(name) + 1 for name in form.names or ()), np.int64, len(form.names or ()))
+    before = np.concatenate([[0], np.cumsum(lengths[form.codes])]).astype(np.int64)
+    start, stop = batch.answers.start, batch.answers.stop
+    text = np.searchsorted(bounds, start, side="right") - 1
+    words = form.values()
+    texts = [" ".join(words[a:b]) for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
+    return texts, (before[start] - before[bounds[text]]).tolist()
+
+
+def _answers(batch: TaskBatch) -> pa.StructArray:
+    """For each item a list of texts and a list of starts; empty for a question without an answer."""
+    offsets = pa.array(np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).astype(np.int32))
+    texts, starts = answer_texts(batch)
+    lists = [pa.ListArray.from_arrays(offsets, pa.array(v, t)) for v, t in ((texts, pa.string()), (starts, pa.int32()))]
+    return pa.StructArray.from_arrays(lists, names=["text", "answer_start"])
+
+
+def _lists(offsets: np.ndarray[Any, Any], column: Column) -> pa.ListArray:
+    """A list of strings, or of numbers, for each sentence."""
+    values = pa.array(column.codes)
+    if column.names is not None:
+        values = pa.DictionaryArray.from_arrays(values, pa.array(column.names, pa.string())).cast(pa.string())
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+
+
+CATEGORIES = {"words": "token-classification", "classes": "text-classification", "spans": "question-answering"}
+ABOUT = {
+    "parent": "every item that was read, as it was read: words and marks with one space between each two",
+    "derived": "the items in the derived language, all fields",
+    "mixed": "the items with some fields in the derived language",
+}
+LABELS = {
+    "words": "The tags are IOB2 and moved with their words: each word keeps what it is a part of.",
+    "upos": "The tags moved with their words; a word that the language inserted has the tag `_`.",
+    "deprel": (
+        "Heads count words from 1, 0 is the root, and point to the same words as in the parent; tags and relations "
+        "moved with their words. A word that the language inserted has the head -1 and the relation `_`."
+    ),
+    "classes": "The label of an item is that of its parent.",
+    "spans": (
+        "An answer is the same words as in the parent, in the order they have now; `answer_start` counts characters "
+        "of `context`. An answer is left out if another word stands among its words, a question if no answer is left. "
+        "A question without answers cannot be answered."
+    ),
+}
+
+
+def task_card(task: TaskSet, manifest: dict[str, Any], licence: str | None, command: str | None) -> str:
+    """The whole card, from the manifest of the folder."""
+    items = manifest["items"]
+    # where the files lay is nobody's business, what they are called is
+    title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
+    configs = [
+        CardConfig(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
+        for config, splits in items.items()
+    ]
+    header = card_header(
+        configs,
+        pretty_name=title,
+        licence=licence or UNKNOWN_LICENCE,
+        rows=sum(items["derived"].values()),
+        tags=["synthlang", "synthetic-language"],
+        task_categories=[CATEGORIES[task.kind]],
+    )
+    return write_card(title, header, _sections(task, manifest, licence, command))
+
+
+def _sections(
+    task: TaskSet, manifest: dict[str, Any], licence: str | None, command: str | None
+) -> list[tuple[str, str]]:
+    items, changes = manifest["items"], manifest["changes"]
+    mixed = manifest["fields"]["mixed"]
+    which = [(c, ABOUT[c] + (f": {', '.join(mixed)}" if c == "mixed" else "")) for c in items]
+    sizes = [(config, split, n) for config, splits in items.items() for split, n in splits.items()]
+    read = [("read", s, reason, n) for s, counts in manifest["read"].items() for reason, n in counts.items()]
+    happened = read + [
+        (c, s, reason, n)
+        for c, splits in changes.items()
+        for s, counts in splits.items()
+        for reason, n in counts.items()
+    ]
+    rebuilt = [("Make it again", code_block(command, "sh"))] if command else []
+    return [
+        (
+            "",
+            "A labelled task set in a synthetic language, made by synthlang. An id names the same item everywhere.",
+        ),
+        ("Configurations", markdown_table(("config", "what it holds"), which)),
+        ("Labels", LABELS.get(task.tags or "", LABELS[task.kind])),
+        ("Items", markdown_table(("config", "split", "items"), sizes)),
+        ("What was left out or changed", _or_none(("config", "split", "reason", "times"), happened)),
+        ("Licence", _licence(licence)),
+        ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
+        *rebuilt,
+        ("Fingerprints", markdown_table(("of", "fingerprint"), _fingerprints(manifest))),
+    ]
+
+
+def _or_none(head: tuple[str, ...], rows: list[tuple[str, str, str, int]]) -> str:
+    return markdown_table(head, rows) if rows else "Nothing."
+
+
+def _fingerprints(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+    return [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]
+
+
+def _licence(licence: str | None) -> str:
+    if licence is None:
+        return "That of the task set it comes from; look there before you pass it on."
+    return f"{licence}, as that of the task set it comes from allows."
+
 
 FORMAT = 3  # 2: the manifest vouches for every file; 3: columns of texts say how words are parted
 SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names

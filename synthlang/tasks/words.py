@@ -9,15 +9,45 @@ import numpy as np
 
 from synthlang.corpus import Column
 from synthlang.fingerprint import fingerprint
+from synthlang.sources import READERS, open_source
 from synthlang.sources.base import Labelled, Source, require_columns, size_of
 from synthlang.sources.hub import HubSource
 from synthlang.sources.mini_english import MiniEnglish
+from synthlang.sources.mini_english.slots import INTENTS, slot_sentences
 from synthlang.sources.slots import SlotsSource
-from synthlang.tasks.base import TaskSet
-from synthlang.tasks.batch import TaskBatch
-from synthlang.tasks.build import taken_counts, unique_id
+from synthlang.tasks.base import MiniEnglishTask, TaskSet, built_in
+from synthlang.tasks.batch import Group, Item, TaskBatch, taken_counts, unique_id
 
 FIELD = ("text",)
+# what labels words: the column, further columns that must be there, how a bare path is read
+WORDS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "ner": ("ner", (), "iob"),
+    "slots": ("slot", (), "slots"),
+    "pos": ("upos", (), "conllu"),
+    "parsing": ("deprel", ("upos", "head"), "conllu"),
+}
+# further columns of hub data sets that hold labels; their usual names are in sources.hub_data
+HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "ner": {"ner": ("tags",)},
+    "slots": {"slot": ("slots", "slot", "slot_tags", "tags")},
+}
+HUB_INTENTS = ("intent", "label")
+
+
+def open_words(scheme: str, rest: str) -> TaskSet:
+    """The task of labelled words of a source: a source's spec, or a path that is read as its scheme usually is."""
+    if scheme == "slots" and rest.startswith("builtin:"):
+        return MiniEnglishSlots(built_in(rest))
+    tags, needs, plain = WORDS[scheme]
+    first, mark, name = rest.partition(":")
+    source: Source
+    if first == "hf" and mark:
+        source = HubSource(name, HUB_LABELS.get(scheme), HUB_INTENTS if scheme == "slots" else (), ids=True)
+    elif mark and (first == "builtin" or first in READERS):
+        source = open_source(rest)
+    else:
+        source = open_source(f"{plain}:{rest}")
+    return WordTask(f"{scheme}:{rest}", source, tags, needs)
 
 
 class WordTask(TaskSet):
@@ -82,3 +112,19 @@ class WordTask(TaskSet):
         if isinstance(self.source, SlotsSource | HubSource):
             return self.source.labelled(split)
         return (Labelled(corpus, [], {}) for corpus in self.source.batches(split))
+
+
+class MiniEnglishSlots(MiniEnglishTask):
+    """Slot filling: utterances with a BIO tag on each word and an intent."""
+
+    kind = "words"
+    fields = FIELD
+    tags = "slot"
+    label_name = "intent"
+    name = "slots:builtin:mini-english"
+    labels = INTENTS
+    version = ("mini-english-slots", 1)
+
+    def _groups(self, split: str) -> Iterator[Group]:
+        for number, made in enumerate(slot_sentences(self.source, split, self.source.size(split))):
+            yield Group(((0, [dict(made.sentence.columns)]),), (Item(str(number), (0,), made.intent),))

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from probes.figures.bars import Gap, delta_bars
 from probes.figures.drawing import Figure, colours, slug
 from probes.figures.scatter import Point, alignment_scatter
@@ -24,6 +22,7 @@ from probes.study.report.summary import NAMES, correlations, summary
 from probes.study.report.training import training
 from probes.study.resolved import DIFFERS
 from probes.study.table import ALIGNMENTS, SCORES
+from synthlang.strict_yaml import write_yaml
 
 CONDITIONS, SEEDS, FAILED, LOGS = 120, 300, 50, 10
 """Most rows of a page's tables of scores, of seeds and of failed cells, and most logs."""
@@ -288,4 +287,4 @@ def _value(value: Any) -> str:
 
 
 def _yaml(value: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, width=100) if value else ""
+    return write_yaml(dict(value)) if value else ""

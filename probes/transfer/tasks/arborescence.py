@@ -14,8 +14,6 @@ rounded as float64 sums are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -72,59 +70,54 @@ def _is_tree(heads: Heads, here: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return found
 
 
-@dataclass
-class _Graph:
-    """Arcs between the nodes that are left; a contracted cycle lives on as one of its nodes.
+def _best_tree(scores: NDArray[np.float64]) -> Heads:
+    """Of one sentence: take the best heads, contract a cycle of them to a node, and so on; then open the cycles again.
 
-    level, score  [m, m] of node i under node j, lower levels and then higher scores are better
-    dependent, head  [m, m] the two words of that arc, since a node may stand for many
-    best          [m] the head that each node takes
+    level, score [m, m] are those of node i under node j, where 0 is the root; a contracted cycle is the last node.
     """
-
-    level: NDArray[np.int64]
-    score: NDArray[np.float64]
-    dependent: Heads
-    head: Heads
-    best: Heads
-
-    @staticmethod
-    def of(scores: NDArray[np.float64]) -> _Graph:
-        """All arcs of a sentence, scores [n, n + 1]."""
-        size = len(scores) + 1
-        level, score = np.zeros((size, size), np.int64), np.zeros((size, size))
-        forbidden = np.isneginf(scores)
-        level[1:] = np.where(forbidden, size + 1, 0)
-        level[1:, 0] += 1
-        np.fill_diagonal(level, NEVER)
-        level[0] = NEVER
-        score[1:] = np.where(forbidden, 0.0, scores)
-        best = np.zeros(size, np.int64)
+    level, score = _tables(scores)
+    opened = []
+    while True:
+        best = np.zeros(len(level), np.int64)
         best[1:] = _first_best(level[1:], score[1:])
-        dependent, head = np.indices((size, size))
-        return _Graph(level, score, dependent, head, best)
+        cycle = _cycle(best)
+        if not len(cycle):
+            break
+        outside = np.setdiff1d(np.arange(len(level)), cycle)
+        # what an arc into the cycle gains against the cycle's own, which it replaces
+        gain_level = level[np.ix_(cycle, outside)] - level[cycle, best[cycle]][:, None]
+        gain_score = score[np.ix_(cycle, outside)] - score[cycle, best[cycle]][:, None]
+        entry = _first_best(gain_level.T, gain_score.T)  # [outside] where in the cycle an arc from there arrives
+        leave = _first_best(level[np.ix_(outside, cycle)], score[np.ix_(outside, cycle)])  # and one to there begins
+        opened.append((best, cycle, outside, entry, leave))
+        level, score = (
+            np.block([
+                [table[np.ix_(outside, outside)], table[outside, cycle[leave]][:, None]],
+                [gain[entry, np.arange(len(outside))], np.full(1, table[0, 0])],
+            ])
+            for table, gain in ((level, gain_level), (score, gain_score))
+        )  # fmt: skip
+    for before, cycle, outside, entry, leave in reversed(opened):
+        above, entered_from = best[:-1], best[-1]
+        heads = before.copy()
+        heads[outside] = np.where(above == len(outside), cycle[leave], np.append(outside, 0)[above])
+        heads[cycle[entry[entered_from]]] = outside[entered_from]
+        best = heads
+    if np.isneginf(scores[np.arange(len(scores)), best[1:]]).any() or (best[1:] == 0).sum() != 1:
+        raise InputError("no tree with one root avoids the arcs with score −inf: allow more of them")
+    return best[1:]
 
-    def contract(self, cycle: Heads) -> None:
-        """Makes the nodes of a cycle one node, the first of them."""
-        node, everyone = cycle[0], np.arange(len(self.best))
-        taken = self.best[cycle]
-        level = self.level[cycle] - self.level[cycle, taken][:, None]  # what an arc from outside loses
-        score = self.score[cycle] - self.score[cycle, taken][:, None]
-        entry = _first_best(level.T, score.T)
-        exits = cycle[_first_best(self.level[:, cycle], self.score[:, cycle])]
-        incoming = level[entry, everyone], score[entry, everyone], *self._words(cycle[entry], everyone)
-        outgoing = self.level[everyone, exits], self.score[everyone, exits], *self._words(everyone, exits)
-        tables = self.level, self.score, self.dependent, self.head
-        for table, row, column in zip(tables, incoming, outgoing, strict=True):
-            table[node], table[:, node] = row, column
-        self.level[node, cycle] = NEVER
-        self.level[cycle[1:]] = NEVER
-        self.level[:, cycle[1:]] = NEVER
-        self.level[0] = NEVER
-        self.best[np.isin(self.best, cycle)] = node
-        self.best[node] = _first_best(self.level[node][None], self.score[node][None])[0]
 
-    def _words(self, rows: Heads, columns: Heads) -> tuple[Heads, Heads]:
-        return self.dependent[rows, columns], self.head[rows, columns]
+def _tables(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Levels and scores [n + 1, n + 1] of scores [n, n + 1]."""
+    size = len(scores) + 1
+    level, score = np.full((size, size), NEVER), np.zeros((size, size))
+    forbidden = np.isneginf(scores)
+    level[1:] = np.where(forbidden, size + 1, 0)
+    level[1:, 0] += 1
+    np.fill_diagonal(level, NEVER)
+    score[1:] = np.where(forbidden, 0.0, scores)
+    return level, score
 
 
 def _first_best(level: NDArray[np.int64], score: NDArray[np.float64]) -> Heads:
@@ -134,39 +127,14 @@ def _first_best(level: NDArray[np.int64], score: NDArray[np.float64]) -> Heads:
     return found
 
 
-def _best_tree(scores: NDArray[np.float64]) -> Heads:
-    """The algorithm: walk up from each node, contract the cycles that the walk runs into, then open them again."""
-    graph, size = _Graph.of(scores), len(scores) + 1
-    within = np.arange(size)  # of each word the node that stands for it
-    state = np.zeros(size, np.int64)  # 0 not seen, 1 on the path, 2 reaches the root
-    state[0] = 2
-    opened: list[tuple[NDArray[np.bool_], list[tuple[int, int]], NDArray[np.int64]]] = []
-    for start in range(1, size):
-        path: list[int] = []
-        node = int(within[start])
-        while state[node] != 2:
-            if state[node] == 0:
-                state[node] = 1
-                path.append(node)
-                node = int(graph.best[node])
-                continue
-            at = path.index(node)
-            cycle = np.array(path[at:])
-            arcs = [(int(graph.dependent[i, graph.best[i]]), int(graph.head[i, graph.best[i]])) for i in cycle]
-            opened.append((np.isin(within, cycle), arcs, within.copy()))
-            graph.contract(cycle)
-            within[np.isin(within, cycle)] = node
-            node, path = int(graph.best[node]), path[: at + 1]
-        state[path] = 2
-    heads = np.full(size, -1, np.int64)
-    for node in np.unique(within[1:]):
-        arc = node, graph.best[node]
-        heads[graph.dependent[arc]] = graph.head[arc]
-    for inside, arcs, before in reversed(opened):
-        entered = before[np.flatnonzero(inside & (heads >= 0))]
-        for dependent, head in arcs:
-            if before[dependent] not in entered:
-                heads[dependent] = head
-    if np.isneginf(scores[np.arange(size - 1), heads[1:]]).any() or (heads[1:] == 0).sum() != 1:
-        raise InputError("no tree with one root avoids the arcs with score −inf: allow more of them")
-    return heads[1:]
+def _cycle(best: Heads) -> Heads:
+    """The nodes of a cycle of heads [m]; none if all nodes reach the root."""
+    above = best
+    for _ in range(len(best).bit_length()):  # each time twice as far up
+        above = above[above]
+    if not above.any():
+        return np.zeros(0, np.int64)
+    nodes = [int(above[above > 0][0])]
+    while int(best[nodes[-1]]) != nodes[0]:
+        nodes.append(int(best[nodes[-1]]))
+    return np.array(nodes)

@@ -31,8 +31,8 @@ from probes.transfer.tasks.pairs import FieldTokens, PairExamples, PairRows, Pai
 from synthlang.errors import InputError
 from synthlang.tasks.base import Kind
 from synthlang.tasks.batch import TaskBatch
-from synthlang.tasks.squad import FIELDS
-from synthlang.tasks.tables import answer_texts
+from synthlang.tasks.export import answer_texts
+from synthlang.tasks.questions import FIELDS
 
 Ints = NDArray[np.int64]
 Candidate = tuple[float, int, int]  # score, first and last token (or column)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synthlang.sources.mini_english.closed import Pronoun
-from synthlang.sources.mini_english.entries import Adjective, Noun, Verb
+from synthlang.sources.mini_english.entries import Adjective, Noun, Pronoun, Verb
 
 
 @dataclass(slots=True)

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from synthlang.corpus import Sentence
 from synthlang.errors import InputError
 from synthlang.sources.base import check_split
-from synthlang.sources.mini_english.parts import Span, children, extent, relation
-from synthlang.sources.mini_english.realise import columns_of, sentence_node
-from synthlang.sources.mini_english.realise_noun import prepositional_node
-from synthlang.sources.mini_english.slots_acts import INTENTS, LINKS, Utterance, place_time, utterance
-from synthlang.sources.mini_english.slots_domains import DOMAINS, TIMES, WHEN
+from synthlang.sources.mini_english.realise import columns_of, prepositional_node, sentence_node
+from synthlang.sources.mini_english.requests import (
+    DOMAINS,
+    INTENTS,
+    LINKS,
+    TIMES,
+    WHEN,
+    Utterance,
+    place_time,
+    utterance,
+)
 from synthlang.sources.mini_english.source import MAX_WORDS, NAME, MiniEnglish
-from synthlang.sources.mini_english.tree import Node
+from synthlang.sources.mini_english.tree import Node, Span, children, extent, relation
 from synthlang.sources.mini_english.world import Context, context_of
 
 # the slots of what says when or why, in whichever clause of the utterance it stands

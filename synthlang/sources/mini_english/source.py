@@ -10,7 +10,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
-from synthlang.sources.mini_english.draw_clause import sentence
+from synthlang.sources.mini_english.draw import sentence
 from synthlang.sources.mini_english.lexicon import Lexicon
 from synthlang.sources.mini_english.realise import realise
 from synthlang.sources.mini_english.tree import Columns

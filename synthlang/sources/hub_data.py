@@ -1,12 +1,101 @@
-"""Which columns of a hub data set hold words and annotations."""
+"""Opening a data set of the hub or a local folder with the library ``datasets``: its splits, rows and columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.fingerprint import canonical_json
+from synthlang.sources.text import SPLITS, open_bytes
+
+ROWS = 1000  # read at a time
+
+
+def load_data(name: str) -> Any:
+    """The data set of ``NAME[:CONFIG]``; a name that exists as a folder is that folder."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise InputError("hf: sources need the library datasets: pip install 'datasets>=4'") from error
+    path, config = user_path(name), None
+    if not path.exists() and ":" in name:
+        base, _, config = name.rpartition(":")
+        path = user_path(base)
+    if name.startswith(("/", ".", "~")) and not path.exists():
+        raise InputError("no such file or folder", path)
+    if path.is_file():
+        raise InputError("is a file; name the folder it is in, or read it as text: or conllu:", path)
+    if path.is_dir():
+        check_json_lines(path)
+    try:
+        return datasets.load_dataset(str(path), config or None, streaming=False)
+    except Exception as error:  # anything the library, the network or a damaged file may raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"hf:{name}: cannot load the data set: {reason}") from error
+
+
+def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The splits under our names, in the order train, dev, test.
+
+    ``more``: name there → split of ours, for a split that no usual name stands for (``validation_matched``).
+    """
+    found: dict[str, list[str]] = {}
+    for theirs in data:
+        if theirs in SPLITS:
+            found.setdefault(SPLITS[theirs], []).append(theirs)
+    for split, names in found.items():
+        if len(names) > 1:
+            raise InputError(f"{name}: several splits stand for {split}: {', '.join(names)}")
+    for theirs, ours in (more or {}).items():
+        if theirs in data:
+            found.setdefault(ours, [theirs])
+    if not found:
+        raise InputError(f"{name}: no split is named train, validation or test; it has {', '.join(data)}")
+    return {split: data[found[split][0]] for split in ("train", "dev", "test") if split in found}
+
+
+def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
+    """ROWS rows of a split at a time as {column: values}."""
+    chosen = data.select_columns(list(columns)).with_format("arrow")
+    return (table.to_pydict() for table in chosen.iter(batch_size=ROWS))
+
+
+def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a split, the values in the order of ``columns``; few are in memory at a time."""
+    for values in tables(data, columns):
+        yield from zip(*(values[column] for column in columns), strict=True)
+
+
+def digest_values(data: Any, columns: Sequence[str]) -> str:
+    """SHA-256 of the values of a split; not of their names, files, cache or chunks."""
+    digest = hashlib.sha256()
+    for values in tables(data, columns):
+        digest.update(canonical_json([values[column] for column in columns]).encode())
+    return digest.hexdigest()
+
+
+LINES = 1 << 20  # bytes read at a time
+
+
+def check_json_lines(folder: Path) -> None:
+    """Raise InputError for a line of JSON that is ``null``: the Arrow reader does not survive one."""
+    for path in sorted(folder.rglob("*.json*")):
+        if path.suffix not in (".json", ".jsonl") or not path.is_file():
+            continue
+        with open_bytes(path) as handle:
+            number, is_array = 0, None
+            while line := handle.readline(LINES):
+                number += 1
+                start = line.lstrip()[:4]
+                is_array = start[:1] == b"[" if is_array is None and start else is_array
+                if start == b"null" and not is_array:
+                    raise InputError("a row must be an object, not null", path, number)
+
 
 WORDS = ("words", "tokens", "form")
 TEXT = ("text", "sentence")

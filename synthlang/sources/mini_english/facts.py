@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from synthlang.sources.mini_english.closed import Pronoun
-from synthlang.sources.mini_english.draw_clause import STATIVE
-from synthlang.sources.mini_english.draw_noun import noun_phrase
-from synthlang.sources.mini_english.entries import Frame, Noun
-from synthlang.sources.mini_english.nli_change import swapped
+from synthlang.sources.mini_english.draw import STATIVE, noun_phrase
+from synthlang.sources.mini_english.entries import Frame, Noun, Pronoun
+from synthlang.sources.mini_english.nli import swapped
 from synthlang.sources.mini_english.plan import Clause, Entity, NounPhrase
 from synthlang.sources.mini_english.world import ADJUNCTS, Context, Use
 
