@@ -1,7 +1,10 @@
 """Ids of several languages in one space: copied at an offset, joint, joined, prefixed."""
 
+from __future__ import annotations
+
 import gc
 import weakref
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -9,14 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synthlang.config import parse
 from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
-from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
+from synthlang.vocabularies import OURS, ExtendSpec, VocabularySpec, build, build_id_space
 from synthlang.vocabulary import train_tokenizer
+from tests.real_data import DATA
 from tests.saved_tokenizers import encode_elsewhere
 
 ENGLISH = ["the cat sat on the mat .", "a cat and a dog ran to the old house in town .", "don't say “naïve” 漢字 !"] * 3
@@ -277,3 +283,96 @@ def test_training_holds_one_batch_at_a_time(store):
     source = Watched(types=500, sentences=16_000, dev=0, test=0)
     build_id_space(VocabularySpec(kind="joint", size=300), [("en", source, PARENT)], store)
     assert len(alive) == 8 and 0 < Watched.most <= 3
+
+
+TOKENS = {"name": "t", "transforms": [{"kind": "invert", "unit": "token"}]}
+
+
+@pytest.fixture(scope="module")
+def small():
+    return MiniEnglish(types=500, sentences=50, dev=10, test=0)
+
+
+@pytest.fixture
+def built(tmp_path):
+    return lambda kind, members: build_id_space(VocabularySpec(kind=kind, size=300), members, Store(tmp_path))
+
+
+def test_copied_needs_one_source(built, small):
+    other = MiniEnglish(types=500, sentences=60, dev=10, test=0)
+    with pytest.raises(InputError, match=r"but fr reads another one than en; choose joint, joined or prefixed"):
+        built("copied", [("en", small, PARENT), ("fr", other, parse_language("trans"))])
+    same = MiniEnglish(types=500, sentences=50, dev=10, test=0)
+    assert built("copied", [("en", small, PARENT), ("fr", same, parse_language("trans"))])[0].size == 600
+
+
+@pytest.mark.parametrize("kind", ["joint", "joined", "prefixed"])
+def test_languages_of_tokens_are_copied_only(built, small, kind):
+    with pytest.raises(InputError, match=rf"vocabulary.kind {kind}: t has a transform with unit: token.*kind copied"):
+        built(kind, [("en", small, PARENT), ("t", small, parse_language(TOKENS))])
+
+
+@pytest.mark.parametrize("name", ["trans+inv", "e n", "ä", "x" * 33])
+def test_prefixed_names(built, small, name, monkeypatch):
+    monkeypatch.setattr("synthlang.vocabularies.build.trained", None)  # refused before any training
+    with pytest.raises(InputError, match="to be a prefix of tokens"):
+        built("prefixed", [("en", small, PARENT), (name, small, parse_language("inv"))])
+
+
+def test_members(built, small, tmp_path):
+    with pytest.raises(InputError, match="two languages of the run have the name 'en'"):
+        built("joint", [("en", small, PARENT), ("en", small, parse_language("inv"))])
+    with pytest.raises(InputError, match="at least one language"):
+        built("joint", [])
+    (tmp_path / "x-test.txt").write_text("a b", encoding="utf-8")
+    only_test = TextSource(tmp_path)
+    with pytest.raises(InputError, match="the source of x has no split 'train'; it has test"):
+        built("joint", [("x", only_test, PARENT)])
+    (tmp_path / "x-train.txt").write_text("a b", encoding="utf-8")
+    with pytest.raises(InputError, match="needs the column 'upos'; the source of x has form"):
+        built("joint", [("x", TextSource(tmp_path), parse_language("typology@SOV"))])
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        (VocabularySpec, {"size": 260}, "size"),
+        (VocabularySpec, {"kind": "shared"}, "kind"),
+        (VocabularySpec, {"min_frequency": 0}, "min_frequency"),
+        (VocabularySpec, {"size": "8k"}, "size"),
+        (ExtendSpec, {}, "language"),
+        (ExtendSpec, {"language": "de", "size": 0}, "size"),
+        (ExtendSpec, {"language": "de", "initialise": "zero"}, "initialise"),
+    ],
+)
+def test_settings(model, data, message):
+    with pytest.raises(InputError, match=message):
+        parse(model, data)
+
+
+FILES = {name: DATA / "multi30k" / f"test_2016_flickr.{name}" for name in ("en", "de", "fr")}
+pytestmark = pytest.mark.skipif(not all(f.exists() for f in FILES.values()), reason="no multi30k captions here")
+
+
+def test_default_anchors_and_none(tmp_path):
+    members = []
+    for name, file in FILES.items():
+        (tmp_path / f"{name}.txt").symlink_to(file)
+        members.append((name, TextSource(tmp_path / f"{name}.txt"), PARENT))
+    store = Store(tmp_path / "store")
+    joined, _ = build_id_space(VocabularySpec(kind="joined", size=1500), members, store)
+    prefixed, _ = build_id_space(VocabularySpec(kind="prefixed", size=1500), members, store)
+    for i, j in combinations(range(3), 2):
+        shared = np.intersect1d(joined.languages[i].ids, joined.languages[j].ids)
+        assert 5 + 256 < len(shared) < 900  # the bytes, and what the languages have in common
+        assert len(np.intersect1d(prefixed.languages[i].ids, prefixed.languages[j].ids)) == 5
+    assert 1500 < joined.size < 4500
+    for number, (_, source, _) in enumerate(members):
+        batch = next(source.batches("train"))
+        a, b = joined.languages[number].encode(batch), prefixed.languages[number].encode(batch)
+        assert (a.word_offsets == b.word_offsets).all()  # cut alike, under other ids
+        assert len(a.ids) < 2 * len(batch.form.codes)
+        assert (
+            joined.languages[number].tokenizer.decode(a.ids[: a.word_offsets[batch.offsets[1]]].tolist())
+            == batch.texts()[0]
+        )

@@ -1,5 +1,7 @@
 """Alignment error rate against sets, gold files of both countings, what is left out and what is refused."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,5 +1,7 @@
 """``synthlang align``: with a program, with given links, with gold; what it writes and what it refuses."""
 
+from __future__ import annotations
+
 import json
 import os
 import stat

@@ -1,5 +1,7 @@
 """External aligners: found or not, what they are given and what comes back; and the real one where it is installed."""
 
+from __future__ import annotations
+
 import os
 import stat
 import sys

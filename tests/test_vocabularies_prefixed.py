@@ -1,5 +1,7 @@
 """A vocabulary without anchors: ids of one language are its own, and encoding is what it was."""
 
+from __future__ import annotations
+
 import json
 
 import numpy as np

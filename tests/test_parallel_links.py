@@ -1,5 +1,7 @@
 """Word alignments: links, Pharaoh files, symmetrisation against brute force, parallel text, gold links."""
 
+from __future__ import annotations
+
 import random
 
 import numpy as np
