@@ -42,7 +42,7 @@ class Transform(StrictModel):
 
     @property
     def invertible(self) -> bool:
-        """Whether ``inverse`` restores the parent exactly."""
+        """Whether ``inverse`` restores the parent exactly; a subclass may also give a ClassVar."""
         return True
 
     @property

@@ -41,6 +41,7 @@ class CodeSwitch(Transform):
     A word whose translation is the word itself is no candidate. Has no inverse.
     """
 
+    invertible: ClassVar[bool] = False  # a replaced word does not tell what it replaced
     file_fields: ClassVar[tuple[str, ...]] = ("dictionary",)
     short_name: ClassVar[tuple[str, str] | None] = ("switch", "dictionary")
 
@@ -72,10 +73,6 @@ class CodeSwitch(Transform):
     def identity(self) -> dict[str, Any]:
         content = PARENT_WORDS if self._pairs is None else fingerprint("muse", pairs=self._pairs)
         return {**super().identity(), "dictionary": content}
-
-    @property
-    def invertible(self) -> bool:
-        return False
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         identity = Rewrite.identity(corpus)

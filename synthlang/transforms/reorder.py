@@ -44,6 +44,7 @@ class Reorder(Transform):
     word that ``attach_inserted`` puts it to, and the others get the order that they would get without it.
     """
 
+    invertible: ClassVar[bool] = False  # the order of the parent is in ``origin`` only
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     file_fields: ClassVar[tuple[str, ...]] = ("model", "substrate")
     short_name: ClassVar[tuple[str, str] | None] = ("reorder", "model")
@@ -73,10 +74,6 @@ class Reorder(Transform):
         if not (self.nouns or self.verbs):
             raise ValueError("nouns and verbs are both false, so nothing would be reordered")
         return self
-
-    @property
-    def invertible(self) -> bool:
-        return False
 
     def identity(self) -> dict[str, Any]:
         models = {name: value and load_model(value).content for name, value in self._models()}

@@ -50,6 +50,7 @@ class Typology(Transform):
     tree or not projective stays as it is and is counted. ``strength`` is the share of the sentences.
     """
 
+    invertible: ClassVar[bool] = False  # which side a dependent came from is in ``origin`` only
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     short_name: ClassVar[tuple[str, str] | None] = ("typology", "order")
 
@@ -76,10 +77,6 @@ class Typology(Transform):
         if all(getattr(self, name) is None for name in features):
             raise ValueError(f"give a value to at least one of {', '.join(features)}")
         return self
-
-    @property
-    def invertible(self) -> bool:
-        return False
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         if not len(corpus):
