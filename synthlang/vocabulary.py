@@ -204,24 +204,24 @@ class Vocabulary:
 
 def read_tokenizer(path: Path) -> Tokenizer:
     """A tokenizer from its tokenizer.json; InputError if the file holds none."""
-    held = read_json(path)
+    data = read_json(path)
     try:
-        return Tokenizer.from_str(json.dumps(held))
+        return Tokenizer.from_str(json.dumps(data))
     except Exception as error:  # the library raises nothing narrower
         raise InputError(f"is no tokenizer: {error}", path) from error
 
 
 def _is_ours(tokenizer: Tokenizer) -> bool:
     """Whether a tokenizer cuts text as those of ``train_tokenizer`` do, with our special ids and every byte."""
-    held = json.loads(tokenizer.to_str())
+    data = json.loads(tokenizer.to_str())
     pipeline = Tokenizer(models.BPE())
     _set_pipeline(pipeline, None)
     expected = json.loads(pipeline.to_str())
     steps = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
     vocab = tokenizer.get_vocab()
     return (
-        all(held.get(step) == expected[step] for step in steps)
-        and held["model"]["type"] == "BPE"
+        all(data.get(step) == expected[step] for step in steps)
+        and data["model"]["type"] == "BPE"
         and all(vocab.get(token) == index for index, token in enumerate(SPECIAL_TOKENS))
         and set(ByteLevel.alphabet()) <= vocab.keys()
         and sorted(vocab.values()) == list(range(len(vocab)))

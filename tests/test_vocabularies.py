@@ -67,9 +67,9 @@ def family(mini):
 def copied(natural, store):
     """Of English with words of many characters, in two scripts."""
     source = natural[0][1]
-    members = [("en", source, PARENT)]
-    members += [(name, source, parse_language(f"trans@{name}")) for name in ("cyrillic", "hangul")]
-    return build_id_space(VocabularySpec(size=330, min_frequency=1), members, store)[0]
+    named = [("en", source, PARENT)]
+    named += [(name, source, parse_language(f"trans@{name}")) for name in ("cyrillic", "hangul")]
+    return build_id_space(VocabularySpec(size=330, min_frequency=1), named, store)[0]
 
 
 @settings(max_examples=200)
@@ -152,9 +152,9 @@ def test_words_that_are_put_in_after_transliteration_are_no_copies(mini, store, 
 def test_languages_of_tokens_in_the_second_script(mini, store):
     invert = {"kind": "invert", "unit": "token", "keep_final_punctuation": False}
     steps = [{"kind": "transliterate", "script": "hangul"}, invert]
-    members = [("en", mini, PARENT), ("trans", mini, parse_language("trans"))]
-    members += [("t", mini, parse_language({"name": "t", "transforms": steps}))]
-    space, languages = build_id_space(VocabularySpec(size=400), members, store)
+    named = [("en", mini, PARENT), ("trans", mini, parse_language("trans"))]
+    named += [("t", mini, parse_language({"name": "t", "transforms": steps}))]
+    space, languages = build_id_space(VocabularySpec(size=400), named, store)
     batch = next(mini.batches("dev"))
     derived = languages[2].derive(batch)
     encoded = space.languages[2].encode(derived)
@@ -166,8 +166,8 @@ def test_languages_of_tokens_in_the_second_script(mini, store):
 
 
 def test_joint_is_one_bpe_of_all_texts_derived_ones_too(mini, store):
-    members = [("en", mini, PARENT), ("trans", mini, parse_language("trans:0.5+inv"))]
-    space, languages = build_id_space(VocabularySpec(kind="joint", size=350), members, store)
+    named = [("en", mini, PARENT), ("trans", mini, parse_language("trans:0.5+inv"))]
+    space, languages = build_id_space(VocabularySpec(kind="joint", size=350), named, store)
     texts = [t for language in languages for batch in mini.batches("train") for t in language.derive(batch).texts()]
     assert space.languages[0].tokenizer.to_str() == train_tokenizer(texts, 350).to_str()
     assert space.languages[0].fingerprint == space.languages[1].fingerprint
@@ -295,7 +295,7 @@ def small():
 
 @pytest.fixture
 def built(tmp_path):
-    return lambda kind, members: build_id_space(VocabularySpec(kind=kind, size=300), members, Store(tmp_path))
+    return lambda kind, named: build_id_space(VocabularySpec(kind=kind, size=300), named, Store(tmp_path))
 
 
 def test_copied_needs_one_source(built, small):
@@ -355,19 +355,19 @@ pytestmark = pytest.mark.skipif(not all(f.exists() for f in FILES.values()), rea
 
 
 def test_default_anchors_and_none(tmp_path):
-    members = []
+    named = []
     for name, file in FILES.items():
         (tmp_path / f"{name}.txt").symlink_to(file)
-        members.append((name, TextSource(tmp_path / f"{name}.txt"), PARENT))
+        named.append((name, TextSource(tmp_path / f"{name}.txt"), PARENT))
     store = Store(tmp_path / "store")
-    joined, _ = build_id_space(VocabularySpec(kind="joined", size=1500), members, store)
-    prefixed, _ = build_id_space(VocabularySpec(kind="prefixed", size=1500), members, store)
+    joined, _ = build_id_space(VocabularySpec(kind="joined", size=1500), named, store)
+    prefixed, _ = build_id_space(VocabularySpec(kind="prefixed", size=1500), named, store)
     for i, j in combinations(range(3), 2):
         shared = np.intersect1d(joined.languages[i].ids, joined.languages[j].ids)
         assert 5 + 256 < len(shared) < 900  # the bytes, and what the languages have in common
         assert len(np.intersect1d(prefixed.languages[i].ids, prefixed.languages[j].ids)) == 5
     assert 1500 < joined.size < 4500
-    for number, (_, source, _) in enumerate(members):
+    for number, (_, source, _) in enumerate(named):
         batch = next(source.batches("train"))
         a, b = joined.languages[number].encode(batch), prefixed.languages[number].encode(batch)
         assert (a.word_offsets == b.word_offsets).all()  # cut alike, under other ids

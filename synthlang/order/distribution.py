@@ -137,9 +137,9 @@ class ClassDistribution:
         start = 0
         for cumulated in parts:
             stop = start + len(cumulated)
-            members = by_type[bounds[start] : bounds[stop]]
-            row = which[members] - start
-            result[members] = _first_above(cumulated, row, u[members] * cumulated[row, -1])
+            of_bag = by_type[bounds[start] : bounds[stop]]
+            row = which[of_bag] - start
+            result[of_bag] = _first_above(cumulated, row, u[of_bag] * cumulated[row, -1])
             start = stop
         return result
 

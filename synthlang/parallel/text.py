@@ -116,9 +116,9 @@ class Cutter(Protocol):
 def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> ParallelText:
     """The same sentence pairs with tokens as words; a word that a tokenizer leaves nothing of is not there."""
     left, right = (
-        as_tokens(held.tokenizer, side) for held, side in zip(tokenizers, (text.left, text.right), strict=True)
+        as_tokens(cutter.tokenizer, side) for cutter, side in zip(tokenizers, (text.left, text.right), strict=True)
     )
-    parents = {"text": text.fingerprint, "tokenizers": [held.fingerprint for held in tokenizers]}
+    parents = {"text": text.fingerprint, "tokenizers": [cutter.fingerprint for cutter in tokenizers]}
     return ParallelText(left, right, fingerprint("subword-text", **parents))
 
 

@@ -117,12 +117,12 @@ def extend_tokenizer(
     name = fingerprint("extension", format=FORMAT, tokenizer=checkpoint.fingerprint, text=text, **settings)
     path = store.obtain("extension", name, lambda p: _build(checkpoint, spec, texts[spec.language], p))
     tokenizer = read_tokenizer(path / "tokenizer.json")
-    held = read_json(path / "extension.json")
-    offsets = np.concatenate([[0], np.cumsum([len(p) for p in held["pieces"]])]).astype(np.int64)
-    pieces = np.asarray([i for p in held["pieces"] for i in p], np.int64)
-    ids = checkpoint.rows + np.arange(len(held["tokens"]), dtype=np.int64)
+    saved = read_json(path / "extension.json")
+    offsets = np.concatenate([[0], np.cumsum([len(p) for p in saved["pieces"]])]).astype(np.int64)
+    pieces = np.asarray([i for p in saved["pieces"] for i in p], np.int64)
+    ids = checkpoint.rows + np.arange(len(saved["tokens"]), dtype=np.int64)
     effects = {language: _effect(checkpoint, tokenizer, name, t, store) for language, t in texts.items()}
-    return tokenizer, Extension(ids, tuple(held["tokens"]), pieces, offsets, effects)
+    return tokenizer, Extension(ids, tuple(saved["tokens"]), pieces, offsets, effects)
 
 
 def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> None:

@@ -154,9 +154,8 @@ class IdSpace:
     @cached_property
     def fingerprint(self) -> str:
         """Of the size, the specials and the way of every language to ids."""
-        members = [language.fingerprint for language in self.languages]
-        specials = list(self.specials.all)
-        return fingerprint("id-space", format=FORMAT, size=self.size, specials=specials, members=members)
+        parts = {"specials": list(self.specials.all), "members": [language.fingerprint for language in self.languages]}
+        return fingerprint("id-space", format=FORMAT, size=self.size, **parts)
 
     def counterparts(self, which: int, own_rows: bool = False) -> NDArray[np.int64] | None:
         """[n, 2] an id of language 0 and the one that means the same in language ``which``; never the specials.
