@@ -48,7 +48,7 @@ class Spool:
             yield self._next(*left), self._next(*right)
 
     def _next(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-        held = torch.empty(shape, dtype=dtype)
-        got = self._file.readinto(held.numpy().data)
-        assert got == math.prod(shape) * held.element_size(), (got, shape)
-        return held
+        rows = torch.empty(shape, dtype=dtype)
+        got = self._file.readinto(rows.numpy().data)
+        assert got == math.prod(shape) * rows.element_size(), (got, shape)
+        return rows

@@ -5,7 +5,7 @@ Memory is that of a batch unless a function says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -18,8 +18,7 @@ from pretrain.adjust.batch import Words
 from pretrain.adjust.batches import side_words, word_pairs
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
-from probes.transfer.aligned_text import Aligned
-from probes.transfer.batch import bounded_batches
+from probes.transfer.batch import Reader, Role, bounded_batches
 from synthlang.corpus import Corpus
 from synthlang.parallel.prepare import PairData, Sentences
 from synthlang.progress import Report, silent
@@ -27,6 +26,7 @@ from synthlang.rng import key_of, permutation
 from synthlang.vocabularies import Specials
 
 AROUND = 2  # sentence tokens
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,21 @@ class StateReader:
     def vectors(self, words: Words) -> Tensor:
         """[layers, words, d] float32."""
         return word_vectors(self.body, words.to(self.body.norm.weight.device), self.layers, self.subword)
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageSide:
+    """One language of the sentence pairs: its words, its ids, and what reads them.
+
+    corpus      the sentences as words
+    sentences   the same as ids; row r of both sides are a pair
+    """
+
+    role: Role
+    name: str
+    corpus: Corpus
+    sentences: Sentences
+    reader: StateReader
 
 
 @contextmanager
@@ -96,27 +111,6 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
     sentence = data.links.sentence
     kept = np.arange(len(sentence)) - data.links.offsets[:-1][sentence] < taken[sentence]
     return replace(data, train=rows, links=data.links.select(kept))
-
-
-def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
-    """[n, 2] codes of a left and a right word type: each right type with the left one that it has most links to.
-
-    Of the links of the training sentences; of equals the first in the table of words. At most ``words`` (none:
-    all), those with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
-    """
-    data = text.data
-    links = data.links.take(data.train)
-    sentence = data.train[links.sentence]
-    left = text.text.left.form.codes[data.left.offsets[sentence] + links.left].astype(np.int64)
-    right = text.text.right.form.codes[data.right.offsets[sentence] + links.right].astype(np.int64)
-    size = int(left.max(initial=0)) + 1
-    pairs, counts = np.unique(right * size + left, return_counts=True)
-    of_right, of_left = pairs // size, pairs % size
-    order = np.lexsort((of_left, -counts, of_right))
-    _, first = np.unique(of_right[order], return_index=True)
-    best = order[first]
-    best = best[np.argsort(-counts[best], kind="stable")][:words]
-    return np.stack([of_left[best], of_right[best]], axis=1)
 
 
 def anchors(
@@ -214,3 +208,57 @@ def paired_means(
 def drawn_pairs(data: PairData, most: int, seed: int) -> NDArray[np.int64]:
     """At most so many of the training sentence pairs, drawn by the seed; ascending."""
     return np.sort(data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))][:most])
+
+
+@dataclass(frozen=True, eq=False)
+class WordStates:
+    """Vectors of the words of some sentences.
+
+    vectors    [layers, n, d] float32, on the device of the model
+    word       [n] int64 the number of each word among all words of the side's corpus
+    sentence   [n] int64 its sentence: a row of the pairs
+    """
+
+    vectors: Tensor
+    word: Tensor
+    sentence: Tensor
+
+
+def word_states(
+    side: LanguageSide, rows: NDArray[np.int64], report: Report = silent, task: str = ""
+) -> Iterator[WordStates]:
+    """All words of the sentences at ``rows`` that the tokenizer leaves something of.
+
+    The order of sentences is that of ``bounded_batches``: by length, not that of ``rows``.
+    """
+    sentences, offsets = side.sentences, side.corpus.offsets
+    for at in batches_by_length(sentences, rows, report, task):
+        counts = np.diff(offsets)[at]
+        word = words_of(offsets, at)
+        words = side_words([sentences], [at], np.zeros(len(word), bool), side.reader.specials)
+        kept = words.stop > words.start
+        vectors = side.reader.vectors(words)[:, kept.to(side.reader.body.norm.weight.device)]
+        sentence = np.repeat(at, counts)
+        yield WordStates(vectors, torch.from_numpy(word)[kept], torch.from_numpy(sentence)[kept])
+
+
+def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of the words of the sentences at ``rows``, in their order; ``offsets`` are those of a corpus."""
+    counts = np.diff(offsets)[rows]
+    return np.repeat(offsets[rows] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+
+
+def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
+    """[words] the id of each word that is one token, −1 for others."""
+    encoded = reader.encode(Corpus.of([{"form": list(words)}]))
+    first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
+    padded = np.append(encoded.ids, -1).astype(np.int64)
+    single: Ids = np.where(pieces == 1, padded[np.minimum(first, len(encoded.ids))], -1)
+    return single
+
+
+def special_tokens(reader: Reader) -> Ids:
+    """The ids of no word: the five, and others that the tokenizer calls special."""
+    added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
+    named = [number for number, token in added.items() if token.special]
+    return np.unique(np.asarray([*reader.specials.all, *named], np.int64))

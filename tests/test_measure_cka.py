@@ -10,8 +10,7 @@ import torch
 from probes import states as word_vectors
 from probes.measures import ProbeConfig
 from probes.measures.cka import pairs as cka_pairs
-from probes.measures.cka.compared import compare
-from probes.measures.cka.pairs import Pairing, random_pairing
+from probes.measures.cka.pairs import Pairing, compare, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
 from probes.transfer.batch import bounded_batches

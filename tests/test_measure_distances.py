@@ -12,14 +12,14 @@ from probes.measures import ProbeConfig
 from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import unrelated
 from probes.measures.distances.probe import distances_probe
-from probes.measures.distances.separation import separations
-from probes.measures.distances.text import Readers, linked_in_order, shared_text
+from probes.measures.distances.text import PairReaders, linked_in_order, shared_text
 from probes.measures.probe_input import ProbeInput
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
+from tests.separations import separations
 from tests.test_measure_states import text_pair
 
 NAMES = (
@@ -239,7 +239,7 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
 def test_shared_links_are_those_that_every_tokenizer_leaves_something_of(tmp_path):
     pretrained = random_run(tmp_path)
     given = ProbeInput(pretrained, settings())
-    readers = Readers.of(pretrained)
+    readers = PairReaders.of(pretrained)
     shared = shared_text(given, {"a": readers, "b": readers})
     assert shared.counts == {} and len(shared.rows) == len(given.data.dev)
     for number, row in enumerate(given.data.dev.tolist()):

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections import Counter
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -14,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from probes.measures.distances import DistancesConfig
 from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
-from probes.measures.distances.text import Readers, shared_text
+from probes.measures.distances.text import PairReaders, shared_text
 from probes.measures.probe_input import ProbeInput
 from probes.transfer.model import open_pretrained
 from synthlang.errors import InputError
@@ -35,7 +36,7 @@ def bert(tmp_path):
 
 def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
     given = ProbeInput(run, settings(dev=40))
-    shared = shared_text(given, {"run": Readers.of(run)})
+    shared = shared_text(given, {"run": PairReaders.of(run)})
     chosen = choose(shared, 12, seed=1)
     text = shared.text
     counts: Counter[tuple[str, str]] = Counter()
@@ -57,7 +58,7 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
     assert [counts[pair] for pair in pairs] == sorted((counts[pair] for pair in pairs), reverse=True)
     again, other = choose(shared, 12, seed=1), choose(shared, 12, seed=2)
     assert again.right == chosen.right and np.array_equal(again.links, chosen.links) and other.right != chosen.right
-    read = shared.read_by("run", run, given)
+    read = replace(given, pretrained=run, text=shared.aligned("run"))
     with read.reading():
         vectors = chosen_vectors(read, chosen, (2, 2))
     run.model.eval()
@@ -74,7 +75,7 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
 
 def test_a_word_without_a_letter_is_in_no_picture(bert, tmp_path):
     given = ProbeInput(bert, settings(tmp_path))
-    shared = shared_text(given, {"bert": Readers.of(bert)})
+    shared = shared_text(given, {"bert": PairReaders.of(bert)})
     chosen = choose(shared, 40, seed=0)
     assert "." not in chosen.right and len(chosen.right) > 2
 

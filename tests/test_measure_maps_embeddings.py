@@ -11,8 +11,7 @@ from scipy.stats import ortho_group
 
 from probes.measures.maps.dictionary import read_dictionary
 from probes.measures.maps.probe import maps_probe
-from probes.measures.maps.without_context import _side
-from probes.measures.probe_input import ROLES
+from probes.measures.maps.without_context import subwords_of_types
 from probes.study.measures import probe_measures
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, random_run
@@ -41,9 +40,9 @@ def test_a_word_in_small_letters_is_its_most_frequent_form_of_one_subword(runs):
         ((given.pretrained.target, text.left), (given.pretrained.source, text.right))
     ):
         counts = Counter(word for row in given.data.train.tolist() for word in corpus[row].words)
-        found = _side(given, ROLES[side], dictionary, side)
-        assert found.several > 0 == found.unknown
-        for word, number in zip(dictionary.words(side), found.ids.tolist(), strict=True):
+        found, left_out = subwords_of_types(given, dictionary, side)
+        assert left_out["types of several subwords"] > 0 == left_out["types unknown to the tokenizer"]
+        for word, number in zip(dictionary.words(side), found.tolist(), strict=True):
             forms = [form for form in counts if form.lower() == word]
             ids = {form: plain_ids(reader, [form])[0][1:-1] for form in forms}
             single = [form for form in forms if len(ids[form]) == 1]

@@ -10,12 +10,13 @@ import torch
 from scipy import stats
 
 from probes.measures import ProbeConfig
-from probes.measures.probe_input import ProbeInput, WordStates
+from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval import scores as retrieval_tags
 from probes.measures.retrieval import sources as retrieval_vectors
 from probes.measures.retrieval.items import frequency_ranks
 from probes.measures.retrieval.probe import retrieval_probe
 from probes.measures.retrieval.sources import WordVectors
+from probes.states import WordStates
 from probes.statistics import wilson_interval
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse

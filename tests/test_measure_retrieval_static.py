@@ -151,7 +151,7 @@ def test_vectors_are_trained_on_what_is_not_measured(run, kind, monkeypatch):
         read.append((tuple(row for batch in batches() for row in batch.ids.tolist()), len(also)))
         return train_vectors(config, batches, also, report)
 
-    monkeypatch.setattr("probes.static.rotated.train_vectors", training)
+    monkeypatch.setattr("probes.measures.rotated.train_vectors", training)
     vectors = {"kind": kind, "size": 8, "min_count": 1, "epochs": 1, "buckets": 100}
     found = {}
     for text in ("fitted", "apart"):

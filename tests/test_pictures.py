@@ -26,10 +26,10 @@ from probes.figures.lines import (
 )
 from probes.figures.words import label_pair, picture, principal, word_pairs
 from probes.measures.distances.pairs import Linked
-from probes.measures.distances.separation import separations
 from probes.statistics import Interval
 from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS
+from tests.separations import separations
 
 
 def rows(n=12, d=5, seed=0):

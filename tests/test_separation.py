@@ -10,8 +10,9 @@ from scipy import stats
 from probes.measures.distances.auc import Influence, auc, clustered_interval, placements, standard_error
 from probes.measures.distances.dimensions import Contributions, separations_and_dominance
 from probes.measures.distances.pairs import Linked, pair_blocks, unrelated
-from probes.measures.distances.separation import compare, histograms, separations
+from probes.measures.distances.separation import compare, histograms
 from synthlang.errors import InputError
+from tests.separations import separations
 
 
 def linked(noise=1.0, n=600, d=16, per=4, layers=2, seed=0, zero=(), word=None):
@@ -118,7 +119,7 @@ def test_unrelated_words_are_never_of_the_same_sentence_and_uniform():
 def test_distances_against_scipy_and_any_batches_give_the_same():
     data = linked()
     found = separations([data], 7, layers=(3, 8))
-    again = separations([data.part(i, i + 37) for i in range(0, 600, 37)], 7, layers=(3, 8))
+    again = separations([data.take(slice(i, i + 37)) for i in range(0, 600, 37)], 7, layers=(3, 8))
     assert [(s.layer, s.distance) for s in found] == [(3, "l2"), (3, "cosine"), (8, "l2"), (8, "cosine")]
     for one, other in zip(found, again, strict=True):
         assert one.pairs.matches(other.pairs)
@@ -136,7 +137,7 @@ def test_distances_against_scipy_and_any_batches_give_the_same():
 
 
 def test_small_blocks_hold_few_links_and_still_pair_all():
-    blocks = list(pair_blocks([linked().part(i, i + 50) for i in range(0, 600, 50)], 0, block=64))
+    blocks = list(pair_blocks([linked().take(slice(i, i + 50)) for i in range(0, 600, 50)], 0, block=64))
     assert sum(len(block.linked) for block in blocks) == sum(len(block.query) for block in blocks) == 600
     assert max(len(block.linked) for block in blocks) < 128
     assert all((b.linked.sentence[b.query] != b.linked.sentence[b.other]).all() for b in blocks)

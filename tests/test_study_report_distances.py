@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 
 from probes.figures.histograms import Panel, histogram_panels
 from probes.measures.distances.pairs import Linked
-from probes.measures.distances.probe import _model_values
-from probes.measures.distances.separation import DISTANCES, Separation, separations
+from probes.measures.distances.probe import model_values
+from probes.measures.distances.separation import DISTANCES, Separation
 from probes.measures.distances.show import Measured
 from probes.study.report import distances
 from probes.study.report.data import Budget, read_study
@@ -24,6 +24,7 @@ from probes.study.report.folder import write_report
 from probes.study.report.scores import scores_of
 from synthlang.files import write_json
 from tests.report_study import change, make_grid, write_measures
+from tests.separations import separations
 
 NO_DIMENSIONS: Any = [SimpleNamespace(tops=())]
 AXES = {"language": ["hi", "es"], "method": ["Original", "Adjusted"], "tuning": ["none", "NLI"]}
@@ -46,7 +47,7 @@ def probe_study(folder: Path, axes: dict[str, list[str]] = AXES) -> dict[str, li
         held = found[cell["name"]] = separated(number, 0.2 + 0.2 * number)
         cell["stages"]["probe d"] = name = f"{number:016x}"
         measured = [Measured("base", separated(99), NO_DIMENSIONS, 0), Measured("mine", held, NO_DIMENSIONS, 0)]
-        models = dict(zip(("base", "mine"), _model_values(measured, 10), strict=True))
+        models = model_values(measured, 10)
         values = {"probes": {"distances": {"model": "mine", "models": models}}, "model": "mine"}
         (folder / "stages" / f"probe-{name}").mkdir(parents=True)
         write_json(folder / "stages" / f"probe-{name}" / "probes.json", values)

@@ -21,7 +21,7 @@ from probes.study.tasks import (
     graph,
     task_from_json,
 )
-from probes.transfer.predictions import read_predictions
+from probes.transfer.result import read_predictions
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent

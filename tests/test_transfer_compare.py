@@ -17,7 +17,8 @@ from scipy import stats
 
 from probes.statistics import permutation_test
 from probes.transfer.compare import compare, metrics_of
-from probes.transfer.predictions import Predictions, read_predictions, write_predictions
+from probes.transfer.result import read_predictions, write_predictions
+from probes.transfer.run import Predictions
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 

@@ -12,8 +12,7 @@ import torch
 from probes.transfer import fit, result
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import check_keep, open_pretrained
-from probes.transfer.predictions import read_predictions
-from probes.transfer.result import ResultFile, drops, facts, predictions_path, rows_of
+from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
 from synthlang.config import parse
@@ -206,7 +205,7 @@ def test_a_transfer_without_labelled_text_is_refused(tmp_path):
 def test_the_summary_of_a_metric_by_hand():
     """Two seeds of four items: means, and no interval over one seed."""
     from probes.transfer.compare import metrics_of
-    from probes.transfer.predictions import Predictions
+    from probes.transfer.run import Predictions
 
     gold, accuracy = list("abab"), metrics_of("nli", {})["accuracy"]
     parts = [Predictions(t, s, 0, ("1", "2", "3", "4"), gold, list(p)) for t, s, p in

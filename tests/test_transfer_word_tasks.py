@@ -9,7 +9,7 @@ from probes.transfer.tasks.ner import Ner
 from probes.transfer.tasks.parsing import Parsing
 from probes.transfer.tasks.pos import Pos
 from probes.transfer.tasks.slots import Slots
-from probes.transfer.tasks.words import token_rows
+from probes.transfer.tasks.words import words_of
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import PARENT, bind_language, parse_language
@@ -195,8 +195,9 @@ def test_where_words_are_tokens_the_first_one_has_the_label(vocabulary):
     assert examples.counts == {}
     with pytest.raises(InputError, match=r"language t moves or changes tokens .* parsing needs"):
         task(Parsing).encode(derived, [reader], RELATIONS)
+    reader = SPELLED.__class__(language, SPELLED.tokenizer, 0, OURS, "target")
     with pytest.raises(InputError, match="the model's tokenizer is not the one"):
-        token_rows(derived, SPELLED.__class__(language, SPELLED.tokenizer, 0, OURS, "target"), 16)
+        words_of(derived, reader, 16, np.ones(len(derived.corpus.form.codes), bool))
 
 
 def _source(batch):

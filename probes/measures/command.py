@@ -75,10 +75,10 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
 
 def _tell(results: Mapping[str, ProbeResult], notes: Sequence[str], console: Console) -> None:
     """Print the tables and notes of each probe, and the notes on all of them."""
-    for held in results.values():
-        for table in held.tables:
+    for result in results.values():
+        for table in result.tables:
             console.print(table)
-        for note in held.notes:
+        for note in result.notes:
             console.print(f"note: {note}", markup=False, soft_wrap=True)
     for note in notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
@@ -106,9 +106,8 @@ def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) ->
     values = record(given, found, told)
     with atomic_folder(folder, replace=True) as new:
         write_json(new / "probes.json", values)
-        for held in found.values():
-            for figure in held.figures:
-                figure.write(new / "figures")
+        for figure in (figure for result in found.values() for figure in result.figures):
+            figure.write(new / "figures")
         write_page(new, values, found, given.config.table())
     return found
 
@@ -141,7 +140,7 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
         "settings": settings,
         "parents": {"model": pretrained.fingerprint, "languages": languages, "text": text},
         "cka_against_retrieval": cka_against_retrieval(found, config.seed),
-        "probes": {name: {**held.values, "notes": list(held.notes)} for name, held in found.items()},
+        "probes": {name: {**result.values, "notes": list(result.notes)} for name, result in found.items()},
     }
 
 
@@ -152,8 +151,8 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
     """
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
-    held = load(PretrainConfig, run / "config.yaml")
-    derived, names = derived_numbers(held), [member.name for member in held.all_languages[1:]]
+    pretraining = load(PretrainConfig, run / "config.yaml")
+    derived, names = derived_numbers(pretraining), [language.name for language in pretraining.all_languages[1:]]
     asked = config.language
     if asked is None and not derived and len(names) == 1:
         asked = names[0]
@@ -163,8 +162,8 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
         return config
     if config.reads_sentences and not any(config.pairs.values()):
         raise InputError(
-            f"{asked} is not derived from {held.all_languages[0].name}, so nothing is aligned by construction: name "
-            "sentence pairs (pairs, in --config or by --set), or ask for word embeddings only (--probe words)"
+            f"{asked} is not derived from {pretraining.all_languages[0].name}, so nothing is aligned by construction: "
+            "name sentence pairs (pairs, in --config or by --set), or ask for word embeddings only (--probe words)"
         )
     return config.model_copy(update={"language": asked, "natural": True})
 

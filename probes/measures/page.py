@@ -24,7 +24,7 @@ def write_page(
 ) -> Path:
     """Write ``probes.html``; ``table`` says what each probe is called."""
     notes = [Section("Notes", [Bullets(values["notes"])])] if values["notes"] else []
-    sections = notes + [Section(table[name].title, _blocks(table[name], held)) for name, held in found.items()]
+    sections = notes + [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
     together = values["cka_against_retrieval"]
     if together is not None:
         sections.append(Section("CKA against retrieval", [Paragraph(_together(together))]))
@@ -39,13 +39,13 @@ def write_page(
     return path
 
 
-def _blocks(probe: type[ProbeSettings], held: ProbeResult) -> list[Block]:
+def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
     blocks: list[Block] = [Paragraph(probe.about)]
-    blocks += [Paragraph(note, "note") for note in held.notes]
-    blocks += [block_of(table) for table in held.tables]
-    if held.figures:
-        blocks.append(Figures([figure.figure() for figure in held.figures]))
-    counts = [f"{reason}: {count:,}" for reason, count in (held.values.get("counts") or {}).items() if count]
+    blocks += [Paragraph(note, "note") for note in result.notes]
+    blocks += [block_of(table) for table in result.tables]
+    if result.figures:
+        blocks.append(Figures([figure.figure() for figure in result.figures]))
+    counts = [f"{reason}: {count:,}" for reason, count in (result.values.get("counts") or {}).items() if count]
     if counts:
         blocks += [Paragraph("What was counted on the way:"), Bullets(counts)]
     return blocks

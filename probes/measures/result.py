@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,3 +25,28 @@ class ProbeResult:
     tables: Sequence[Table] = field(default_factory=tuple)
     figures: Sequence[Drawing] = field(default_factory=tuple)
     notes: Sequence[str] = field(default_factory=tuple)
+
+
+def table_of(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0, **style: Any) -> Table:
+    """A table whose first ``left`` columns are texts, aligned left; the others are numbers."""
+    table = Table(title=title, **style)
+    for number, name in enumerate(header):
+        table.add_column(name, justify="left" if number < left else "right", no_wrap=bool(style) and number >= left)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def with_bounds(value: float, low: float | None, high: float | None, form: str = ".1f") -> str:
+    """A number with its interval for a cell of a table."""
+    return f"{value:{form}}" if low is None or high is None else f"{value:{form}} ({low:{form}} – {high:{form}})"
+
+
+def few_directions(rank: int, width: int) -> list[str]:
+    """A note where the pairs that a map was fitted on do not tell everything of vectors of a ``width``."""
+    if rank + 1 >= width:  # LayerNorm takes one direction
+        return []
+    return [
+        f"a map was fitted on pairs that say something of {rank} directions only; in the others it turns as little "
+        "as it can"
+    ]

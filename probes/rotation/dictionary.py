@@ -147,6 +147,27 @@ def translation_set(
     return TranslationSet(rows_of, offsets, np.array(flat, np.int64), counts)
 
 
+def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
+    """[n, 2] codes of a left and a right word type: each right type with the left one that it has most links to.
+
+    Of the links of the training sentences; of equals the first in the table of words. At most ``words`` (none:
+    all), those with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
+    """
+    data = text.data
+    links = data.links.take(data.train)
+    sentence = data.train[links.sentence]
+    left = text.text.left.form.codes[data.left.offsets[sentence] + links.left].astype(np.int64)
+    right = text.text.right.form.codes[data.right.offsets[sentence] + links.right].astype(np.int64)
+    size = int(left.max(initial=0)) + 1
+    pairs, counts = np.unique(right * size + left, return_counts=True)
+    of_right, of_left = pairs // size, pairs % size
+    order = np.lexsort((of_left, -counts, of_right))
+    _, first = np.unique(of_right[order], return_index=True)
+    best = order[first]
+    best = best[np.argsort(-counts[best], kind="stable")][:words]
+    return np.stack([of_left[best], of_right[best]], axis=1)
+
+
 def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tuple[NDArray[np.int64], int]:
     """[n, 2] codes of a left and a right type that translate each other in a MUSE file of words of the parent (right)
     and of the other language, and how many of its pairs have a word that is not in the training sentences.

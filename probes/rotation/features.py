@@ -14,12 +14,12 @@ from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.model.encoder import MaskedLM
-from probes.rotation.dictionary import lowered_text, named_translations
+from probes.rotation.dictionary import lowered_text, named_translations, translations
 from probes.rotation.fitted import fit_layers
 from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import check_linear, load_maps
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading, translations
+from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
@@ -132,8 +132,8 @@ def _saved(
 ) -> Rotation:
     """Maps of the probe ``maps``; InputError if they are of other models, layers or subwords, or move the other way."""
     check_linear(folder)
-    held = load_maps(folder)
-    about, subword = held.about, SUBWORDS[features.subword]
+    saved = load_maps(folder)
+    about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
         raise InputError("holds maps of another model or language; make them again with the probe maps", folder)
     if about.moves != config.moves or about.subword != subword:
@@ -146,8 +146,8 @@ def _saved(
     for source, target in zip(numbers["source"], numbers["target"], strict=True):
         if (source, target) not in zip(about.source, about.target, strict=True):
             raise InputError(f"holds no map between layer {source} of the source and {target} of the target", folder)
-        fits.append(replace(held.maps[source].fit, map=held.maps[source].linear()))
-    return Rotation(config.moves, features.layers, tuple(fits), {}, held.name)
+        fits.append(replace(saved.maps[source].fit, map=saved.maps[source].linear()))
+    return Rotation(config.moves, features.layers, tuple(fits), {}, saved.name)
 
 
 def _dictionary(config: RotationConfig, text: Aligned) -> tuple[Aligned, NDArray[np.int64]]:

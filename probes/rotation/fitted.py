@@ -77,9 +77,11 @@ class MapFitter:
         self._fitter = Fitter(left.means.shape[1])
 
     def update(self, x: Tensor, y: Tensor) -> None:
-        """Add left rows [n, d] and their right counterparts; InputError if they do not pair up, and if not finite."""
-        if x.shape != y.shape:
-            raise InputError(f"the sides do not pair up: vectors {[*x.shape]} on the left, {[*y.shape]} on the right")
+        """Add left rows [n, d] and their right counterparts; InputError for other widths, NaN and infinity."""
+        if x.shape[1] != y.shape[1]:
+            raise InputError(
+                f"the vectors of the two sides have {x.shape[1]} and {y.shape[1]} dimensions, not the same"
+            )
         for side in self.sides:
             if side.means.shape[1] != x.shape[1]:
                 raise InputError(f"the vectors have {x.shape[1]} dimensions, their normaliser {side.means.shape[1]}")

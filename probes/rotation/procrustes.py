@@ -32,8 +32,8 @@ class LinearMap:
 
     def apply(self, x: Tensor) -> Tensor:
         """[…, d] → […, d], of the type of ``x`` and on its device; half precision is computed in float32."""
-        held = self.to(x.device, torch.promote_types(x.dtype, torch.float32))
-        mapped = (x.to(held.matrix.dtype) - held.before) @ held.matrix.T + held.after
+        same = self.to(x.device, torch.promote_types(x.dtype, torch.float32))
+        mapped = (x.to(same.matrix.dtype) - same.before) @ same.matrix.T + same.after
         return mapped.to(x.dtype)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> LinearMap:

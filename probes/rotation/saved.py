@@ -153,8 +153,8 @@ def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None
     """Write them, all or nothing; maps that were there are replaced."""
     check_place(folder)
     with atomic_folder(folder, replace=True) as temporary:
-        for layer, held in zip(about.source, maps, strict=True):
-            save_map(held, temporary / f"layer-{layer}")
+        for layer, fitted in zip(about.source, maps, strict=True):
+            save_map(fitted, temporary / f"layer-{layer}")
         write_json(temporary / ABOUT, about.model_dump(mode="json"))
 
 

@@ -46,8 +46,8 @@ def _counts(batches: Iterable[Corpus], window: int, report: Report) -> tuple[lis
     number: dict[str, int] = {}
     frequency, near = np.zeros(0, np.int64), csr_array((0, 0), dtype=np.float64)
     for done, corpus in enumerate(batches):
-        held = [number.setdefault(name, len(number)) for name in corpus.form.names or ()]
-        words, sentence = np.asarray([*held, 0], np.int64)[corpus.form.codes], corpus.sentence_of_word
+        codes = [number.setdefault(name, len(number)) for name in corpus.form.names or ()]
+        words, sentence = np.asarray([*codes, 0], np.int64)[corpus.form.codes], corpus.sentence_of_word
         frequency = np.concatenate([frequency, np.zeros(len(number) - len(frequency), np.int64)])
         frequency += np.bincount(words, minlength=len(number))
         grown = np.pad(near.indptr, (0, len(number) - near.shape[0]), mode="edge")

@@ -46,6 +46,25 @@ class StaticVectors:
         """[n] the row of each word, −1 for one without a vector."""
         return np.fromiter((self.index.get(word, -1) for word in words), np.int64, len(words))
 
+    def vectors_of(self, words: Sequence[str]) -> Tensor:
+        """[n, d] the vector of each word; zeros for one without."""
+        rows = self.rows_of(words)
+        found = self.vectors[torch.from_numpy(np.maximum(rows, 0))]
+        return found.masked_fill(torch.from_numpy(rows < 0)[:, None], 0.0)
+
+    def with_small_letters(self, words: Sequence[str]) -> StaticVectors:
+        """With those of small letters for ``words`` that have none of their own."""
+        more = [word for word in words if word not in self.index and word.lower() in self.index]
+        rows = torch.tensor([self.index[word.lower()] for word in more], dtype=torch.long)
+        facts = {**self.facts, "small_letters": len(more)}
+        return StaticVectors((*self.words, *more), torch.cat([self.vectors, self.vectors[rows]]), facts)
+
+    def without_zeros(self) -> StaticVectors:
+        """A word whose vector is zero has none: it would be near its sentence's other words by what that adds."""
+        kept = (self.vectors != 0).any(1)
+        words = tuple(word for word, there in zip(self.words, kept.tolist(), strict=True) if there)
+        return self if bool(kept.all()) else StaticVectors(words, self.vectors[kept], self.facts)
+
     def rows_of_column(self, forms: Column) -> NDArray[np.int64]:
         """[words] the same for the words of a corpus, each type looked up once."""
         return self.rows_of(forms.names or ())[forms.codes]

@@ -45,8 +45,7 @@ from probes.study.task import Task
 from probes.study.tasks import task_from_json
 from probes.transfer.model import Pretrained, check_keep, keep_languages
 from probes.transfer.model_names import is_run, model_path
-from probes.transfer.predictions import write_predictions
-from probes.transfer.result import drops, facts, of_sets, seed_record
+from probes.transfer.result import drops, facts, of_sets, seed_record, write_predictions
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, load_training
 from synthlang.config import dump_yaml

@@ -91,6 +91,9 @@ class Examples(ABC):
     gold: Sequence[Any]
     counts: Mapping[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", {reason: n for reason, n in self.counts.items() if n})
+
     @property
     @abstractmethod
     def lengths(self) -> NDArray[np.int64]:

@@ -26,8 +26,9 @@ from probes.statistics import (
     permutation_test,
 )
 from probes.transfer.config import TransferConfig
-from probes.transfer.predictions import Predictions, read_predictions
 from probes.transfer.result import FORMAT as RESULT_FORMAT
+from probes.transfer.result import read_predictions
+from probes.transfer.run import Predictions
 from probes.transfer.tasks.base import task_of
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.config import parse

@@ -110,7 +110,6 @@ class Features(nn.Module):
             body.seed_dropout(key)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states of a batch."""
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:
@@ -187,7 +186,6 @@ class TaskModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where it computes: where the body is."""
         return next(self.features.parameters()).device
 
     def read(self, batch: Batch) -> Tensor:
@@ -203,11 +201,9 @@ class TaskModel(nn.Module):
         return states.float()
 
     def loss(self, batch: Batch, read: Tensor | None = None) -> Tensor:
-        """The head's loss of a batch, a scalar."""
         return self.head.loss(self.states(batch, read), batch)
 
     def decode(self, batch: Batch, read: Tensor | None = None) -> list[Any]:
-        """What the head predicts, one for each row."""
         return self.head.decode(self.states(batch, read), batch)
 
     def _autocast(self) -> torch.autocast:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from probes.statistics import Interval, bootstrap_difference, bootstrap_metric, mean_interval
 from probes.transfer.batch import Role
-from probes.transfer.predictions import Predictions, read_predictions, write_predictions
-from probes.transfer.run import DIGITS, SeedResult, Transfer
+from probes.transfer.run import DIGITS, Predictions, SeedResult, Transfer
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
+from synthlang.files import atomic_file, read_json, write_json
 from synthlang.rng import key_of
 
 FORMAT = 1
 KEYS = ("parent", "sup", "zs")
+SCHEMA = pa.schema(
+    [
+        ("test", pa.string()),
+        ("seed", pa.int64()),
+        ("setting", pa.int64()),
+        ("id", pa.string()),
+        ("gold", pa.string()),
+        ("prediction", pa.string()),
+    ]
+)
 
 
 def seed_record(result: SeedResult, metric: str) -> dict[str, Any]:
@@ -149,3 +161,37 @@ def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], l
             seeds = [r[test] if test in r else r["scores"][test][result["metric"]] for r in result["seeds"]]
             rows.append((test, label, result["all"][test], seeds))
     return rows
+
+
+def write_predictions(path: Path, parts: Iterable[Predictions]) -> None:
+    """A parquet file with a row for each item, atomically; values as JSON."""
+    with atomic_file(path) as handle, pq.ParquetWriter(handle, SCHEMA, compression="zstd") as writer:
+        for part in parts:
+            n = len(part.ids)
+            columns = [[part.test] * n, [part.seed] * n, [part.setting] * n, list(part.ids)]
+            columns += [[json.dumps(v, ensure_ascii=False) for v in values] for values in (part.gold, part.predicted)]
+            writer.write_table(pa.table(columns, schema=SCHEMA))
+
+
+def read_predictions(path: Path) -> list[Predictions]:
+    """What ``write_predictions`` wrote, in its order; InputError for anything else."""
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        reason = "there is no such file" if not path.exists() else str(error).splitlines()[0]
+        raise InputError(f"cannot be read as predictions: {reason}", path) from error
+    if table.schema.names != SCHEMA.names:
+        raise InputError(f"holds no predictions: its columns are {', '.join(table.schema.names)}", path)
+    if any(table[column].null_count for column in SCHEMA.names) or not table.schema.equals(SCHEMA):
+        raise InputError("holds no predictions: a column has gaps or values of another type", path)
+    rows = table.to_pydict()
+    parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
+    for test, seed, setting, name, gold, predicted in zip(*(rows[c] for c in SCHEMA.names), strict=True):
+        ids, right, said = parts.setdefault((test, seed, setting), ([], [], []))
+        ids.append(name)
+        try:
+            right.append(json.loads(gold))
+            said.append(json.loads(predicted))
+        except (json.JSONDecodeError, TypeError) as error:
+            raise InputError(f"holds no predictions: the values of {test} {name} are no JSON", path) from error
+    return [Predictions(*key, tuple(ids), right, said) for key, (ids, right, said) in parts.items()]

@@ -29,7 +29,6 @@ from probes.transfer.continual import Continual
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.model import Pretrained, keep_body
-from probes.transfer.predictions import Predictions
 from probes.transfer.splits import TransferData
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.dictionary.words import read_muse
@@ -42,6 +41,22 @@ from synthlang.rng import key_of
 from synthlang.store import Store
 
 DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What one fine-tuned model predicted on a test set.
+
+    test      ``parent``, ``zs``, ``sup`` or ``mixed …``
+    setting   0, 1, …: its rank where several settings of a search are kept
+    """
+
+    test: str
+    seed: int
+    setting: int
+    ids: tuple[str, ...]
+    gold: list[Any]
+    predicted: list[Any]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What CKA compares: states of the same sentences, or of linked words, read by two sides; and its references.
+"""What CKA compares: states of the same sentences, or of linked words, read by two sides; its references; the result.
 
 The references are encoders with random weights (lower) and another model of the source language (upper).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,9 +16,10 @@ from torch import Tensor
 
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
-from probes.measures.cka import Pooling
-from probes.measures.probe_input import ProbeInput, Side, word_states
-from probes.states import AROUND, StateReader, row_lengths, sentence_states
+from probes.measures.cka import Estimator, Pooling
+from probes.measures.cka.similarity import CKA, CKAResult
+from probes.measures.probe_input import ProbeInput
+from probes.states import AROUND, LanguageSide, StateReader, row_lengths, sentence_states, word_states
 from probes.transfer.batch import bounded_batches
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run
@@ -39,8 +41,8 @@ class Pairing:
     links   of all sentences of both sides; only words that the tokenizers leave something of
     """
 
-    left: Side
-    right: Side
+    left: LanguageSide
+    right: LanguageSide
     rows: Rows
     links: Links
 
@@ -64,7 +66,7 @@ def paired_states(
         report(task, done, len(batches), "")
 
 
-def _sentences(side: Side, at: Rows, first: bool) -> Tensor:
+def _sentences(side: LanguageSide, at: Rows, first: bool) -> Tensor:
     """The sentences at ``at``, which are distinct, in the order of their numbers."""
     parts, order = zip(*sentence_states(side.sentences, side.reader, at, first), strict=True)
     return torch.cat(parts, dim=1)[:, torch.from_numpy(np.argsort(np.concatenate(order)))]
@@ -78,7 +80,7 @@ def _words(pairing: Pairing, at: Rows) -> tuple[Tensor, Tensor]:
     return _words_at(pairing.left, at, left), _words_at(pairing.right, at, right)
 
 
-def _words_at(side: Side, at: Rows, numbers: Rows) -> Tensor:
+def _words_at(side: LanguageSide, at: Rows, numbers: Rows) -> Tensor:
     """[layers, n, d] of the words that have these numbers [n] in the side's corpus, all of the sentences at ``at``."""
     parts = list(word_states(side, at))
     word = torch.cat([part.word for part in parts]).numpy()
@@ -122,7 +124,7 @@ def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
     return replace(drawn, right=_read_by(pairing.right, right))
 
 
-def _read_by(side: Side, body: MaskedLM) -> Side:
+def _read_by(side: LanguageSide, body: MaskedLM) -> LanguageSide:
     return replace(side, name=f"{side.name}, random", reader=replace(side.reader, body=body))
 
 
@@ -133,13 +135,13 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
     """
     opened = open_pretrained(model, _first_language(model))
     side, rows = pairing.right, pairing.rows
-    held, unit = given.pretrained.source, given.aligned.text.unit
-    if unit == "subword" and opened.source.tokenizer.fingerprint != held.tokenizer.fingerprint:
+    first, unit = given.pretrained.source, given.aligned.text.unit
+    if unit == "subword" and opened.source.tokenizer.fingerprint != first.tokenizer.fingerprint:
         raise InputError(f"cka.paraphrase: the links are of subwords, and {model} has others; use links of words")
     corpus = side.corpus.take(rows)  # its sentences and words have new numbers
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
     layers = given.config.numbers(body.shape.layers)
-    sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (held, opened.source)]
+    sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (first, opened.source)]
     reader = StateReader(body, opened.source.specials, layers, side.reader.subword)
     own = replace(side, corpus=corpus, sentences=sentences[0])
     other = replace(own, name=f"{own.name} ({opened.name})", sentences=sentences[1], reader=reader)
@@ -161,10 +163,98 @@ def _first_language(model: str) -> str:
     return open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
 
 
-def _same_words(links: Links, own: Side, other: Side) -> Links:
+def _same_words(links: Links, own: LanguageSide, other: LanguageSide) -> Links:
     """Each right word of ``links`` with itself, where both tokenizers leave something of it."""
     right = links.right.astype(np.int64)
     same = Links.build(links.sentence, right, right, np.ones(len(right), bool), len(links))
     word = own.corpus.offsets[same.sentence] + same.right
     there = [np.diff(side.sentences.word_offsets)[word] > 0 for side in (own, other)]
     return same.select(there[0] & there[1])
+
+
+CHANCE = 0.05
+"""The biased CKA that unrelated states may have before a note says so."""
+ESTIMATORS: tuple[Estimator, Estimator] = ("biased", "debiased")
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The layers of one side against those of the other.
+
+    key            in the results
+    label          for readers
+    names          of left and right
+    layers         numbers of the layers of left and right, 0 for the embeddings
+    widths         dimensions of the states of left and right
+    result         the similarities, in the order of ``layers``
+    """
+
+    key: str
+    label: str
+    names: tuple[str, str]
+    layers: tuple[tuple[int, ...], tuple[int, ...]]
+    widths: tuple[int, int]
+    result: CKAResult
+
+    def same_layer(self, estimator: Estimator) -> list[float | None] | None:
+        """CKA of layer l of one side with layer l of the other; None if the sides have other numbers of layers."""
+        numbers = self.result.numbers(estimator)
+        if numbers is None or self.layers[0] != self.layers[1]:
+            return None
+        return [row[i] for i, row in enumerate(numbers)]
+
+    def mean(self, estimator: Estimator) -> float | None:
+        """Of ``same_layer``, over those that are defined (the last row of figure 7)."""
+        known = [value for value in self.same_layer(estimator) or [] if value is not None]
+        return float(f"{sum(known) / len(known):.6g}") if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers; null where one is not defined, and why in "undefined"."""
+        same = {name: self.same_layer(name) for name in ESTIMATORS}
+        return {
+            "left": self.names[0],
+            "right": self.names[1],
+            "label": self.label,
+            "items": self.result.n,
+            "left_layers": list(self.layers[0]),
+            "right_layers": list(self.layers[1]),
+            **{name: self.result.numbers(name) for name in ESTIMATORS},
+            "same_layer": same,
+            "mean": {name: self.mean(name) for name in ESTIMATORS},
+            "undefined": list(self.result.undefined),
+        }
+
+    def notes(self) -> list[str]:
+        """What a reader of the numbers has to know."""
+        found = [f"cka, {self.label}: left out: {'; '.join(self.result.undefined)}"] if self.result.undefined else []
+        n, width = self.result.n, max(self.widths)
+        # unrelated rows spread evenly over d dimensions: E‖YᵀX‖² / (E‖XᵀX‖ E‖YᵀY‖) = n d² / (n² d + n d²)
+        chance = width / (n + width)
+        if self.result.debiased is None:
+            found.append(f"cka, {self.label}: {n} are too few for the debiased estimator, which needs 4")
+        if chance > CHANCE:
+            found.append(
+                f"cka: {n:,} for {width} dimensions are few: the biased CKA of unrelated states is up to {chance:.2f}; "
+                "read the debiased one"
+            )
+        if self.layers[0] != self.layers[1]:
+            found.append(
+                f"cka, {self.label}: the models have different numbers of layers, so there is no mean over them"
+            )
+        return found
+
+
+def compare(key: str, label: str, pairing: Pairing, pooling: Pooling, report: Report = silent) -> Compared:
+    """Read both sides once; the sums are bounded in memory (``similarity.CKA``).
+
+    InputError for states that are not finite, and for fewer than 2 sentences or words.
+    """
+    left, right = pairing.left, pairing.right
+    layers = left.reader.layers, right.reader.layers
+    widths = left.reader.body.shape.hidden, right.reader.body.shape.hidden
+    names = tuple([f"{side.name}, layer {number}" for number in side.reader.layers] for side in (left, right))
+    device = left.reader.body.norm.weight.device
+    sums = CKA(len(layers[0]), len(layers[1]), *widths, device=device, names=(names[0], names[1]))
+    for of_left, of_right in paired_states(pairing, pooling, report, f"CKA, {label}"):
+        sums.update(of_left, of_right)
+    return Compared(key, label, (left.name, right.name), layers, widths, sums.result(report))

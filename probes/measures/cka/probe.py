@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probes.measures.cka import CkaConfig
-from probes.measures.cka.compared import Compared, compare
-from probes.measures.cka.pairs import Pairing, paraphrase_pairing, random_pairing
+from probes.measures.cka.pairs import Compared, Pairing, compare, paraphrase_pairing, random_pairing
 from probes.measures.cka.show import layer_lines, layer_map, layer_table
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult

@@ -13,7 +13,7 @@ from rich.table import Table
 from probes.figures.cka import CELLS, cka_map
 from probes.figures.drawing import COLOURS, MARKERS, Drawing, grid, legend_above, shorten
 from probes.measures.cka import Estimator
-from probes.measures.cka.compared import ESTIMATORS, Compared
+from probes.measures.cka.pairs import ESTIMATORS, Compared
 
 
 def layer_table(found: Sequence[Compared], unit: str) -> Table:
@@ -44,7 +44,7 @@ def _cell(values: Sequence[float | None]) -> str:
 
 def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
     """Every layer against every layer that CKA is defined for; None if there is no such pair."""
-    table = one.table(estimator)
+    table = one.result.table(estimator)
     if table is None:
         return None
     values = table.numpy()

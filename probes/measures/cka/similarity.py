@@ -27,11 +27,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from probes.measures.cka import Estimator
 from probes.moments import Centre
 from probes.rotation.procrustes import NOTHING
 from probes.spool import Spool
@@ -285,24 +286,14 @@ class CKAResult:
     n: int
     undefined: tuple[str, ...] = ()
 
-    def average(self, debiased: bool = False) -> float | None:
-        """Mean over l of CKA(left layer l, right layer l).
+    def table(self, estimator: Estimator) -> Tensor | None:
+        """[L, R], NaN where it is not defined; None: there are too few sentences for the debiased one."""
+        return self.biased if estimator == "biased" else self.debiased
 
-        It is the last row of Figure 7 in "Emerging cross-lingual structure". None if the models have different numbers
-        of layers, or if a value that it needs is not defined.
-        """
-        table = self.debiased if debiased else self.biased
-        if table is None or table.shape[0] != table.shape[1]:
-            return None
-        return _number(float(table.diagonal().mean()))
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers; null where one is not defined, and why."""
-        numbers: dict[str, Any] = {"sentences": self.n}
-        for name, table in (("biased", self.biased), ("debiased", self.debiased)):
-            numbers[name] = None if table is None else [[_number(value) for value in row] for row in table.tolist()]
-            numbers[f"{name}_average"] = self.average(debiased=name == "debiased")
-        return numbers | {"undefined": list(self.undefined)}
+    def numbers(self, estimator: Estimator) -> list[list[float | None]] | None:
+        """The same as JSON has it: None where one is not defined."""
+        table = self.table(estimator)
+        return None if table is None else [[_number(value) for value in row] for row in table.tolist()]
 
 
 class Own(NamedTuple):

@@ -40,10 +40,38 @@ class Linked:
     def __len__(self) -> int:
         return len(self.sentence)
 
-    def part(self, start: int, stop: int | None) -> Linked:
-        """The links from ``start`` to ``stop``."""
-        word = None if self.word is None else self.word[start:stop]
-        return Linked(self.left[:, start:stop], self.right[:, start:stop], self.sentence[start:stop], word)
+    def take(self, at: Tensor | slice) -> Linked:
+        """Some of the links, in this order."""
+        word = None if self.word is None else self.word[at]
+        return Linked(self.left[:, at], self.right[:, at], self.sentence[at], word)
+
+    @staticmethod
+    def joined(parts: Sequence[Linked]) -> Linked:
+        """One after another, on the CPU."""
+        if len(parts) == 1:
+            return parts[0].on_cpu()
+        words = [part.word for part in parts if part.word is not None]
+        assert len(words) in (0, len(parts)), "some batches have word types, others not"
+        left, right = (torch.cat([getattr(part.on_cpu(), side) for part in parts], 1) for side in ("left", "right"))
+        sentence = torch.cat([part.sentence for part in parts]).cpu()
+        return Linked(left, right, sentence, torch.cat(words).cpu() if words else None)
+
+    def on_cpu(self) -> Linked:
+        """The same in main memory."""
+        word = None if self.word is None else self.word.cpu()
+        return Linked(self.left.cpu(), self.right.cpu(), self.sentence.cpu(), word)
+
+    def checked(self) -> Linked:
+        """The same as float32 in main memory; InputError for NaN and infinity."""
+        left, right = (side.detach().float() for side in (self.left, self.right))
+        finite = (left.isfinite() & right.isfinite()).flatten(1).all(1)
+        if not bool(finite.all()):
+            layer = int((~finite).nonzero()[0, 0])
+            raise InputError(
+                f"word vectors of layer {layer} of those read hold NaN or infinity: the model has diverged or is "
+                "damaged"
+            )
+        return Linked(left, right, self.sentence, self.word).on_cpu()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,36 +135,16 @@ def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[N
 
 def _regrouped(batches: Iterable[Linked], block: int) -> Iterator[Linked]:
     """The same links, ``block`` at a time; the last time up to twice as many, so that no block is nearly empty."""
-    held: list[Linked] = []
+    waiting: list[Linked] = []
     for batch in batches:
         if not len(batch):
             continue
-        held.append(_checked(batch))
-        if sum(map(len, held)) >= 2 * block:
-            joined, at = _joined(held), 0
+        waiting.append(batch.checked())
+        if sum(map(len, waiting)) >= 2 * block:
+            joined, at = Linked.joined(waiting), 0
             while len(joined) - at >= 2 * block:
-                yield joined.part(at, at + block)
+                yield joined.take(slice(at, at + block))
                 at += block
-            held = [joined.part(at, None)]
-    if held:
-        yield _joined(held)
-
-
-def _checked(batch: Linked) -> Linked:
-    left, right = (side.detach().float().cpu() for side in (batch.left, batch.right))
-    finite = (left.isfinite() & right.isfinite()).flatten(1).all(1)
-    if not bool(finite.all()):
-        layer = int((~finite).nonzero()[0, 0])
-        raise InputError(
-            f"word vectors of layer {layer} of those read hold NaN or infinity: the model has diverged or is damaged"
-        )
-    return Linked(left, right, batch.sentence.cpu(), None if batch.word is None else batch.word.cpu())
-
-
-def _joined(parts: Sequence[Linked]) -> Linked:
-    if len(parts) == 1:
-        return parts[0]
-    words = [part.word for part in parts if part.word is not None]
-    assert len(words) in (0, len(parts)), "some batches have word types, others not"
-    left, right = (torch.cat([getattr(part, side) for part in parts], 1) for side in ("left", "right"))
-    return Linked(left, right, torch.cat([part.sentence for part in parts]), torch.cat(words) if words else None)
+            waiting = [joined.take(slice(at, None))]
+    if waiting:
+        yield Linked.joined(waiting)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from probes.figures.drawing import Drawing
 from probes.figures.words import Method, picture, word_pairs
-from probes.measures.distances.text import Reread, SharedText
-from probes.measures.probe_input import linked_states
-from probes.states import translations
+from probes.measures.distances.pairs import Linked
+from probes.measures.distances.text import SharedText, linked_states
+from probes.measures.probe_input import ProbeInput
+from probes.rotation.dictionary import translations
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -26,7 +27,7 @@ POINTS = 2  # a picture of fewer pairs shows nothing
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenPairs:
     """n word pairs, those linked most often first, and for each a link of the text.
 
     links   [n] numbers of the links         types   [n] codes of the right words, each once
@@ -38,7 +39,7 @@ class Chosen:
     right: tuple[str, ...]
 
 
-def choose(shared: SharedText, pairs: int, seed: int) -> Chosen:
+def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
     """Draw word types among those linked most often, and one of the links of each.
 
     A type goes with the one it is linked to most; each type is in one pair. Words without a letter are left out, and
@@ -48,19 +49,16 @@ def choose(shared: SharedText, pairs: int, seed: int) -> Chosen:
     best = translations(Aligned(text, replace(data, train=shared.rows)), len(text.right.form.names or ()))
     names = text.left.form.names or (), text.right.form.names or ()
     good = _open_class(text.right)
-    pool: list[tuple[int, int]] = []
-    seen: set[int] = set()
+    pool: dict[int, int] = {}  # left type → right type
     for left, right in best.tolist():
         if len(pool) == POOL * pairs:
             break
-        if left not in seen and good[right] and any(letter.isalpha() for letter in names[1][right]):
-            pool.append((left, right))
-            seen.add(left)
+        if left not in pool and good[right] and any(letter.isalpha() for letter in names[1][right]):
+            pool[left] = right
     drawn = np.sort(permutation(key_of("picture-pairs", seed), len(pool))[:pairs])
-    types = np.asarray([pool[i] for i in drawn], np.int64).reshape(-1, 2)
-    links = _one_link(shared, types, seed)
+    types = np.asarray([*pool.items()], np.int64).reshape(-1, 2)[drawn]
     written = [tuple(names[side][code] for code in types[:, side].tolist()) for side in (0, 1)]
-    return Chosen(links, types[:, 1], written[0], written[1])
+    return ChosenPairs(_one_link(shared, types, seed), types[:, 1], written[0], written[1])
 
 
 def _open_class(corpus: Corpus) -> NDArray[np.bool_]:
@@ -91,27 +89,26 @@ def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArra
     return found
 
 
-def chosen_vectors(given: Reread, chosen: Chosen, layer: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
+def chosen_vectors(given: ProbeInput, chosen: ChosenPairs, layer: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
     """[n, d] vectors of the left and right words at a layer of the model of each side; other sentences are not read."""
     data = given.data
     mask = np.zeros(len(data.links.left), bool)
     mask[chosen.links] = True
-    rows = np.unique(data.links.sentence[chosen.links])
-    few = replace(data, links=data.links.select(mask))
+    few = replace(given, text=Aligned(given.aligned.text, replace(data, links=data.links.select(mask))))
     left, right = given.side("target", layers=layer[:1]), given.side("source", layers=layer[1:])
-    parts = list(linked_states(given.with_data(few), left, right, rows))
-    words = torch.cat([part.word for part in parts if part.word is not None]).numpy()
+    links = Linked.joined(list(linked_states(few, left, right, np.unique(data.links.sentence[chosen.links]))))
+    assert links.word is not None
+    words = links.word.numpy()
     order = np.argsort(words)
     place = torch.from_numpy(order[np.searchsorted(words[order], chosen.types)])
-    sides = [torch.cat([getattr(part, side)[0].float().cpu() for part in parts])[place] for side in ("left", "right")]
-    return sides[0], sides[1]
+    return links.left[0].float()[place], links.right[0].float()[place]
 
 
 def pictures(
     vectors: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
     layers: Mapping[str, int],
     languages: tuple[str, str],
-    chosen: Chosen,
+    chosen: ChosenPairs,
     method: Method,
     seed: int,
 ) -> tuple[dict[str, Any], list[Drawing], list[str]]:
@@ -119,9 +116,9 @@ def pictures(
     values: dict[str, Any] = {}
     drawings: list[Drawing] = []
     notes: list[str] = []
-    for number, (name, held) in enumerate(vectors.items(), 1):
+    for number, (name, sides) in enumerate(vectors.items(), 1):
         try:
-            drawn = picture(*held, chosen.left, chosen.right, method, seed)
+            drawn = picture(*sides, chosen.left, chosen.right, method, seed)
         except InputError as error:
             values[name] = None
             notes.append(f"{name}: there is no picture of word pairs: {error}")

@@ -1,12 +1,13 @@
 """Probe ``distances``: how far apart related and unrelated words are, in a model and in what it was before or became.
 
 Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4, figures 1 and 2; pictures of word pairs after
-Cao et al. 2020, figure 1. What is computed and how is in probes/distances.
+Cao et al. 2020, figure 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,10 +16,10 @@ import torch
 from probes.measures.distances import DistancesConfig
 from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import Linked
-from probes.measures.distances.pictures import POINTS, Chosen, choose, chosen_vectors, pictures
+from probes.measures.distances.pictures import POINTS, ChosenPairs, choose, chosen_vectors, pictures
 from probes.measures.distances.separation import DISTANCES, Change, compare, histograms
 from probes.measures.distances.show import Measured, figures, notes, tables
-from probes.measures.distances.text import Readers, Reread, SharedText, linked_in_order, open_other, shared_text
+from probes.measures.distances.text import PairReaders, SharedText, linked_in_order, open_other, shared_text
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from synthlang.errors import InputError
@@ -30,7 +31,7 @@ Vectors = tuple[torch.Tensor, torch.Tensor]
 def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """L2 and cosine distances of linked words and of words of other sentences, at every layer that is read.
 
-    ``config.distances.before`` are read one after another on the same pairs and compared with the model. Memory is that
+    The models of ``before`` are read one after another on the same pairs and compared with the model. Memory is that
     of two models, some thousand word vectors at all layers, and a number for each pair, distance and layer.
 
     InputError where vectors cannot be compared (two models of other widths or numbers of layers), for NaN, and for what
@@ -38,10 +39,14 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
-    _check(given, name)
+    if name in config.before:
+        raise InputError(f"distances.before: {name} is what the probed model is called; set distances.name")
+    if config.picture == "tsne" and find_spec("sklearn") is None:
+        raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
+    _layers(given)
     # the tokenizers of all models first, since they decide what is measured; weights are there one model at a time
-    readers = {label: Readers.of(open_other(model, given, label)) for label, model in config.before.items()}
-    shared = shared_text(given, {**readers, name: Readers.of(given.pretrained)})
+    readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}
+    shared = shared_text(given, {**readers, name: PairReaders.of(given.pretrained)})
     chosen = None if config.picture == "none" else choose(shared, config.pairs, given.config.seed)
     if chosen is not None and len(chosen.links) < POINTS:
         chosen = None
@@ -55,17 +60,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         measured.append(found)
         if drawn is not None:
             vectors[label] = drawn
-    return _found(given, shared, measured, vectors, chosen)
-
-
-def _check(given: ProbeInput, name: str) -> None:
-    """What can be known before anything is read."""
-    config = given.config.of(DistancesConfig)
-    if name in config.before:
-        raise InputError(f"distances.before: {name} is what the probed model is called; set distances.name")
-    if config.picture == "tsne" and find_spec("sklearn") is None:
-        raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
-    _layers(given)
+    return _result(given, shared, measured, vectors, chosen)
 
 
 def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
@@ -83,26 +78,29 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 
 def _read(
-    label: str, given: ProbeInput, shared: SharedText, chosen: Chosen | None, report: Report
+    label: str, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
     """The distances in a model, and the vectors of the words of its picture."""
     before = given.config.of(DistancesConfig).before
     if label not in before:
-        return _measure(label, shared.read_by(label, given.pretrained, given), chosen, report)
-    other = shared.read_by(label, open_other(before[label], given, label), given)
+        return _measure(label, replace(given, text=shared.aligned(label)), chosen, report)
+    opened = open_other(before[label], given, label)
+    other = ProbeInput(opened, given.config, None, given.store, given.report, shared.aligned(label))
     with other.reading():
         return _measure(label, other, chosen, report)
 
 
-def _measure(label: str, given: Reread, chosen: Chosen | None, report: Report) -> tuple[Measured, Vectors | None]:
-    config = given.config.of(DistancesConfig)
+def _measure(
+    label: str, given: ProbeInput, chosen: ChosenPairs | None, report: Report
+) -> tuple[Measured, Vectors | None]:
     of_target, of_source, at = _layers(given)
     left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
 
     def read() -> Iterator[Linked]:
         return linked_in_order(given, left, right, report, f"distances, {label}")
 
-    separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=config.dimensions)
+    tops = given.config.of(DistancesConfig).dimensions
+    separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=tops)
     drawn = None if chosen is None else chosen_vectors(given, chosen, (of_target[at], of_source[at]))
     return Measured(label, separations, dominance, of_source[at]), drawn
 
@@ -116,27 +114,26 @@ def _changes(measured: Sequence[Measured]) -> dict[str, list[Change]]:
     found = {}
     for model in measured[:-1]:
         pairs = list(zip(model.separations, main.separations, strict=False))
-        if [one.layer for one in model.separations] != [one.layer for one in main.separations]:
+        if model.layers != main.layers:
             pairs = [(model.at(distance), main.at(distance)) for distance in DISTANCES]
         found[model.name] = [compare(one, other) for one, other in pairs]
     return found
 
 
-def _found(
+def _result(
     given: ProbeInput,
     shared: SharedText,
     measured: Sequence[Measured],
     vectors: Mapping[str, Vectors],
-    chosen: Chosen | None,
+    chosen: ChosenPairs | None,
 ) -> ProbeResult:
     config, main = given.config.of(DistancesConfig), measured[-1]
-    changes = _changes(measured)
-    pairs = main.separations[0].pairs
-    languages = given.name("target"), given.name("source")
-    drawings, said = figures(measured, config.bins), notes(given, measured)
+    changes, pairs = _changes(measured), main.separations[0].pairs
+    drawings, said = figures(measured, config.bins), notes(config, measured, given.same_model)
     drawn: dict[str, Any] | None = None
     if chosen is not None and config.picture != "none":
         layers = {model.name: model.shown for model in measured}
+        languages = given.name("target"), given.name("source")
         drawn, more, problems = pictures(vectors, layers, languages, chosen, config.picture, given.config.seed)
         drawings, said = drawings + more, said + problems
     elif config.picture != "none":
@@ -148,24 +145,22 @@ def _found(
         "unrelated": len(pairs.query),
         "sentence_pairs": len(shared.rows),
         "counts": {**given.data.counts, **shared.counts, **same_word},
-        "models": {
-            model.name: held for model, held in zip(measured, _model_values(measured, config.bins), strict=True)
-        },
-        "changes": {name: [change.to_json() for change in held] for name, held in changes.items()},
+        "models": model_values(measured, config.bins),
+        "changes": {name: [change.to_json() for change in of_model] for name, of_model in changes.items()},
         "pictures": drawn,
     }
     return ProbeResult(values, tables(measured, changes), drawings, said)
 
 
-def _model_values(measured: Sequence[Measured], bins: int) -> list[dict[str, Any]]:
-    """Of each model; histograms of one distance have the same bins in all."""
+def model_values(measured: Sequence[Measured], bins: int) -> dict[str, dict[str, Any]]:
+    """By model; histograms of one distance have the same bins in all."""
     counted = {distance: histograms([model.at(distance) for model in measured], bins) for distance in DISTANCES}
-    return [
-        {
+    return {
+        model.name: {
             "layer": model.shown,
             "layers": [one.to_json() for one in model.separations],
             "dimensions": [one.to_json() for one in model.dominance] if model.dominance[0].tops else None,
             "histograms": {distance: counted[distance][i].to_json() for distance in DISTANCES},
         }
         for i, model in enumerate(measured)
-    ]
+    }

@@ -7,7 +7,7 @@ gathered from a stream, pair by pair, at every layer; histograms of several mode
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -19,11 +19,10 @@ from torch import Tensor
 
 from probes.measures.distances import BINS
 from probes.measures.distances.auc import Codes, Influence, auc, clustered_interval, placements
-from probes.measures.distances.pairs import BLOCK, Linked, PairBlock, pair_blocks
+from probes.measures.distances.pairs import PairBlock
 from probes.statistics import Interval
 from probes.statistics.base import Floats
 from synthlang.errors import InputError
-from synthlang.progress import Report, silent
 
 Distance = Literal["l2", "cosine"]
 DISTANCES: tuple[Distance, ...] = ("l2", "cosine")
@@ -166,29 +165,6 @@ def _cosine(apart: Tensor, left: Tensor, right: Tensor) -> Tensor:
     twice = 2 * left * right
     found = (apart.square() - (left - right).square()) / twice.where(twice > 0, 1)
     return found.clamp(0, 2).where(twice > 0, 1.0)
-
-
-def separations(
-    batches: Iterable[Linked],
-    seed: int,
-    layers: Sequence[int] | None = None,
-    *,
-    distances: Sequence[Distance] = DISTANCES,
-    block: int = BLOCK,
-    level: float = 0.95,
-    links: int = 0,
-    report: Report = silent,
-) -> list[Separation]:
-    """Both distances at every layer of a stream of linked words; errors and the draw as in ``pair_blocks``.
-
-    Vectors are read once and dropped; one number for each pair, distance and layer stays, which an exact AUC needs.
-    ``links`` is how many are to come, for the report alone.
-    """
-    sums = DistanceSums(distances)
-    for found in pair_blocks(batches, seed, block):
-        sums.add(found)
-        report("distances", sums.links, max(links, sums.links), "")
-    return sums.result(layers, level)
 
 
 @dataclass(frozen=True)

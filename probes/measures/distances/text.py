@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from probes.measures.distances.pairs import BLOCK, Linked
-from probes.measures.probe_input import ProbeInput, Side, linked_states
+from probes.measures.probe_input import ProbeInput
+from probes.states import LanguageSide, link_batches
 from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import Reader
 from probes.transfer.model import Pretrained, open_pretrained
@@ -25,25 +25,8 @@ from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 
 
-@dataclass(frozen=True, eq=False)
-class Reread(ProbeInput):
-    """A model with sentence pairs that have been read already: ``held``, all of which are measured."""
-
-    held: Aligned | None = None
-
-    @cached_property
-    def aligned(self) -> Aligned:
-        """The sentence pairs."""
-        assert self.held is not None
-        return self.held
-
-    def with_data(self, data: PairData) -> Reread:
-        """The same with other links."""
-        return replace(self, held=Aligned(self.aligned.text, data))
-
-
 @dataclass(frozen=True)
-class Readers:
+class PairReaders:
     """How a model cuts both languages, and how many tokens it reads at once: a model without its weights."""
 
     target: Reader
@@ -51,14 +34,27 @@ class Readers:
     length: int
 
     @staticmethod
-    def of(pretrained: Pretrained) -> Readers:
+    def of(pretrained: Pretrained) -> PairReaders:
         """Those of a model."""
-        return Readers(pretrained.target, pretrained.source, pretrained.length)
+        return PairReaders(pretrained.target, pretrained.source, pretrained.length)
 
     @property
     def cuts(self) -> tuple[str, str]:
         """What words are cut into is a function of it."""
         return self.target.tokenizer.fingerprint, self.source.tokenizer.fingerprint
+
+    def encode(self, text: LinkedText, name: str) -> tuple[Sentences, Sentences]:
+        """Both sides of a text as ids; InputError, which names the model, for tokens as words."""
+        for reader in (self.target, self.source):
+            if reader.tokenizer.subwords is not None:
+                raise InputError(
+                    f"{name}: its language {reader.language.name} has tokens as words, which leave none to link"
+                )
+        left, right = (
+            encode(reader.tokenizer.tokenizer, corpus, text.unit, reader.number)
+            for reader, corpus in ((self.target, text.left), (self.source, text.right))
+        )
+        return left, right
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +71,9 @@ class SharedText:
     data: Mapping[str, PairData]
     counts: Mapping[str, int]
 
-    def read_by(self, name: str, pretrained: Pretrained, like: ProbeInput) -> Reread:
-        """A model on this text; settings are those of ``like``."""
-        held = Aligned(self.text, self.data[name])
-        return Reread(pretrained, like.config, store=like.store, report=like.report, held=held)
+    def aligned(self, name: str) -> Aligned:
+        """The text as a model reads it."""
+        return Aligned(self.text, self.data[name])
 
 
 def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
@@ -94,36 +89,29 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
         else:
             opened = open_pretrained(model, language.name, natural=True)
     except InputError as error:
-        raise _named(error, name) from error
+        raise InputError(f"distances.before.{name}: {error}") from error
     derived = opened.text is not None and main.text is not None and not config.natural
     if derived and opened.target.language.fingerprint != language.fingerprint:
         raise InputError(f"distances.before.{name}: its language {language.name} is another one than {main.name}'s")
     return opened
 
 
-def _named(error: InputError, name: str) -> InputError:
-    return InputError(f"distances.before.{name}: {error}")
-
-
-def shared_text(given: ProbeInput, models: Mapping[str, Readers]) -> SharedText:
+def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedText:
     """The measured sentence pairs of ``given`` as all of ``models`` can read them.
 
     Links stay whose words every tokenizer leaves something of, sentence pairs that are short enough for all. InputError
     if none is left, and for links of subwords where the models cut words differently.
     """
-    rows = given.measured
-    whole = given.aligned.text
+    rows, whole = given.measured, given.aligned.text
     links = given.data.links.take(rows)
     text = replace(whole, left=whole.left.take(rows), right=whole.right.take(rows), links=links)
     if text.unit == "subword" and len({readers.cuts for readers in models.values()}) > 1:
         raise InputError("distances.before: subwords are linked, and the models cut words into others; link words")
     there, fits = np.ones(len(links.left), bool), np.ones(len(rows), bool)
-    encoded: dict[str, tuple[Sentences, Sentences]] = {}
+    encoded = {name: readers.encode(text, name) for name, readers in models.items()}
     for name, readers in models.items():
-        sides = _encoded(readers, text, name)
-        encoded[name] = sides
         longest = min(given.config.data.length or readers.length, readers.length)
-        for side, words in zip(sides, (links.left, links.right), strict=True):
+        for side, words in zip(encoded[name], (links.left, links.right), strict=True):
             there &= np.diff(side.word_offsets)[side.offsets[links.sentence] + words] > 0
             fits &= np.diff(side.bounds) + SENTENCE_TOKENS <= longest
     kept = links.select(there)
@@ -135,24 +123,32 @@ def shared_text(given: ProbeInput, models: Mapping[str, Readers]) -> SharedText:
     found = np.flatnonzero(usable).astype(np.int64)
     counts = {"links to words without a subword in some model": int((~there).sum())}
     counts["sentence pairs that some model cannot read or that have no link left"] = int((~usable).sum())
-    name = given.data.name
-    data = {label: PairData(name, *sides, kept, found, found, {}) for label, sides in encoded.items()}
-    return SharedText(replace(text, links=kept), found, data, {key: n for key, n in counts.items() if n})
+    data = {label: PairData(given.data.name, *sides, kept, found, found, {}) for label, sides in encoded.items()}
+    return SharedText(replace(text, links=kept), found, data, {reason: n for reason, n in counts.items() if n})
 
 
-def _encoded(readers: Readers, text: LinkedText, name: str) -> tuple[Sentences, Sentences]:
-    sides = []
-    for reader, corpus in ((readers.target, text.left), (readers.source, text.right)):
-        if reader.tokenizer.subwords is not None:
-            raise InputError(
-                f"{name}: its language {reader.language.name} has tokens as words, which leave none to link"
-            )
-        sides.append(encode(reader.tokenizer.tokenizer, corpus, text.unit, reader.number))
-    return sides[0], sides[1]
+def linked_states(
+    given: ProbeInput,
+    left: LanguageSide,
+    right: LanguageSide,
+    rows: NDArray[np.int64],
+) -> Iterator[Linked]:
+    """Vectors of both words of every link of the pairs at ``rows``, their sentence and the type of the right word."""
+    data, codes = given.data, right.corpus.form.codes
+    for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, silent, ""):
+        links = data.links.take(at)
+        sentence = at[links.sentence]
+        word = codes[right.corpus.offsets[sentence] + links.right].astype(np.int64)
+        yield Linked(of_left, of_right, torch.from_numpy(sentence), torch.from_numpy(word))
 
 
 def linked_in_order(
-    given: ProbeInput, left: Side, right: Side, report: Report = silent, task: str = "", block: int = BLOCK
+    given: ProbeInput,
+    left: LanguageSide,
+    right: LanguageSide,
+    report: Report = silent,
+    task: str = "",
+    block: int = BLOCK,
 ) -> Iterator[Linked]:
     """Linked words of the measured sentence pairs in an order drawn by the seed, the same for every tokenizer.
 
@@ -167,13 +163,6 @@ def linked_in_order(
     place = np.zeros(len(data.links), np.int64)
     place[rows] = np.arange(len(rows))
     for start, stop in pairwise(cuts):
-        yield _in_order(list(linked_states(given, left, right, rows[start:stop])), place)
+        links = Linked.joined(list(linked_states(given, left, right, rows[start:stop])))
+        yield links.take(torch.from_numpy(np.argsort(place[links.sentence.numpy()], kind="stable")))
         report(task, stop, len(rows), "")
-
-
-def _in_order(parts: list[Linked], place: NDArray[np.int64]) -> Linked:
-    sentence = torch.cat([part.sentence for part in parts])
-    order = torch.from_numpy(np.argsort(place[sentence.numpy()], kind="stable"))
-    sides = [torch.cat([getattr(part, side).cpu() for part in parts], 1)[:, order] for side in ("left", "right")]
-    words = [part.word for part in parts if part.word is not None]
-    return Linked(sides[0], sides[1], sentence[order], torch.cat(words)[order] if words else None)

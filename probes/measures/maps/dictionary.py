@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probes.measures.maps import MapsConfig
 from probes.measures.probe_input import ProbeInput
-from probes.rotation.dictionary import TranslationSet, in_small_letters, index_of, lowered, translation_set, types_in
-from probes.states import translations
+from probes.rotation.dictionary import (
+    TranslationSet,
+    in_small_letters,
+    index_of,
+    lowered,
+    translation_set,
+    translations,
+    types_in,
+)
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus
 from synthlang.dictionary.words import Pair, read_muse
@@ -62,6 +70,14 @@ class Dictionary:
         names: Sequence[str] = self.corpora[side].form.names or ()
         return [names[code] for code in self.types[side].tolist()]
 
+    def measured(self) -> dict[str, Any]:
+        """How many candidates there are, and what is measured in each direction."""
+        return {
+            "types": {"parent": len(self.types[1]), "other": len(self.types[0])},
+            "translations": self.forward.to_json(),
+            "translations_backward": self.backward.to_json(),
+        }
+
     def only(self, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
         """With some of the candidates of each side, and what that leaves of the pairs; ``counts`` are as they were.
 
@@ -80,14 +96,14 @@ def read_dictionary(given: ProbeInput) -> Dictionary:
     corpora = (text.left, text.right)
     if config.in_small_letters:
         corpora = lowered(corpora[0]), lowered(corpora[1])
-    held = [
+    (left, rare_left), (right, rare_right) = (
         types_in(corpus, sentences, rows, config.min_count)
         for corpus, sentences in zip(corpora, (data.left, data.right), strict=True)
-    ]
+    )
     linked = Aligned(replace(text, left=corpora[0], right=corpora[1]), data)
-    rare = {"types too rare (other language)": held[0][1], "types too rare (parent)": held[1][1]}
+    rare = {"types too rare (other language)": rare_left, "types too rare (parent)": rare_right}
     split = _split(config, linked, given.config.seed)
-    found = _laid(corpora, (held[0][0], held[1][0]), split, rare)
+    found = _laid(corpora, (left, right), split, rare)
     return replace(found, counts={**_left_out(found), **rare})
 
 
@@ -106,11 +122,11 @@ def _laid(corpora: tuple[Corpus, Corpus], types: Types, split: Split, counts: di
     )
 
 
-def _left_out(held: Dictionary) -> dict[str, int]:
+def _left_out(found: Dictionary) -> dict[str, int]:
     return {
-        "pairs of the dictionary with a word that is measured": held.split.mixed,
+        "pairs of the dictionary with a word that is measured": found.split.mixed,
         "pairs to fit on with a word that is not in the sentences": (
-            held.fitted.counts["pairs"] - held.fitted.counts["known"]
+            found.fitted.counts["pairs"] - found.fitted.counts["known"]
         ),
         **{
             f"{what} ({language})": one.counts[name]
@@ -118,7 +134,7 @@ def _left_out(held: Dictionary) -> dict[str, int]:
                 ("unknown_source", "words to measure on that are not in the sentences"),
                 ("unanswered", "words to measure on whose translations are not in the sentences"),
             )
-            for language, one in (("parent", held.forward), ("other language", held.backward))
+            for language, one in (("parent", found.forward), ("other language", found.backward))
         },
     }
 

@@ -5,24 +5,24 @@ With two monolingual models it shows how alike their spaces are (Emerging Cross-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from probes.measures.maps import MapsConfig, Supervision
 from probes.measures.maps.dictionary import Dictionary, read_dictionary
-from probes.measures.maps.scores import Both, Values, intervals, layer_scores
+from probes.measures.maps.scores import Values, context_scores, intervals, sentence_scores, word_scores
 from probes.measures.maps.show import figures, notes, tables
 from probes.measures.maps.vectors import (
+    LayerVectors,
     Occurrences,
     SentencePairs,
-    Sides,
-    Vectors,
     bytes_of_layer,
-    fit_maps,
     layer_groups,
     linked_pairs,
     read_sentence_files,
@@ -31,6 +31,7 @@ from probes.measures.maps.vectors import (
 from probes.measures.maps.without_context import embedding_scores, read_static, static_scores
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
+from probes.measures.rotated import MovingMap, Sides, fit_moving, fit_read
 from probes.rotation.fitted import NormalisedMap
 from probes.rotation.saved import FORMAT, About, check_place, save_maps
 from synthlang.errors import InputError
@@ -42,10 +43,11 @@ Maps = dict[Supervision, list[NormalisedMap]]
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class _Measured:
     """What does not depend on the layer. ``layers`` are those of both models, place by place."""
 
     given: ProbeInput
+    config: MapsConfig
     layers: tuple[tuple[int, ...], tuple[int, ...]]
     dictionary: Dictionary
     words: tuple[Occurrences, Occurrences]
@@ -55,15 +57,15 @@ class _Job:
     @property
     def asking(self) -> dict[str, int]:
         """How many words or sentences each measure asks for, in the direction with fewer."""
-        sets, sentences = (self.dictionary.forward, self.dictionary.backward), len(self.given.measured)
-        files = 0 if self.files is None else len(self.files.corpora[0])
-        words = min(len(held.queries) for held in sets)
+        words = min(len(answers.queries) for answers in (self.dictionary.forward, self.dictionary.backward))
         linked = min((len(np.unique(column)) for column in self.links.T), default=0)
+        files = 0 if self.files is None else len(self.files.corpora[0])
+        sentences = len(self.given.measured)
         return {"words": words, "context": linked, "alone": linked, "sentences": sentences, "files": files}
 
     def sides(self, group: range) -> Sides:
         """Both languages, read at some of the layers."""
-        left, right = (tuple(held[place] for place in group) for held in self.layers)
+        left, right = (tuple(numbers[place] for place in group) for numbers in self.layers)
         return self.given.side("target", layers=left), self.given.side("source", layers=right)
 
 
@@ -71,122 +73,137 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Fit maps and measure translation of words, retrieval of words in context and of sentences, in percent.
 
     ``forward`` is from the parent to the other language; ``before`` is without a map and without normalisation.
-    InputError for models of different size or, where layers are
-    not named, depth; for dictionaries without a word of the text; for files that cannot be read; for NaN.
+    InputError for models of different size or, where layers are not named, depth; for dictionaries without a word of
+    the text; for files that cannot be read; for NaN.
     """
-    config, job = given.config.of(MapsConfig), _prepare(given)
+    measured = _prepare(given)
+    config, width = measured.config, given.body("source").shape.hidden
     for name in config.supervision if config.save is not None else ():
         check_place(user_path(config.save or "") / name)
     before: list[Values] = []
     maps: Maps = {name: [] for name in config.supervision}
     after: dict[Supervision, list[Values]] = {name: [] for name in config.supervision}
-    counts = {**given.data.counts, **job.dictionary.counts, **({} if job.files is None else job.files.counts)}
-    sizes = bytes_of_layer(given.body("source").shape.hidden, job.dictionary, job.words, job.files)
-    extra = _without_context(job, report)  # first, since it is quick and what it lacks is said at once
-    for group in layer_groups(len(job.layers[0]), sizes):
-        sides = job.sides(group)
-        files = None if job.files is None else job.files.sides(sides)
-        vectors = read_vectors(sides, files, job.dictionary, given.fitted, job.words, report)
-        before += _scores(job, group, vectors, None, report)
+    extra = _without_context(measured, report)  # first, since it is quick and what it lacks is said at once
+    sizes = bytes_of_layer(width, measured.dictionary, measured.words, measured.files)
+    for group in layer_groups(len(measured.layers[0]), sizes):
+        sides = measured.sides(group)
+        files = None if measured.files is None else measured.files.sides(sides)
+        vectors = read_vectors(sides, files, measured.dictionary, given.fitted, measured.words, report)
+        before += _scores(measured, group, vectors, None, report)
         for name in config.supervision:
-            fitted = fit_maps(given, name, sides, vectors, job.dictionary, report)
+            fitted = _fit(measured, name, sides, vectors, report)
             maps[name] += fitted
-            after[name] += _scores(job, group, vectors, fitted, report)
-    for key, held in extra.items():
-        counts |= {f"{WITHOUT_CONTEXT[key]}: {reason}": count for reason, count in held["counts"].items()}
-    _save(job, maps)
-    values = _values(job, before, maps, after, counts) | {key: extra.get(key) for key in WITHOUT_CONTEXT}
-    return ProbeResult(
-        values, tables(values), figures(values), notes(values, config, given.body("source").shape.hidden)
-    )
+            after[name] += _scores(measured, group, vectors, fitted, report)
+    _save(measured, maps)
+    values = _values(measured, before, after, extra)
+    return ProbeResult(values, tables(values), figures(values), notes(values, config, width))
 
 
-def _without_context(job: _Job, report: Report) -> dict[str, dict[str, Any]]:
-    """Those that are asked for: static word vectors, and rows of the embedding matrix."""
-    given, found = job.given, dict[str, dict[str, Any]]()
-    held = read_static(given, job.dictionary, report)
-    if held is not None:
-        found["static"] = static_scores(given, held, job.dictionary, job.words, job.links, report)
-        found["static"]["intervals"] = intervals(found["static"], job.asking)
-    if given.config.of(MapsConfig).embeddings:
-        found["embeddings"] = embedding_scores(given, job.dictionary, held, report)
-    return found
-
-
-def _prepare(given: ProbeInput) -> _Job:
+def _prepare(given: ProbeInput) -> _Measured:
     widths = sorted({given.body(role).shape.hidden for role in ROLES})
     if len(widths) > 1:
         raise InputError(f"maps: the states of both models must have the same size; they have {widths}")
     layers = given.layers("target"), given.layers("source")
     if len(layers[0]) != len(layers[1]):
-        depths = [len(held) - 1 for held in layers]
+        depths = [len(numbers) - 1 for numbers in layers]
         raise InputError(f"maps: the models have {depths[1]} and {depths[0]} layers; name those to compare (layers)")
-    measured, text = given.measured, given.aligned.text
-    words = Occurrences.of(text.left, measured), Occurrences.of(text.right, measured)
+    config, rows, text = given.config.of(MapsConfig), given.measured, given.aligned.text
+    words = Occurrences.of(text.left, rows), Occurrences.of(text.right, rows)
     dictionary = read_dictionary(given)
-    links = linked_pairs(given, words)
-    wanted = given.config.of(MapsConfig).sentences
-    files = None if wanted is None else read_sentence_files(given, wanted)
-    return _Job(given, layers, dictionary, words, links, files)
+    files = None if config.sentences is None else read_sentence_files(given, config.sentences)
+    return _Measured(given, config, layers, dictionary, words, linked_pairs(given, words), files)
+
+
+def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str, Any]]:
+    """Those that are asked for: static word vectors, and rows of the embedding matrix."""
+    given, dictionary, found = measured.given, measured.dictionary, dict[str, dict[str, Any]]()
+    static = read_static(given, dictionary, report)
+    if static is not None:
+        found["static"] = static_scores(given, static, dictionary, measured.words, measured.links, report)
+        found["static"]["intervals"] = intervals(found["static"], measured.asking)
+    if measured.config.embeddings:
+        found["embeddings"] = embedding_scores(given, dictionary, static, report)
+    return found
+
+
+def _fit(
+    measured: _Measured, supervision: Supervision, sides: Sides, vectors: LayerVectors, report: Report
+) -> tuple[NormalisedMap, ...]:
+    """A map for each layer of ``sides``: from the language that moves to the other one."""
+    if supervision != "dictionary":
+        return fit_read(measured.given, supervision, sides, measured.config, report)
+    known = torch.from_numpy(measured.dictionary.fitted.pairs()[: measured.config.words])
+    pairs = vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]]
+    return fit_moving(lambda: [pairs], sides, measured.config)
 
 
 def _scores(
-    job: _Job, group: range, vectors: Vectors, maps: tuple[NormalisedMap, ...] | None, report: Report
+    measured: _Measured, group: range, vectors: LayerVectors, maps: Sequence[NormalisedMap] | None, report: Report
 ) -> list[Values]:
     """What is measured at each layer of a group, and the numbers of the fit."""
-    config, found = job.given.config.of(MapsConfig), []
-    device = job.given.body("source").norm.weight.device
+    config, found = measured.config, []
+    device = measured.given.body("source").norm.weight.device
     for place, at in enumerate(group):
-        held = None if maps is None else maps[place]
-        both = Both(held, config.moves)
-        scores = layer_scores(
-            vectors, place, both, job.dictionary, job.links, config.candidates == "linked", device, report
-        )
-        layer = {"layer": job.layers[1][at], "layer_target": job.layers[0][at]}
-        fit = {} if held is None else {"fit": held.to_json()}
-        found.append({**layer, **fit, **scores, "intervals": intervals(scores, job.asking)})
-        report("retrieval with maps", at + 1, len(job.layers[0]), "")
+        fitted = None if maps is None else maps[place]
+        moving = MovingMap(fitted, config.moves)
+
+        def compared(
+            pair: tuple[Tensor, Tensor], place: int = place, moving: MovingMap = moving
+        ) -> tuple[Tensor, Tensor]:
+            return moving.apply((pair[0][place].to(device), pair[1][place].to(device)))
+
+        linked_only = config.candidates == "linked"
+        scores = {
+            "words": word_scores(*compared(vectors.types), measured.dictionary, report),
+            "context": context_scores(*compared(vectors.words), measured.links, linked_only, report),
+            "sentences": sentence_scores(*compared(vectors.sentences), report),
+            "files": None if vectors.files is None else sentence_scores(*compared(vectors.files), report),
+        }
+        layer = {"layer": measured.layers[1][at], "layer_target": measured.layers[0][at]}
+        fit = {} if fitted is None else {"fit": fitted.to_json()}
+        found.append({**layer, **fit, **scores, "intervals": intervals(scores, measured.asking)})
+        report("retrieval with maps", at + 1, len(measured.layers[0]), "")
     return found
 
 
 def _values(
-    job: _Job,
+    measured: _Measured,
     before: list[Values],
-    maps: Maps,
     after: Mapping[Supervision, list[Values]],
-    counts: dict[str, int],
+    extra: Mapping[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    config, dictionary = job.given.config.of(MapsConfig), job.dictionary
+    given, config, dictionary, files = measured.given, measured.config, measured.dictionary, measured.files
+    counts = {**given.data.counts, **dictionary.counts, **({} if files is None else files.counts)}
+    for key, scores in extra.items():
+        counts |= {f"{WITHOUT_CONTEXT[key]}: {reason}": count for reason, count in scores["counts"].items()}
     return {
         "moves": config.moves,
         "normalise": config.normalise,
         "candidates": config.candidates,
-        "same_model": job.given.same_model,
-        "fitted": {"sentence_pairs": len(job.given.fitted), "translations": dictionary.fitted.to_json()},
+        "same_model": given.same_model,
+        "fitted": {"sentence_pairs": len(given.fitted), "translations": dictionary.fitted.to_json()},
         "measured": {
-            "sentence_pairs": len(job.given.measured),
-            "linked_words": len(job.links),
-            "words": {"parent": len(job.words[1].number), "other": len(job.words[0].number)},
-            "types": {"parent": len(dictionary.types[1]), "other": len(dictionary.types[0])},
-            "translations": dictionary.forward.to_json(),
-            "translations_backward": dictionary.backward.to_json(),
+            "sentence_pairs": len(given.measured),
+            "linked_words": len(measured.links),
+            "words": {"parent": len(measured.words[1].number), "other": len(measured.words[0].number)},
+            **dictionary.measured(),
         },
         "before": before,
-        "maps": {name: {"layers": after[name]} for name in maps},
-        "files": None if job.files is None else len(job.files.corpora[0]),
+        "maps": {name: {"layers": layers} for name, layers in after.items()},
+        "files": None if files is None else len(files.corpora[0]),
         "counts": counts,
-    }
+    } | {key: extra.get(key) for key in WITHOUT_CONTEXT}
 
 
-def _save(job: _Job, maps: Maps) -> None:
+def _save(measured: _Measured, maps: Maps) -> None:
     """Where a folder is named."""
-    config, given = job.given.config.of(MapsConfig), job.given
+    config, given = measured.config, measured.given
     if config.save is None:
         return
-    for name, held in maps.items():
+    for name, layers in maps.items():
         about = About(
-            format=FORMAT, moves=config.moves, source=job.layers[1], target=job.layers[0],
+            format=FORMAT, moves=config.moves, source=measured.layers[1], target=measured.layers[0],
             subword=given.config.subword, supervision=name, model=given.pretrained.fingerprint,
             language=given.name("target"),
         )  # fmt: skip
-        save_maps(user_path(config.save) / name, held, about)
+        save_maps(user_path(config.save) / name, layers, about)

@@ -1,22 +1,19 @@
-"""What maps are fitted and measured on: vectors of words, occurrences and sentences at some layers, and links."""
+"""What maps are measured on: words in context, links and sentence files, and their vectors at some layers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.measures.maps import MapsConfig, SentenceFiles, Supervision
+from probes.measures.maps import SentenceFiles
 from probes.measures.maps.dictionary import Dictionary
-from probes.measures.probe_input import ProbeInput, Side, word_states
-from probes.rotation.fitted import Batches, NormalisedMap, fit_layers, passes_of, spooled
-from probes.rotation.settings import FitSettings
-from probes.states import anchors, linked_vectors, paired_means, sentence_means
+from probes.measures.probe_input import ProbeInput
+from probes.measures.rotated import Sides
+from probes.states import LanguageSide, anchors, sentence_means, word_states, words_of
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -24,8 +21,8 @@ from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
 from synthlang.parallel.text import read_parallel
 from synthlang.progress import Report
 
-Sides = tuple[Side, Side]
-"""The other language (left, role target) and the parent (right, role source)."""
+AT_ONCE = 1 << 30  # bytes of vectors that are kept at once; with more, layers are read a few at a time
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +30,21 @@ class Occurrences:
     """The words of some sentences: ``rows`` [s] of the text, ``first`` [s + 1] the number of the first word of each
     among them, ``number`` [words] that of each among all words of the text."""
 
-    rows: NDArray[np.int64]
-    first: NDArray[np.int64]
-    number: NDArray[np.int64]
+    rows: Rows
+    first: Rows
+    number: Rows
 
     @staticmethod
-    def of(corpus: Corpus, rows: NDArray[np.int64]) -> Occurrences:
+    def of(corpus: Corpus, rows: Rows) -> Occurrences:
         """Those of the sentences at ``rows``, in that order."""
-        counts = np.diff(corpus.offsets)[rows]
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return Occurrences(rows, first, np.repeat(corpus.offsets[rows] - first[:-1], counts) + np.arange(first[-1]))
+        first = np.concatenate([[0], np.cumsum(np.diff(corpus.offsets)[rows])]).astype(np.int64)
+        return Occurrences(rows, first, words_of(corpus.offsets, rows))
 
 
-def linked_pairs(given: ProbeInput, words: tuple[Occurrences, Occurrences]) -> NDArray[np.int64]:
+def linked_pairs(given: ProbeInput, words: tuple[Occurrences, Occurrences]) -> Rows:
     """[links, 2] places of the parent's and the other language's word of each measured link among ``words``."""
     links = given.data.links.take(given.measured)
-    sentence = links.sentence
-    right, left = words[1].first[sentence] + links.right, words[0].first[sentence] + links.left
+    right, left = words[1].first[links.sentence] + links.right, words[0].first[links.sentence] + links.left
     return np.stack([right, left], axis=1).astype(np.int64)
 
 
@@ -96,11 +91,8 @@ def read_sentence_files(given: ProbeInput, files: SentenceFiles) -> SentencePair
     return SentencePairs((left, right), encoded(left, right), counts)
 
 
-HELD = 1 << 30  # bytes of vectors that are held at once; with more, layers are read a few at a time
-
-
 @dataclass(frozen=True, eq=False)
-class Vectors:
+class LayerVectors:
     """Of both languages (the other one, the parent), each [layers, n, d].
 
     types       float64, the mean of all occurrences of each type of the dictionary's candidates
@@ -115,13 +107,13 @@ class Vectors:
     files: tuple[Tensor, Tensor] | None
 
 
-def layer_groups(count: int, each: int, held: int = HELD) -> list[range]:
-    """``count`` layers cut into groups of at most ``held`` bytes, or of one layer; ``each`` is the bytes of one.
+def layer_groups(count: int, each: int, most: int = AT_ONCE) -> list[range]:
+    """``count`` layers cut into groups of at most ``most`` bytes, or of one layer; ``each`` is the bytes of one.
 
     >>> layer_groups(5, 10, 20)
     [range(0, 2), range(2, 4), range(4, 5)]
     """
-    size = max(1, held // max(each, 1))
+    size = max(1, most // max(each, 1))
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 
@@ -138,71 +130,35 @@ def read_vectors(
     sides: Sides,
     files: Sides | None,
     dictionary: Dictionary,
-    fitted: NDArray[np.int64],
+    fitted: Rows,
     words: tuple[Occurrences, Occurrences],
     report: Report,
-) -> Vectors:
+) -> LayerVectors:
     """What is measured on; ``files`` are sides of the same readers and layers."""
-    types = [
-        anchors(corpus, side.sentences, fitted, codes, side.reader, report)
-        for side, corpus, codes in zip(sides, dictionary.corpora, dictionary.types, strict=True)
-    ]
-    occurrences = [of_words(side, held, report) for side, held in zip(sides, words, strict=True)]
-    sentences = [of_sentences(side, held.rows, report) for side, held in zip(sides, words, strict=True)]
-    found = None
-    if files is not None:
-        rows = np.arange(len(files[0].corpus), dtype=np.int64)
-        found = of_sentences(files[0], rows, report), of_sentences(files[1], rows, report)
-    return Vectors((types[0], types[1]), (occurrences[0], occurrences[1]), (sentences[0], sentences[1]), found)
+
+    def of_sentences(side: LanguageSide, rows: Rows) -> Tensor:
+        return sentence_means(side.sentences, side.reader, rows, report, f"sentences, {side.name}")
+
+    types, occurrences, sentences = [], [], []
+    for side, corpus, codes, measured in zip(sides, dictionary.corpora, dictionary.types, words, strict=True):
+        types.append(anchors(corpus, side.sentences, fitted, codes, side.reader, report))
+        occurrences.append(_of_words(side, measured, report))
+        sentences.append(of_sentences(side, measured.rows))
+    of_files = [of_sentences(side, np.arange(len(side.corpus), dtype=np.int64)) for side in files or ()]
+    return LayerVectors(
+        (types[0], types[1]),
+        (occurrences[0], occurrences[1]),
+        (sentences[0], sentences[1]),
+        (of_files[0], of_files[1]) if of_files else None,
+    )
 
 
-def of_words(side: Side, words: Occurrences, report: Report) -> Tensor:
+def _of_words(side: LanguageSide, words: Occurrences, report: Report) -> Tensor:
     """[layers, words, d] in the order of ``words``; zeros for a word that the tokenizer leaves nothing of."""
     order = np.argsort(words.number, kind="stable")
     ordered = words.number[order]
-    found = _empty(side, len(order))
+    found = torch.zeros(len(side.reader.layers), len(order), side.reader.body.shape.hidden)
     for batch in word_states(side, words.rows, report, f"words in context, {side.name}"):
         places = order[np.searchsorted(ordered, batch.word.numpy())]
         found[:, torch.from_numpy(places)] = batch.vectors.cpu()
     return found
-
-
-def of_sentences(side: Side, rows: NDArray[np.int64], report: Report) -> Tensor:
-    """[layers, rows, d]: the mean of each sentence, in the order of ``rows`` (which grow)."""
-    return sentence_means(side.sentences, side.reader, rows, report, f"sentences, {side.name}")
-
-
-def _empty(side: Side, count: int) -> Tensor:
-    return torch.zeros(len(side.reader.layers), count, side.reader.body.shape.hidden)
-
-
-def fit_maps(
-    given: ProbeInput, supervision: Supervision, sides: Sides, vectors: Vectors, dictionary: Dictionary, report: Report
-) -> tuple[NormalisedMap, ...]:
-    """A map for each layer of ``sides``: from the language that moves to the other one."""
-    config = given.config.of(MapsConfig)
-    if supervision != "dictionary":
-        return fit_read(given, supervision, sides, config, report)
-    known = torch.from_numpy(dictionary.fitted.pairs()[: config.words])
-    return _fitted(lambda: [(vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]])], sides, config)
-
-
-def fit_read(
-    given: ProbeInput, supervision: Literal["parallel", "sentences"], sides: Sides, config: FitSettings, report: Report
-) -> tuple[NormalisedMap, ...]:
-    """The same from what is read for it, batch by batch, of the sentence pairs that maps are fitted on: linked words
-    in context, or means of sentences. Memory is that of 2 · layers · d² and a batch; see ``FitSettings.words``."""
-    batches: Callable[[], Batches]
-    readers = sides[0].reader, sides[1].reader
-    if supervision == "parallel":
-        batches = lambda: linked_vectors(given.data, *readers, config.words, given.config.seed, report)  # noqa: E731
-    else:
-        batches = lambda: paired_means(given.data, *readers, np.sort(given.fitted), report)  # noqa: E731
-    once = passes_of(config.normalise) == 1
-    return _fitted(batches if once else spooled(batches()), sides, config)
-
-
-def _fitted(pairs: Callable[[], Batches], sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    moved = pairs if config.moves == "target" else lambda: ((y, x) for x, y in pairs())
-    width = sides[0].reader.body.shape.hidden
-    return fit_layers(moved, len(sides[0].reader.layers), width, config.normalise, config.rounds)

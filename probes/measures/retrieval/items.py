@@ -9,8 +9,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.measures.probe_input import words_of
 from probes.measures.retrieval import Pairs, RetrievalConfig, Variant
+from probes.states import words_of
 from synthlang.corpus import Corpus
 from synthlang.parallel.prepare import PairData, Sentences, shared_codes
 
@@ -20,7 +20,7 @@ SETS: tuple[Pairs, ...] = get_args(Pairs)
 
 
 @dataclass(frozen=True, eq=False)
-class Text:
+class LinkedWords:
     """Sentence pairs with links, as the words of each side see them.
 
     types   (left, right) [words of the side's corpus]: one number for one way of writing, the same on both sides
@@ -32,9 +32,9 @@ class Text:
     types: tuple[Numbers, Numbers]
 
     @staticmethod
-    def of(left: Corpus, right: Corpus, data: PairData) -> Text:
+    def of(left: Corpus, right: Corpus, data: PairData) -> LinkedWords:
         """Number the ways of writing; the table of a corpus may have one of them twice."""
-        return Text(left, right, data, shared_codes(left, right))
+        return LinkedWords(left, right, data, shared_codes(left, right))
 
     def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:
         """[q] left and [q] right words of the links of the sentence pairs at ``rows``, numbered through each corpus."""
@@ -63,7 +63,7 @@ class Items:
 
 
 def items(
-    text: Text,
+    text: LinkedWords,
     measured: Numbers,
     fitted: Numbers,
     config: RetrievalConfig,

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from pretrain.nearest_lists import Matrix
 from probes.figures.lines import Series, rank_series
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval import RetrievalConfig, Variant
-from probes.measures.retrieval.items import SETS, Items, Numbers, Text, frequency_ranks, items
+from probes.measures.retrieval.items import Items, LinkedWords, Numbers, frequency_ranks, items
 from probes.measures.retrieval.scores import SIMILARITIES, Retrieved, Tags, by_tag, retrieve, tags_of
 from probes.measures.retrieval.show import drawings, kinds_of, notes_of, tables
 from probes.measures.retrieval.sources import Layer, Source, WordVectors, source_of
@@ -29,22 +28,19 @@ from synthlang.progress import Report, silent
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
-    """What is measured: the words and links of each variant, and what reads them (its last layer is the headline's)."""
+class _Measured:
+    """The words and links of each variant, and what reads them (its last layer is the headline's)."""
 
     given: ProbeInput
-    text: Text
+    config: RetrievalConfig
+    text: LinkedWords
     items: Mapping[Variant, Items]
     source: Source
 
     @property
-    def layers(self) -> Sequence[Layer]:
-        """Of the source."""
-        return self.source.layers
-
-    def last(self) -> int:
-        """The place of the last layer."""
-        return max(range(len(self.layers)), key=lambda i: self.layers[i])
+    def last_layer(self) -> int:
+        """Its number in the parent's model."""
+        return self.source.layers[self.source.last][1]
 
 
 def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
@@ -57,62 +53,68 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     meanwhile, rotated on their way there. Of a rotation 2 · layers · d² is held beside a batch, of static vectors
     those of all their words.
     """
-    settings, text = given.config.of(RetrievalConfig), given.aligned.text
-    measured = np.sort(given.measured)
-    if len(measured) < 2:
+    config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
+    if len(rows) < 2:
         raise InputError("retrieval: one sentence pair has no words of other sentences to confuse; raise data.dev")
-    source = source_of(given, measured, report)
-    tags = None if text.unit == "subword" else tags_of(text.right, measured, settings.parser, report)
-    held = Text.of(text.left, text.right, given.data)
+    source = source_of(given, rows, report)
+    tags = None if text.unit == "subword" else tags_of(text.right, rows, config.parser, report)
+    words = LinkedWords.of(text.left, text.right, given.data)
     of_variant: dict[Variant, Items] = {
-        variant: items(held, measured, given.fitted, settings, variant, source.known) for variant in settings.variants
+        variant: items(words, rows, given.fitted, config, variant, source.known) for variant in config.variants
     }
-    job = _Job(given, held, of_variant, source)
-    by_layer, best = _measure(job, report)
-    values: dict[str, Any] = {"similarity": "csls", "k": settings.k, "candidates": settings.candidates, **source.facts}
-    values["variants"] = {variant: _summary(job.items[variant], found) for variant, found in by_layer.items()}
-    first = settings.variants[0] if "context" not in settings.variants else "context"
-    headline = by_layer[first][job.last()]
-    values["headline"] = {"variant": first, "layer": headline["layer"], **headline["pairs"]["counted"]}
-    values["tags"] = None if tags is None else _tags(job, best, tags)
-    ranks = _ranks(job, first, best[first], measured)
-    values["ranks"] = None if ranks is None else _rank_values(ranks, first, job)
-    values["counts"] = {
-        **given.data.counts,
-        **{f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()},
-        **_zero_vectors(by_layer),
+    measured = _Measured(given, config, words, of_variant, source)
+    by_layer, best = _by_layer(measured, report)
+    first = config.variants[0] if "context" not in config.variants else "context"
+    headline = by_layer[first][source.last]
+    ranks = _ranks(measured, first, best[first], rows)
+    values: dict[str, Any] = {
+        "similarity": "csls",
+        "k": config.k,
+        "candidates": config.candidates,
+        **source.facts,
+        "variants": {variant: _summary(of_variant[variant], found) for variant, found in by_layer.items()},
+        "headline": {"variant": first, "layer": headline["layer"], **headline["pairs"]["counted"]},
+        "tags": None if tags is None else _tags(measured, best, tags),
+        "ranks": None if ranks is None else _rank_values(ranks, first, measured),
+        "counts": {
+            **given.data.counts,
+            **{f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()},
+            **_zero_vectors(by_layer),
+        },
     }
-    names = given.name("source"), given.name("target")
-    notes = notes_of(values, settings, text.unit, given.same_model, source.width)
-    kinds = kinds_of(settings)
+    names, kinds = (given.name("source"), given.name("target")), kinds_of(config)
+    notes = notes_of(values, config, text.unit, given.same_model, source.width)
     return ProbeResult(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes)
 
 
-def _measure(job: _Job, report: Report) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved]]:
+def _by_layer(
+    measured: _Measured, report: Report
+) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved]]:
     """For each variant what every layer scores, and what each link earns at the last one."""
-    found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in job.items}
+    given, source = measured.given, measured.source
+    found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
     with ExitStack() as stack:
         kept = []
         for i, role in enumerate(ROLES):
-            device = job.given.body(role).norm.weight.device
-            vectors = stack.enter_context(WordVectors(len(job.layers), job.source.width, device))
-            words = np.unique(np.concatenate([(one.left, one.right)[i] for one in job.items.values()]))
-            vectors.write(job.source.read(i), words, f"retrieval: language {job.given.name(role)}")
+            device = given.body(role).norm.weight.device
+            vectors = stack.enter_context(WordVectors(len(source.layers), source.width, device))
+            words = np.unique(np.concatenate([(one.left, one.right)[i] for one in measured.items.values()]))
+            vectors.write(source.read(i), words, f"retrieval: language {given.name(role)}")
             kept.append(vectors)
-        for place, layer in enumerate(job.layers):
+        for place, layer in enumerate(source.layers):
             matrices = kept[0].layer(place), kept[1].layer(place)
-            for variant, one in job.items.items():
-                retrieved = _retrieve(job, one, kept, matrices, report)
-                found[variant].append(_scores(layer, one, retrieved, job.given.same_model))
-                if place == job.last():
+            for variant, one in measured.items.items():
+                retrieved = _retrieve(one, kept, matrices, measured.config.k, report)
+                found[variant].append(_scores(layer, one, retrieved, given.same_model))
+                if place == source.last:
                     best[variant] = retrieved
-            report("retrieval by layer", place + 1, len(job.layers), "")
+            report("retrieval by layer", place + 1, len(source.layers), "")
     return found, best
 
 
 def _retrieve(
-    job: _Job, one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix], report: Report
+    one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix], k: int, report: Report
 ) -> Retrieved:
     """The candidates of a variant are some rows of the layer, or all."""
     chosen, links = [], -1 - one.links  # a word without a vector is none of the rows
@@ -126,17 +128,16 @@ def _retrieve(
             rows: Any = kept[i].rows(words)
             chosen.append(matrices[i][torch.from_numpy(rows) if isinstance(matrices[i], torch.Tensor) else rows])
             links[there, i] = np.searchsorted(words, linked[there])
-    return retrieve(chosen[0], chosen[1], links, job.given.config.of(RetrievalConfig).k, report, one.lost)
+    return retrieve(chosen[0], chosen[1], links, k, report, one.lost)
 
 
 def _scores(layer: Layer, one: Items, retrieved: Retrieved, same_model: bool) -> dict[str, Any]:
-    pairs = {}
-    for name in SETS:
-        scores = {similarity: retrieved.accuracy(one.sets[name], similarity) for similarity in SIMILARITIES}
-        pairs[name] = {key: None if value is None else value.to_json() for key, value in scores.items()}
-    zeros = {"left": retrieved.zeros[0], "right": retrieved.zeros[1]}
+    pairs = {
+        name: {similarity: retrieved.accuracy(chosen, similarity) for similarity in SIMILARITIES}
+        for name, chosen in one.sets.items()
+    }
     numbers = {"layer": layer[1]} if same_model else {"layer": layer[1], "left_layer": layer[0]}
-    return {**numbers, "pairs": pairs, "zero_vectors": zeros}
+    return {**numbers, "pairs": pairs, "zero_vectors": {"left": retrieved.zeros[0], "right": retrieved.zeros[1]}}
 
 
 def _zero_vectors(by_layer: Mapping[Variant, list[dict[str, Any]]]) -> dict[str, int]:
@@ -158,35 +159,36 @@ def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
     return {"candidates": sizes, "links": links, "lost": lost, "chance": chance, "layers": found}
 
 
-def _tags(job: _Job, best: Mapping[Variant, Retrieved], tags: Tags) -> dict[str, Any]:
-    name = job.given.config.of(RetrievalConfig).tag_pairs
-    found = {}
-    for variant, one in job.items.items():
-        found[variant] = by_tag(best[variant], one.sets[name], tags.codes[one.links[:, 1]], tags.names)
-    return {"by": tags.source, "pairs": name, "layer": job.layers[job.last()][1], "variants": found}
+def _tags(measured: _Measured, best: Mapping[Variant, Retrieved], tags: Tags) -> dict[str, Any]:
+    name = measured.config.tag_pairs
+    variants = {
+        variant: by_tag(best[variant], one.sets[name], tags.codes[one.links[:, 1]], tags.names)
+        for variant, one in measured.items.items()
+    }
+    return {"by": tags.source, "pairs": name, "layer": measured.last_layer, "variants": variants}
 
 
-def _ranks(job: _Job, variant: Variant, retrieved: Retrieved, measured: Numbers) -> Series | None:
+def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Numbers) -> Series | None:
     """Accuracy by |difference of frequency rank| of both words of a link, in the text of both kinds of sentences."""
-    settings, one = job.given.config.of(RetrievalConfig), job.items[variant]
-    chosen = one.sets[settings.rank_pairs]
+    one, text = measured.items[variant], measured.text
+    chosen = one.sets[measured.config.rank_pairs]
     if not chosen.any():
         return None
-    rows = np.union1d(measured, job.given.fitted)
-    ranks: list[NDArray[np.float64]] = []
-    for i, corpus in enumerate((job.text.left, job.text.right)):
-        types = job.text.types[i]
-        ranks.append(frequency_ranks(types, corpus.offsets, rows)[types[one.links[chosen, i]]])
-    return rank_series("CSLS", ranks[0] - ranks[1], retrieved.of_links()[chosen], settings.rank_bins)
+    read = np.union1d(rows, measured.given.fitted)
+    left, right = (
+        frequency_ranks(types, corpus.offsets, read)[types[linked]]
+        for types, corpus, linked in zip(text.types, (text.left, text.right), one.links[chosen].T, strict=True)
+    )
+    return rank_series("CSLS", left - right, retrieved.of_links()[chosen], measured.config.rank_bins)
 
 
-def _rank_values(series: Series, variant: Variant, job: _Job) -> dict[str, Any]:
-    name = job.given.config.of(RetrievalConfig).rank_pairs
+def _rank_values(series: Series, variant: Variant, measured: _Measured) -> dict[str, Any]:
+    name = measured.config.rank_pairs
     return {
         "variant": variant,
         "pairs": name,
-        "layer": job.layers[job.last()][1],
-        "links": int(job.items[variant].sets[name].sum()),
+        "layer": measured.last_layer,
+        "links": int(measured.items[variant].sets[name].sum()),
         "drop": series.y[0] - series.y[-1] if len(series.y) > 1 else None,
         "bins": [
             {"difference": x, "accuracy": y, "low": low, "high": high}

@@ -11,12 +11,12 @@ from rich.table import Table
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
-from probes.measures.maps.show import few_directions
+from probes.measures.result import few_directions, table_of, with_bounds
 from probes.measures.retrieval import RetrievalConfig
-from probes.measures.retrieval.items import SETS
-from probes.measures.retrieval.scores import LEVEL, SIMILARITIES, intervals
+from probes.measures.retrieval.scores import SIMILARITIES
 from probes.statistics import Interval
 
+LEVEL = 0.95
 FEW = 50
 """Fewer links say little: the interval of an accuracy of 50 % is then wider than 27 points."""
 
@@ -25,6 +25,7 @@ SHORT = {"context": "in context", "types": "types"}
 NAMES = {"csls": "CSLS", "cosine": "cosine"}
 Names = tuple[str, str]
 Kinds = Mapping[str, str]
+Values = Mapping[str, Any]
 
 
 def kinds_of(settings: RetrievalConfig) -> Kinds:
@@ -35,7 +36,7 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
     return {kind: "all linked pairs" if name == "pairs" else name for kind, name in named.items()}
 
 
-def tables(values: Mapping[str, Any], names: Names, kinds: Kinds) -> list[Table]:
+def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
     """By layer for each variant, then by part of speech."""
     made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
     if values["tags"] is None:
@@ -43,69 +44,70 @@ def tables(values: Mapping[str, Any], names: Names, kinds: Kinds) -> list[Table]
     return [*made, _by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"]))]
 
 
-def read_of(values: Mapping[str, Any], layer: int) -> str:
+def read_of(values: Values, layer: int) -> str:
     """What the vectors of a layer are."""
     if values["static"] is not None:
         return "static vectors"
     return f"layer {layer}" if values["rotation"] is None else f"layer {layer}, rotated"
 
 
-def _by_layer(values: Mapping[str, Any], variant: str, names: Names, kinds: Kinds) -> Table:
+def _by_layer(values: Values, variant: str, names: Names, kinds: Kinds) -> Table:
     found = values["variants"][variant]
     sizes = f"{found['candidates']['right']:,} and {found['candidates']['left']:,} words"
-    title = f"Word retrieval, {names[0]} ↔ {names[1]}, {VARIANTS[variant]}: % that find their translation, of {sizes}"
-    table = Table(title=title)
-    table.add_column("vectors", justify="right")
-    columns = [f"CSLS, {kinds['counted']} (95 % interval)", f"{names[0]} asks", f"{names[1]} asks", "cosine, the same"]
-    columns += [f"CSLS, {kinds[kind]}" for kind in ("unlike", "linked")]
-    for name in columns:
-        table.add_column(name, justify="right")
-    links = [f"{found['links'][kind]:,}" for kind in SETS[::-1]]
-    table.add_row("links", links[0], "", "", "", *links[1:])
+    rows = [["links", f"{found['links']['counted']:,}", "", "", ""]]
+    rows[0] += [f"{found['links'][kind]:,}" for kind in ("unlike", "linked")]
     for layer in found["layers"]:
-        counted = layer["pairs"]["counted"]
-        cells = [_bounds(counted["csls"])]
-        cells += [_one(counted["csls"], key) for key in ("forward", "backward")]
-        cells += [_one(counted["cosine"]), *(_one(layer["pairs"][kind]["csls"]) for kind in ("unlike", "linked"))]
-        table.add_row(read_of(values, layer["layer"]), *cells)
-    return table
-
-
-def _by_tag(found: Mapping[str, Any], names: Names, kinds: Kinds, read: str) -> Table:
-    table = Table(
-        title=f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
+        counted, others = layer["pairs"]["counted"], [layer["pairs"][kind]["csls"] for kind in ("unlike", "linked")]
+        cells = [_bounds(counted["csls"]), _one(counted["csls"], "forward"), _one(counted["csls"], "backward")]
+        cells += [_one(score) for score in (counted["cosine"], *others)]
+        rows.append([read_of(values, layer["layer"]), *cells])
+    return table_of(
+        f"Word retrieval, {names[0]} ↔ {names[1]}, {VARIANTS[variant]}: % that find their translation, of {sizes}",
+        [
+            *("vectors", f"CSLS, {kinds['counted']} (95 % interval)", f"{names[0]} asks", f"{names[1]} asks"),
+            *("cosine, the same", f"CSLS, {kinds['unlike']}", f"CSLS, {kinds['linked']}"),
+        ],
+        rows,
     )
-    table.add_column("part of speech")
-    for variant in found["variants"]:
-        table.add_column("links", justify="right")
-        table.add_column(f"{SHORT[variant]} (95 % interval)", justify="right")
-    every = list(found["variants"].values())
-    for group in every[0]["groups"]:
-        cells = []
+
+
+def _by_tag(found: Values, names: Names, kinds: Kinds, read: str) -> Table:
+    header, variants = ["part of speech"], found["variants"]
+    for variant in variants:
+        header += ["links", f"{SHORT[variant]} (95 % interval)"]
+    rows = []
+    every = list(variants.values())
+    for group, tags in every[0]["groups"].items():
+        row = [f"mean of {group}"]
         for one in every:
             average, pooled = (one["groups"][group][key] for key in ("average", "pooled"))
-            cells += [_links(pooled), "–" if average is None else f"{average:.1f}"]
-        table.add_row(f"mean of {group}", *cells)
-        for tag in every[0]["groups"][group]["tags"]:
+            row += [_links(pooled), "–" if average is None else f"{average:.1f}"]
+        rows.append(row)
+        for tag in tags["tags"]:
             of_tag = [one["groups"][group]["tags"][tag] for one in every]
             if any(value is not None for value in of_tag):
-                table.add_row(f"  {tag}", *(cell for value in of_tag for cell in (_links(value), _bounds(value))))
-    return table
+                rows.append([f"  {tag}", *(cell for value in of_tag for cell in (_links(value), _bounds(value)))])
+    title = f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
+    return table_of(title, header, rows, left=1)
 
 
-def _links(score: Mapping[str, Any] | None) -> str:
+def _links(score: Values | None) -> str:
     return "0" if score is None else f"{score['links']:,}"
 
 
-def _one(score: Mapping[str, Any] | None, key: str = "mean") -> str:
+def _one(score: Values | None, key: str = "mean") -> str:
     return "–" if score is None else f"{score[key]:.1f}"
 
 
-def _bounds(score: Mapping[str, Any] | None) -> str:
-    return "–" if score is None else f"{score['mean']:.1f} ({score['low']:.1f} – {score['high']:.1f})"
+def _bounds(score: Values | None) -> str:
+    return "–" if score is None else with_bounds(score["mean"], score["low"], score["high"])
 
 
-def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
+def _interval(score: Values) -> Interval:
+    return Interval(score["mean"], score["low"], score["high"], min(score["asking"].values()), LEVEL)
+
+
+def drawings(values: Values, ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
     """By layer, by part of speech, by difference of rank, where there is something to draw."""
     both = f"{names[0]} and {names[1]}"
     made = []
@@ -132,7 +134,7 @@ def drawings(values: Mapping[str, Any], ranks: Series | None, names: Names, kind
     return made
 
 
-def _rank_note(ranks: Mapping[str, Any], read: str) -> str:
+def _rank_note(ranks: Values, read: str) -> str:
     return (
         f"{read}, {VARIANTS[ranks['variant']]}, CSLS, both directions averaged. Each point: about "
         f"{ranks['links'] / len(ranks['bins']):,.0f} linked pairs, at the median of their differences of frequency "
@@ -141,7 +143,7 @@ def _rank_note(ranks: Mapping[str, Any], read: str) -> str:
     )
 
 
-def drawn_kind(values: Mapping[str, Any]) -> str:
+def drawn_kind(values: Values) -> str:
     """The pairs that count; if there are few, the next larger set that has some."""
     for kind in ("counted", "unlike"):
         if all(found["links"][kind] >= FEW for found in values["variants"].values()):
@@ -149,32 +151,26 @@ def drawn_kind(values: Mapping[str, Any]) -> str:
     return "linked"
 
 
-def _points(found: Mapping[str, Any], kind: str, similarity: str) -> list[tuple[float, Interval]]:
-    points = []
-    for layer in found["layers"]:
-        score = layer["pairs"][kind][similarity]
-        if score is not None:
-            asking = min(score["asking"].values())
-            points.append((layer["layer"], Interval(score["mean"], score["low"], score["high"], asking, LEVEL)))
-    return sorted(points, key=lambda point: point[0])
+def _points(found: Values, kind: str, similarity: str) -> list[tuple[float, Interval]]:
+    scores = ((layer["layer"], layer["pairs"][kind][similarity]) for layer in found["layers"])
+    return sorted(((layer, _interval(score)) for layer, score in scores if score is not None), key=lambda p: p[0])
 
 
-def _bars(found: Mapping[str, Any] | None) -> list[Bar]:
-    if found is None:
-        return []
+def _bars(found: Values | None) -> list[Bar]:
+    """By group and tag, a bar for each variant."""
     bars = [
-        Bar(group, tag, SHORT[variant], accuracy, links)
-        for variant, one in found["variants"].items()
-        for group, tag, accuracy, links in intervals(one["groups"])
+        Bar(group, tag, SHORT[variant], _interval(score), score["links"])
+        for variant, one in (found["variants"].items() if found is not None else ())
+        for group, tags in one["groups"].items()
+        for tag, score in tags["tags"].items()
+        if score is not None
     ]
     places = list(dict.fromkeys((bar.group, bar.tag) for bar in bars))
     groups = list(dict.fromkeys(group for group, _ in places))
     return sorted(bars, key=lambda bar: (groups.index(bar.group), places.index((bar.group, bar.tag))))
 
 
-def notes_of(
-    values: Mapping[str, Any], settings: RetrievalConfig, unit: str, same_model: bool, width: int
-) -> Sequence[str]:
+def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: bool, width: int) -> Sequence[str]:
     """What a reader has to know; ``width`` is the size of the vectors."""
     notes = []
     dropped = [
@@ -214,7 +210,7 @@ def notes_of(
     return notes + _without_vector(values)
 
 
-def _without_vector(values: Mapping[str, Any]) -> list[str]:
+def _without_vector(values: Values) -> list[str]:
     """Misses of static vectors that say nothing of their quality."""
     return [
         f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} links that count have a word "

@@ -18,18 +18,18 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.nearest_lists import Matrix
-from probes.measures.maps.scores import Both
-from probes.measures.maps.vectors import fit_read
-from probes.measures.probe_input import ROLES, ProbeInput, Side, WordStates, word_states, words_of
-from probes.measures.retrieval import RetrievalConfig, RotationSettings
-from probes.rotation.fitted import NormalisedMap
-from probes.states import translations
-from probes.static.rotated import StaticText, linked_codes, static_pair, static_vectors
+from probes.measures.probe_input import ROLES, ProbeInput
+from probes.measures.retrieval import RetrievalConfig
+from probes.measures.rotated import MovingMap, StaticText, fit_read, linked_codes, rotated_pair, static_vectors
+from probes.rotation.dictionary import translations
+from probes.states import WordStates, word_states, words_of
 from probes.static.settings import LoadedVectors, TrainedVectors
-from probes.static.vectors import StaticVectors, augmented
-from synthlang.corpus import Corpus
+from probes.static.vectors import augmented
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
+
+LOADED = 1 << 29
+"""Bytes: a layer of one side that is larger is mapped, not loaded."""
 
 Layer = tuple[int, int]
 """Numbers of a layer of the model of the left and of the right language."""
@@ -54,6 +54,11 @@ class Source:
     known: Known | None
     facts: dict[str, Any]
 
+    @property
+    def last(self) -> int:
+        """The place of the last layer."""
+        return max(range(len(self.layers)), key=lambda i: self.layers[i])
+
 
 def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = silent) -> Source:
     """What the settings ask for; maps are fitted here.
@@ -65,17 +70,18 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
         return _static(given, config.static, measured, report)
     layers = _layers(given)
     sides = given.side("target"), given.side("source")
-    maps: tuple[NormalisedMap, ...] | None = None
-    facts = None
-    if config.rotation is not None:
-        rotation = config.rotation
-        maps = fit_read(given, rotation.supervision, sides, rotation, report)
-        numbers = [{"layer": layer[1], **held.to_json()} for layer, held in zip(layers, maps, strict=True)]
+    rotation, facts = config.rotation, None
+    maps = [MovingMap(None, "target") for _ in layers]
+    if rotation is not None:
+        fitted = fit_read(given, rotation.supervision, sides, rotation, report)
+        maps = [MovingMap(one, rotation.moves) for one in fitted]
+        numbers = [{"layer": layer[1], **one.to_json()} for layer, one in zip(layers, fitted, strict=True)]
         facts = {**rotation.model_dump(include={"supervision", "normalise", "moves"}), "fit": numbers}
 
     def read(i: int) -> Iterator[WordStates]:
-        batches = word_states(sides[i], measured, report, f"words of {sides[i].name} read")
-        return batches if maps is None or config.rotation is None else _moved(batches, maps, config.rotation, sides[i])
+        for batch in word_states(sides[i], measured, report, f"words of {sides[i].name} read"):
+            moved = [one.of(ROLES[i], rows) for one, rows in zip(maps, batch.vectors, strict=True)]
+            yield batch if rotation is None else replace(batch, vectors=torch.stack(moved))
 
     return Source(layers, given.body("source").shape.hidden, read, None, {"rotation": facts, "static": None})
 
@@ -92,17 +98,6 @@ def _layers(given: ProbeInput) -> list[Layer]:
     return list(zip(left, right, strict=True))
 
 
-def _moved(
-    batches: Iterator[WordStates], maps: Sequence[NormalisedMap], rotation: RotationSettings, side: Side
-) -> Iterator[WordStates]:
-    """Vectors of one language, layer by layer normalised and, if it is the one that moves, rotated."""
-    for batch in batches:
-        layers = [
-            Both(held, rotation.moves).of(side.role, rows) for held, rows in zip(maps, batch.vectors, strict=True)
-        ]
-        yield replace(batch, vectors=torch.stack(layers))
-
-
 def _static(
     given: ProbeInput, config: TrainedVectors | LoadedVectors, measured: NDArray[np.int64], report: Report
 ) -> Source:
@@ -113,53 +108,30 @@ def _static(
     are ``pools: []``.
     """
     corpora = given.aligned.text.left, given.aligned.text.right
-    text = _text(given, config, corpora, measured)
-    held = static_vectors(given, config, text, report)
-    pair = static_pair(held, config, text, "target", "retrieval.static")
-    vectors = pair.left, pair.right
-    left, right = (held.rows_of_column(corpus.form) >= 0 for held, corpus in zip(vectors, corpora, strict=True))
-    for corpus, there, role in zip(corpora, (left, right), ROLES, strict=True):
-        if not there[words_of(corpus.offsets, measured)].any():
-            raise InputError(f"retrieval.static: no measured word of {given.name(role)} has a vector")
-
-    def read(i: int) -> Iterator[WordStates]:
-        return _words(vectors[i], corpora[i], measured, config)
-
-    width = vectors[0].vectors.shape[1] * (1 + len(config.pools))
-    facts = {"kind": config.kind, "pools": list(config.pools), **pair.facts}
-    return Source([(0, 0)], width, read, (left, right), {"rotation": None, "static": facts})
-
-
-def _text(
-    given: ProbeInput,
-    config: TrainedVectors | LoadedVectors,
-    corpora: tuple[Corpus, Corpus],
-    measured: NDArray[np.int64],
-) -> StaticText:
+    words = [words_of(corpus.offsets, measured) for corpus in corpora]
+    left, right = (np.unique(corpus.form.codes[at]).astype(np.int64) for corpus, at in zip(corpora, words, strict=True))
     if config.supervision == "dictionary":
         found = translations(given.aligned, None)
         pairs = found[:, 0], found[:, 1]
     else:
         pairs = linked_codes(given, corpora)
-    left, right = (
-        np.unique(corpus.form.codes[words_of(corpus.offsets, measured)]).astype(np.int64) for corpus in corpora
-    )
-    return StaticText(corpora, (left, right), pairs)
+    text = StaticText(corpora, (left, right), pairs)
+    trained = static_vectors(given, config, text, report)
+    *vectors, facts = rotated_pair(trained, config, text, "target", "retrieval.static")
+    known = [one.rows_of_column(corpus.form) >= 0 for one, corpus in zip(vectors, corpora, strict=True)]
+    for there, at, role in zip(known, words, ROLES, strict=True):
+        if not there[at].any():
+            raise InputError(f"retrieval.static: no measured word of {given.name(role)} has a vector")
 
+    def read(i: int) -> Iterator[WordStates]:
+        sentence, start = np.repeat(measured, np.diff(corpora[i].offsets)[measured]), 0
+        for part in augmented(vectors[i], [corpora[i].take(measured)], config.pools):
+            at = slice(start, start := start + len(part.vectors))
+            yield WordStates(part.vectors[None], torch.from_numpy(words[i][at]), torch.from_numpy(sentence[at]))
 
-def _words(
-    held: StaticVectors, corpus: Corpus, measured: NDArray[np.int64], config: TrainedVectors | LoadedVectors
-) -> Iterator[WordStates]:
-    words, sentence = words_of(corpus.offsets, measured), np.repeat(measured, np.diff(corpus.offsets)[measured])
-    start = 0
-    for part in augmented(held, [corpus.take(measured)], config.pools):
-        here = slice(start, start + len(part.vectors))
-        yield WordStates(part.vectors[None], torch.from_numpy(words[here]), torch.from_numpy(sentence[here]))
-        start = here.stop
-
-
-LOADED = 1 << 29
-"""Bytes: a layer of one side that is larger is mapped, not loaded."""
+    width = vectors[0].vectors.shape[1] * (1 + len(config.pools))
+    facts = {"kind": config.kind, "pools": list(config.pools), **facts}
+    return Source([(0, 0)], width, read, (known[0], known[1]), {"rotation": None, "static": facts})
 
 
 class WordVectors:
@@ -205,10 +177,10 @@ class WordVectors:
 
     def rows(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
         """In which row of a layer each of ``words`` is; all of them were kept."""
-        held = np.concatenate([*self._words, np.zeros(0, np.int64)])
-        order = np.argsort(held, kind="stable")
-        found = order[np.searchsorted(held, words, sorter=order)]
-        assert np.array_equal(held[found], words), "words that were kept"
+        kept = np.concatenate([*self._words, np.zeros(0, np.int64)])
+        order = np.argsort(kept, kind="stable")
+        found = order[np.searchsorted(kept, words, sorter=order)]
+        assert np.array_equal(kept[found], words), "words that were kept"
         return found
 
     def layer(self, number: int) -> Matrix:

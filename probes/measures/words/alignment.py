@@ -40,7 +40,7 @@ def dictionary_of(config: PretrainConfig) -> dict[str, Any]:
     """
     names = [member.name for member in config.all_languages]
     words = word_files(config.dictionary.path, names) if len(names) > 1 else {}
-    return {**config.dictionary.drawing, "path": {str(n): held.digest for n, held in words.items()} or None}
+    return {**config.dictionary.drawing, "path": {str(n): file.digest for n, file in words.items()} or None}
 
 
 def probe_alignment(
@@ -92,7 +92,7 @@ def check_bands(bands: Sequence[int]) -> None:
 def _language(
     model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, member: int, bands: Sequence[int], report: Report
 ) -> dict[str, Any]:
-    known = next((held.left_out for held in artifacts.candidates if held.language == member), {})
+    known = next((one.left_out for one in artifacts.candidates if one.language == member), {})
     if pairs is None:
         return {**NOTHING, "counts": dict(known)}
     credits = credits_of(model, pairs, member, report)
@@ -142,5 +142,5 @@ def _dictionary(config: PretrainConfig, artifacts: Artifacts, store: Store) -> I
     """The config's dictionary, also where no term of the objective reads it; None where no pairs are known."""
     if artifacts.dictionary is not None or not any(len(c.pairs) for c in artifacts.candidates):
         return artifacts.dictionary
-    train = [member.train for member in artifacts.languages]
+    train = [language.train for language in artifacts.languages]
     return build_id_dictionary(config.dictionary, artifacts.id_space, train, store, artifacts.own_rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.alignment import WordCredits, pair_credits
+from pretrain.alignment import pair_credits
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from pretrain.word_pairs import one_to_one, places_in
@@ -19,9 +18,9 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.words.alignment import candidate_numbers, zero_rows
 from probes.measures.words.show import notes_of, subset_table
+from probes.states import single_tokens, special_tokens
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model_names import is_run, model_path
-from synthlang.corpus import Corpus
 from synthlang.dictionary.words import read_muse, trained_types
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -31,7 +30,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _Candidates:
     """One language: what reads it, its ids that compete (sorted), and whether they are known to occur in training."""
 
     name: str
@@ -58,14 +57,18 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     All tokens are the ids that occur in the training text, where a model is a run of ours, else all that its tokenizer
     has; special ones are none. InputError: no pair is left, embeddings of two sizes, NaN.
     """
-    sides = _side(given, "source"), _side(given, "target")
+    sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts = _pairs(user_path(name), sides, given.same_model)
     if sides[0].model.shape.hidden != sides[1].model.shape.hidden:
         raise InputError("words: the embeddings of both models must have the same size")
     shared = _shared(sides) if given.same_model else np.zeros((0, 2), np.int64)
     names = given.name("source"), given.name("target")
     try:
-        credits = _credits(sides, pairs, shared, names, report)
+        ids = sides[0].ids, sides[1].ids
+        with torch.no_grad():
+            parent, other = sides[0].vectors(), sides[1].vectors()
+        places = places_in(ids, pairs), places_in(ids, shared)
+        credits = pair_credits(parent, other, *places, report=report, names=names)
     except InputError as error:
         raise InputError(f"words: {given.pretrained.name}: {error}") from error
     scores = credits.scores(torch.zeros(len(pairs), dtype=torch.bool)).to_json()
@@ -88,39 +91,19 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     return ProbeResult(values, [subset_table(values, names)], (), notes)
 
 
-def _credits(
-    sides: tuple[_Side, _Side], pairs: Ids, shared: Ids, names: tuple[str, str], report: Report
-) -> WordCredits:
-    ids = sides[0].ids, sides[1].ids
-    with torch.no_grad():
-        parent, other = sides[0].vectors(), sides[1].vectors()
-    places = places_in(ids, pairs)
-    return pair_credits(parent, other, places, places_in(ids, shared), report=report, names=names)
-
-
-def _side(given: ProbeInput, role: Role) -> _Side:
-    held = given.pretrained.source if role == "source" else given.pretrained.target
-    seen = _seen(given, role, held)
-    return _Side(
-        given.name(role), given.body(role), held, _candidates(held) if seen is None else seen, seen is not None
-    )
-
-
-def _seen(given: ProbeInput, role: Role, reader: Reader) -> Ids | None:
-    """The ids that occur in training; None: the model is no run of ours, so that is not known."""
+def _candidates(given: ProbeInput, role: Role) -> _Candidates:
+    """The ids that occur in training, where the model is a run of ours; else all that are not special."""
+    reader = given.reader(role)
     second = role == "target" and given.config.model2 is not None
     folder: Path | None = model_path(given.config.model2 or "") if second else given.run
     if folder is None or not is_run(folder):
-        return None
-    _, artifacts = open_run(folder)
-    return trained_types(artifacts.languages[reader.number].train.counts, reader.specials.all)
+        ids = np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
+        return _Candidates(given.name(role), given.body(role), reader, ids, seen=False)
+    counts = open_run(folder)[1].languages[reader.number].train.counts
+    return _Candidates(given.name(role), given.body(role), reader, trained_types(counts, reader.specials.all), True)
 
 
-def _candidates(reader: Reader) -> Ids:
-    return np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
-
-
-def _pairs(path: Path, sides: tuple[_Side, _Side], same_model: bool) -> tuple[Ids, dict[str, int]]:
+def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:
     """The pairs [n, 2] of ids that are compared, and how many others there are, by reason; each counts once."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
@@ -148,7 +131,7 @@ def _pairs(path: Path, sides: tuple[_Side, _Side], same_model: bool) -> tuple[Id
     return found, counts
 
 
-def _shared(sides: tuple[_Side, _Side]) -> Ids:
+def _shared(sides: tuple[_Candidates, _Candidates]) -> Ids:
     """[s, 2] the ids of each language that are one row of the model that both have."""
     rows = [side.rows(side.ids) for side in sides]
     _, first, second = np.intersect1d(rows[0], rows[1], return_indices=True)
@@ -157,19 +140,3 @@ def _shared(sides: tuple[_Side, _Side]) -> Ids:
 
 def _tensor(ids: Ids, model: MaskedLM) -> Tensor:
     return torch.from_numpy(ids.copy()).to(model.norm.weight.device)
-
-
-def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
-    """[words] the id of each word that is one token, −1 for others."""
-    encoded = reader.encode(Corpus.of([{"form": list(words)}]))
-    first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
-    padded = np.append(encoded.ids, -1).astype(np.int64)
-    single: Ids = np.where(pieces == 1, padded[np.minimum(first, len(encoded.ids))], -1)
-    return single
-
-
-def special_tokens(reader: Reader) -> Ids:
-    """The ids of no word: the five, and others that the tokenizer calls special."""
-    added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
-    named = [number for number, token in added.items() if token.special]
-    return np.unique(np.asarray([*reader.specials.all, *named], np.int64))

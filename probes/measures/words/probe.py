@@ -34,7 +34,7 @@ SUBSETS = ("all", "in_dictionary", "held_out")
 def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Alignment of the rows of words with their counterparts, in percent (0 to 100).
 
-    InputError for a language that is no member of the run or its parent (it has no rows of its own), and for NaN.
+    InputError for a language that the run has not, or its parent (it has no rows of its own), and for NaN.
     """
     run = given.run if given.same_model else None
     opened = None if run is None else given.pretrained.run
@@ -74,8 +74,8 @@ def _of_run(
 
 
 def _chosen(given: ProbeInput, artifacts: Artifacts) -> str:
-    """The name of the member that is compared with the parent."""
-    number, names = given.pretrained.target.number, [member.name for member in artifacts.languages]
+    """The name of the language that is compared with the parent."""
+    number, names = given.pretrained.target.number, [language.name for language in artifacts.languages]
     if number:
         return names[number]
     raise no_rows(given.config.language or given.name("target"), names)
@@ -90,7 +90,7 @@ def _measured(
     at: str,
     report: Report = silent,
 ) -> dict[str, Any]:
-    """The alignment of all members; errors name the model, and ``at`` which of its checkpoints."""
+    """The alignment of all languages; errors name the model, and ``at`` which of its checkpoints."""
     chosen = artifacts.languages[given.pretrained.target.number].name
     try:
         bands = given.config.of(WordsConfig).bands
@@ -126,7 +126,7 @@ def _emergence(over: Sequence[Mapping[str, Any]], language: str) -> tuple[Drawin
     """A line for each subset of the language, mean of both directions, where there are at least two checkpoints."""
     lines = []
     for subset in SUBSETS:
-        points = [(held["step"], (held["languages"][language]["scores"] or {}).get(subset)) for held in over]
+        points = [(one["step"], (one["languages"][language]["scores"] or {}).get(subset)) for one in over]
         known = [(step, score["cosine"]["mean"]) for step, score in points if score is not None]
         if len(known) > 1:
             steps, scores = zip(*known, strict=True)

@@ -7,38 +7,32 @@ from typing import Any
 
 from rich.table import Table
 
+from probes.measures.result import table_of
+
 Names = tuple[str, str]
-SCORES = ("cosine →", "cosine ←", "cosine mean", "CSLS mean")
+SCORES = ("n", "cosine →", "cosine ←", "cosine mean", "CSLS mean")
 
 
 def subset_table(values: Mapping[str, Any], names: Names) -> Table:
     """All words, those in the dictionary and the others; ``names`` of the parent and of the other language."""
-    among = values["candidates"]
-    sizes = f"{among['other']:,} and {among['parent']:,}"
-    table = Table(title=f"Word-embedding alignment, {names[0]} ↔ {names[1]}, among {sizes} words (%)")
-    for column in ("types", "n", *SCORES):
-        table.add_column(column, justify="right")
-    for key, held in values["scores"].items():
-        table.add_row(key.replace("_", " "), *_cells(held))
-    return table
+    sizes = f"{values['candidates']['other']:,} and {values['candidates']['parent']:,}"
+    title = f"Word-embedding alignment, {names[0]} ↔ {names[1]}, among {sizes} words (%)"
+    rows = [[key.replace("_", " "), *_cells(scores)] for key, scores in values["scores"].items()]
+    return table_of(title, ("types", *SCORES), rows)
 
 
 def band_table(bands: Sequence[Mapping[str, Any]], language: str) -> Table:
     """All words by frequency in the parent's text."""
-    table = Table(title=f"The same by frequency rank in the parent's text, {language} (%)")
-    for column in ("ranks", "n", *SCORES):
-        table.add_column(column, justify="right")
-    for band in bands:
-        table.add_row(f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"]))
-    return table
+    rows = [[f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"])] for band in bands]
+    return table_of(f"The same by frequency rank in the parent's text, {language} (%)", ("ranks", *SCORES), rows)
 
 
-def _cells(held: Mapping[str, Any] | None) -> list[str]:
-    if held is None:
+def _cells(scores: Mapping[str, Any] | None) -> list[str]:
+    if scores is None:
         return ["0", "–", "–", "–", "–"]
-    cosine = held["cosine"]
-    values = (cosine["forward"], cosine["backward"], cosine["mean"], held["csls"]["mean"])
-    return [f"{held['n']:,}", *(f"{value:.1f}" for value in values)]
+    cosine = scores["cosine"]
+    values = (cosine["forward"], cosine["backward"], cosine["mean"], scores["csls"]["mean"])
+    return [f"{scores['n']:,}", *(f"{value:.1f}" for value in values)]
 
 
 def notes_of(values: Mapping[str, Any]) -> list[str]:

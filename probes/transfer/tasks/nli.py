@@ -68,7 +68,7 @@ class Nli(PairTask):
         return ClassExamples(
             ids=batch.ids,
             gold=batch.label.values(),
-            counts={reason: n for reason, n in counts.items() if n},
+            counts=counts,
             rows=PairRows((tokens[0].ids, tokens[1].ids), start, size, (first, second), self.config.length),
             label=label,
             names=labels["label"],

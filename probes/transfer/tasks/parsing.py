@@ -23,7 +23,7 @@ from probes.transfer.tasks.arborescence import arborescences
 from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import full_precision, mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric, Stats, WordLabels, named, share
-from probes.transfer.tasks.words import WordExamples, Words, WordTask, is_named, names_in, with_unseen
+from probes.transfer.tasks.words import UNSEEN, WordExamples, Words, WordTask, is_named, names_in
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
@@ -67,7 +67,7 @@ class Parsing(WordTask):
         relations, unseen = classes_of(column, labels["relations"])
         targets = _targets(words, heads)
         gold = zip(heads.tolist(), column.values(), words.column("upos").values(), strict=True)
-        counts = with_unseen(with_unseen(words.counts, unseen), int((heads < 0).sum()), HEADLESS)
+        counts = {**words.counts, UNSEEN: unseen, HEADLESS: int((heads < 0).sum())}
         return TreeExamples(
             batch.ids,
             words.lists([list(parts) for parts in gold]),

@@ -80,7 +80,7 @@ class Qa(PairTask):
         return AnswerExamples(
             ids=batch.ids,
             gold=_gold(batch, context),
-            counts={reason: n for reason, n in counts.items() if n},
+            counts=counts,
             rows=rows.with_block() if rows.in_blocks else rows,
             windows=windows,
             context=context,

@@ -18,7 +18,7 @@ from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead, TagHead
 from probes.transfer.tasks.metrics import OUTSIDE, Floats, Metric, f1, item_metric, named, span_counts
-from probes.transfer.tasks.words import TagExamples, WordTask, names_in, not_inserted, span_tags, with_unseen
+from probes.transfer.tasks.words import UNSEEN, TagExamples, WordTask, names_in, not_inserted, span_tags
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
@@ -51,7 +51,7 @@ class Slots(WordTask):
         return SlotsExamples(
             batch.ids,
             [{"slots": s, "intent": i} for s, i in zip(slots, intents.values(), strict=True)],
-            with_unseen(with_unseen(words.counts, unseen), strange, UNSEEN_INTENT),
+            {**words.counts, UNSEEN: unseen, UNSEEN_INTENT: strange},
             words=words,
             targets={"tags": tags},
             item_targets={"intent": classes},

@@ -41,44 +41,82 @@ UNSEEN = "words with a label that training does not have"
 
 
 @dataclass(frozen=True)
-class TokenRows:
-    """The rows of a set.
+class Words:
+    """The words of items that have a gold label, those of an item next to each other, and the rows they stand in.
 
     ids       [tokens + 1] the rows one after another with their ``<s>`` and ``</s>``; the last one fills up rows
     bounds    [rows + 1] where each row starts
-    columns   [words, 2] first and last column of the subwords of each word of the batch, in the row of its text
-    pieces    [words] how many subwords each word has
-    whole     [words] whether all of them are in the row, and there is one
+    corpus    these words only; heads and tags are those of sentences without the other words
+    index     [words] where each stands in ``corpus``
+    offsets   [items + 1]
+    starts    [words of corpus] 0-based place of the first word of each one's sentence in its text
+    columns   [words, 2] first and last column of its subwords
+    read      [words] whether all of its subwords are in the row, and there is one
     """
 
     reader: Reader
     ids: Rows
     bounds: Rows
+    corpus: Corpus
+    index: Rows
+    offsets: Rows
+    starts: Rows
     columns: Rows
-    pieces: Rows
-    whole: NDArray[np.bool_]
+    read: NDArray[np.bool_]
+    counts: Mapping[str, int]
 
     def text(self, rows: Rows) -> Text:
         """The rows with these numbers, padded to the longest of them, rounded up."""
         at = padded_places(self.bounds, rows, ROUND_WIDTH)
         return Text.of(torch.from_numpy(self.ids[at]), self.reader.number, torch.from_numpy(at >= 0)).without_padding()
 
+    def column(self, name: str) -> Column:
+        """The values of a column for these words."""
+        return self.corpus.columns[name].take(self.index)
 
-def token_rows(batch: TaskBatch, reader: Reader, length: int) -> TokenRows:
-    """The first text of every item as a row of at most ``length`` tokens; what is longer is cut.
+    @cached_property
+    def read_offsets(self) -> Rows:
+        """[items + 1] ``offsets`` of the words that are read alone."""
+        return np.concatenate([[0], np.cumsum(self.read)]).astype(np.int64)[self.offsets]
+
+    def lists(self, values: list[Any]) -> list[list[Any]]:
+        """[items] the values of each item's words."""
+        return [values[start:stop] for start, stop in pairwise(self.offsets.tolist())]
+
+
+def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> Words:
+    """The words of a batch with a gold label, in rows of at most ``length`` tokens; what is longer is cut.
+
+    has_gold   [words]. Where the words of a language are tokens, the label of a word stands on the first of them; the
+               others are no words
 
     InputError for a language of tokens that the model reads as words.
     """
-    encoded = reader.encode(batch.corpus)
-    starts, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
+    encoded, corpus, texts = reader.encode(batch.corpus), batch.corpus, batch.texts[:, 0]
     text_starts = encoded.word_offsets[batch.word_offsets]  # [texts + 1] in tokens
     kept = np.minimum(np.diff(text_starts), length - 2)  # [texts] tokens of each in its row
-    text_of_word = np.repeat(np.arange(len(kept)), np.diff(batch.word_offsets))
-    first = 1 + starts - text_starts[text_of_word]
-    columns = np.stack([first, first + pieces - 1], axis=1)
-    whole = (pieces > 0) & (columns[:, 1] <= kept[text_of_word])
-    ids, bounds = _with_specials(encoded.ids, text_starts, kept, batch.texts[:, 0], reader)
-    return TokenRows(reader, ids, bounds, columns, pieces, whole)
+    ids, bounds = _with_specials(encoded.ids, text_starts, kept, texts, reader)
+    first = np.ones(len(has_gold), bool)
+    if reader.language.on_tokens:
+        first = starts_word(corpus.form, reader.language.script)
+    real = has_gold & first
+    if not real.all():  # labels follow as in any rewrite: heads count the words that are left, mentions start with B
+        corpus = edit(corpus, corpus.form, real, []).apply(corpus)
+    first_sentence = np.searchsorted(batch.text_of_sentence, np.arange(len(batch.field_of_text) + 1))
+    borders = corpus.offsets[first_sentence]  # [texts + 1] in words of the corpus
+    index, _ = ranges(borders[texts], borders[texts + 1])
+    offsets = np.concatenate([[0], np.cumsum(np.diff(borders)[texts])]).astype(np.int64)
+    starts = (corpus.offsets[:-1] - borders[:-1][batch.text_of_sentence])[corpus.sentence_of_word]
+    own = np.flatnonzero(real)[index]  # [words] the number of each in the batch
+    text = np.repeat(np.arange(len(kept)), np.diff(batch.word_offsets))[own]
+    pieces = np.diff(encoded.word_offsets)[own]
+    column = 1 + encoded.word_offsets[own] - text_starts[text]
+    columns = np.stack([column, column + pieces - 1], axis=1)
+    tokenless = pieces == 0
+    read = ~tokenless & (columns[:, 1] <= kept[text])
+    counts = {CUT: int((~read & ~tokenless).sum()), TOKENLESS: int(tokenless.sum())}
+    counts[UNLABELLED] = int((first & ~has_gold).sum())
+    return Words(reader, ids, bounds, corpus, index, offsets, starts, columns, read, counts)
 
 
 def _with_specials(tokens: Rows, text_starts: Rows, kept: Rows, texts: Rows, reader: Reader) -> tuple[Rows, Rows]:
@@ -110,66 +148,6 @@ def padded_places(bounds: Rows, rows: Rows, multiple: int = 1) -> Rows:
     return np.where(at < stops[:, None], at, -1)
 
 
-@dataclass(frozen=True)
-class Words:
-    """The words of items that have a gold label, those of an item next to each other.
-
-    corpus    these words only; heads and tags are those of sentences without the other words
-    index     [words] where each stands in ``corpus``
-    offsets   [items + 1]
-    starts    [words of corpus] 0-based place of the first word of each one's sentence in its text
-    columns   [words, 2] first and last column of its subwords
-    read      [words] whether all of its subwords are in the row, and there is one
-    """
-
-    tokens: TokenRows
-    corpus: Corpus
-    index: Rows
-    offsets: Rows
-    starts: Rows
-    columns: Rows
-    read: NDArray[np.bool_]
-    counts: Mapping[str, int]
-
-    def column(self, name: str) -> Column:
-        """The values of a column for these words."""
-        return self.corpus.columns[name].take(self.index)
-
-    @cached_property
-    def read_offsets(self) -> Rows:
-        """[items + 1] ``offsets`` of the words that are read alone."""
-        return np.concatenate([[0], np.cumsum(self.read)]).astype(np.int64)[self.offsets]
-
-    def lists(self, values: list[Any]) -> list[list[Any]]:
-        """[items] the values of each item's words."""
-        return [values[start:stop] for start, stop in pairwise(self.offsets.tolist())]
-
-
-def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> Words:
-    """The words of a batch with a gold label and where they stand in rows; ``has_gold`` [words] tells of each.
-
-    Where the words of a language are tokens, the label of a word stands on the first of them; the others are no words.
-    """
-    tokens, corpus, real = token_rows(batch, reader, length), batch.corpus, has_gold
-    if reader.language.on_tokens:
-        first = starts_word(corpus.form, reader.language.script)
-        real, without = has_gold & first, int((first & ~has_gold).sum())
-    else:
-        without = int((~has_gold).sum())
-    if not real.all():  # labels follow as in any rewrite: heads count the words that are left, mentions start with B
-        corpus = edit(corpus, corpus.form, real, []).apply(corpus)
-    first_sentence = np.searchsorted(batch.text_of_sentence, np.arange(len(batch.field_of_text) + 1))
-    bounds, text = corpus.offsets[first_sentence], batch.texts[:, 0]
-    index, _ = ranges(bounds[text], bounds[text + 1])
-    offsets = np.concatenate([[0], np.cumsum(np.diff(bounds)[text])]).astype(np.int64)
-    starts = (corpus.offsets[:-1] - bounds[:-1][batch.text_of_sentence])[corpus.sentence_of_word]
-    own = np.flatnonzero(real)[index]
-    read, tokenless = tokens.whole[own], tokens.pieces[own] == 0
-    counts = {CUT: int((~read & ~tokenless).sum()), TOKENLESS: int(tokenless.sum()), UNLABELLED: without}
-    left = {reason: n for reason, n in counts.items() if n}
-    return Words(tokens, corpus, index, offsets, starts, tokens.columns[own], read, left)
-
-
 @dataclass(frozen=True, kw_only=True)
 class WordExamples(Examples):
     """Items whose words are labelled, a row an item.
@@ -184,7 +162,7 @@ class WordExamples(Examples):
 
     @property
     def lengths(self) -> Rows:
-        return np.diff(self.words.tokens.bounds)
+        return np.diff(self.words.bounds)
 
     @cached_property
     def _read(self) -> tuple[Rows, dict[str, Rows]]:
@@ -200,11 +178,11 @@ class WordExamples(Examples):
         targets = {name: values[at] for name, values in of_words.items()}
         targets |= {name: values[rows] for name, values in self.item_targets.items()}
         return Batch(
-            text=self.words.tokens.text(rows),
+            text=self.words.text(rows),
             words=torch.from_numpy(columns[at]),
             mask=torch.from_numpy(at >= 0),
             targets={name: torch.from_numpy(values) for name, values in targets.items()},
-            role=self.words.tokens.reader.role,
+            role=self.words.reader.role,
             rows=rows,
         )
 
@@ -254,11 +232,6 @@ def names_in(column: Column, among: NDArray[np.bool_]) -> list[str]:
     return sorted({(column.names or ())[code] for code in np.unique(column.codes[among]).tolist()})
 
 
-def with_unseen(counts: Mapping[str, int], unseen: int, reason: str = UNSEEN) -> dict[str, int]:
-    """The counts and one more, if it is not 0."""
-    return {**counts, **({reason: unseen} if unseen else {})}
-
-
 @dataclass(frozen=True, kw_only=True)
 class TagExamples(WordExamples):
     """A tag for each word; ``unread`` is what is predicted for a word that was not read."""
@@ -286,11 +259,10 @@ class TagTask(WordTask):
         words = self.words(batch, readers)
         column = words.column(self.requires[0])
         classes, unseen = classes_of(column, labels["tags"])
-        gold, counts = words.lists(column.values()), with_unseen(words.counts, unseen)
         return TagExamples(
             batch.ids,
-            gold,
-            counts,
+            words.lists(column.values()),
+            {**words.counts, UNSEEN: unseen},
             words=words,
             targets={"tags": classes},
             tags=labels["tags"],
