@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synthlang.claim import claimed_folder
 from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.export.card import (
@@ -38,7 +37,7 @@ from synthlang.export.card import (
     markdown_table,
     write_card,
 )
-from synthlang.files import write_json
+from synthlang.files import claimed_folder, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language, portable, write_spec
 from synthlang.sources.base import listed
