@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
-from synthlang.export.command import derive_command
+from synthlang.derive import derive_command, derive_task_command
 from synthlang.language import PARENT, Language, parse_language
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
-from synthlang.tasks.command import derive_task_command
 from tests.annotated import annotated
 from tests.test_rewrite import sentences
 
