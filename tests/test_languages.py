@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
+from synthlang.derive import derive_command, derive_task_command
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
-from synthlang.derive import derive_command, derive_task_command
 from synthlang.language import PARENT, Language, parse_language
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
 from tests.annotated import annotated
