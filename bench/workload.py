@@ -13,11 +13,11 @@ from tokenizers.models import WordLevel
 from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.config import ModelConfig, PretrainConfig
 from pretrain.flops import per_token
-from synthlang.dictionary import IdDictionary
+from synthlang.dictionary.ids import IdDictionary
 from synthlang.language import PARENT
 from synthlang.rng import uniform
 from synthlang.shards import Shards
-from synthlang.vocabularies import OURS, IdSpace, MemberTokenizer
+from synthlang.vocabularies import OURS, IdSpace, LanguageTokenizer
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
     for number, (name, own) in enumerate(zip(("parent", "copy"), ids, strict=True)):
         text = tokens + half * number
         shards.append(_shards(name, text, offsets, int(own[-1]) + 1))
-        member = MemberTokenizer(name, tokenizer, own)
+        member = LanguageTokenizer(name, tokenizer, own)
         members.append(RunLanguage(name, "bench", _nothing(), PARENT, member, shards[-1], None))
     space = IdSpace("copied", shape.ids, OURS, tuple(m.tokenizer for m in members), (0, half), half)
     pairs = np.stack([words, words + half], axis=1)[::COVERAGE]

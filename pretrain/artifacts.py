@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.dictionary import IdCandidates, IdDictionary
+from synthlang.dictionary.ids import IdCandidates, IdDictionary
 from synthlang.language import Language
 from synthlang.shards import Shards
 from synthlang.sources.base import Source
-from synthlang.vocabularies import Extension, IdSpace, MemberTokenizer
+from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class RunLanguage:
     spec: str
     source: Source
     language: Language
-    tokenizer: MemberTokenizer
+    tokenizer: LanguageTokenizer
     train: Shards
     dev: Shards | None
 

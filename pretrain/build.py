@@ -21,7 +21,7 @@ from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.objectives import NAMES
 from pretrain.objectives.objective import Objective
-from synthlang.dictionary import trained_types
+from synthlang.dictionary.words import trained_types
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
@@ -33,7 +33,7 @@ VALIDATION_SEED = key_of("validation")  # of rows and masks: the same in every r
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
     """The model before its first step, a function of the config."""
     space = artifacts.id_space
-    ids = tuple(language.ids for language in space.members)
+    ids = tuple(language.ids for language in space.languages)
     if config.start is not None:
         return from_hf(
             config.start.model,

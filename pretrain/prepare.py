@@ -13,12 +13,8 @@ from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.config import PretrainConfig
 from pretrain.hub import open_base
 from pretrain.model.from_hf import check_start
-from synthlang.dictionary import (
-    all_candidates,
-    build_id_dictionary,
-    trained_types,
-    word_files,
-)
+from synthlang.dictionary.ids import all_candidates, build_id_dictionary, word_files
+from synthlang.dictionary.words import trained_types
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, check_source
@@ -28,7 +24,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split
 from synthlang.sources.text import LinesSource
 from synthlang.store import Store
-from synthlang.vocabularies import Extension, IdSpace, MemberTokenizer, build_id_space, hf_id_space
+from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer, build_id_space, hf_id_space
 
 
 def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Artifacts:
@@ -51,7 +47,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
             if "dev" in sources[m.source].splits
             else None,
         )
-        for m, language, tokenizer in zip(config.all_languages, bound, id_space.members, strict=True)
+        for m, language, tokenizer in zip(config.all_languages, bound, id_space.languages, strict=True)
     )
     _check_text(languages, id_space)
     parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(languages)}
@@ -107,7 +103,7 @@ def _vocabulary(
     return hf_id_space(config.start.model, named, store, config.start.extend)
 
 
-def _shards(source: Source, split: str, language: Language, tokenizer: MemberTokenizer, store: Store) -> Shards:
+def _shards(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, store: Store) -> Shards:
     name = shards_fingerprint(source, split, language, tokenizer)
     path = store.obtain("shards", name, lambda folder: write_shards(source, split, language, tokenizer, folder))
     shards = read_shards(path, name)
@@ -152,7 +148,7 @@ def _same_sentences(left: Shards, right: Shards) -> NDArray[np.int64]:
 
 def _check_ids(config: PretrainConfig, id_space: IdSpace) -> None:
     """Raise InputError for a softmax of each language that would be the same for all."""
-    first, *others = (language.ids for language in id_space.members)
+    first, *others = (language.ids for language in id_space.languages)
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
     if alone and all(np.array_equal(first, ids) for ids in others):
         raise InputError("sharing.softmax language changes nothing here: all languages have the same ids")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pretrain.alignment import AlignmentScores, WordCredits, pair_credits
 from pretrain.artifacts import Artifacts
 from pretrain.model.encoder import MaskedLM
-from synthlang.dictionary import IdDictionary, trained_types
+from synthlang.dictionary.ids import IdDictionary
+from synthlang.dictionary.words import trained_types
 from synthlang.progress import Report, silent
 
 
@@ -51,7 +52,7 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
     out and counted. ``dictionary`` (default: the run's) says which pairs count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary
-    pairs = next((c.pairs for c in artifacts.candidates if c.member == language), np.zeros((0, 2), np.int64))
+    pairs = next((c.pairs for c in artifacts.candidates if c.language == language), np.zeros((0, 2), np.int64))
     image = np.zeros(len(pairs), bool) if artifacts.own_rows else pairs[:, 0] == pairs[:, 1]
     pairs = one_to_one(pairs[~image])
     if not len(pairs):

@@ -108,7 +108,7 @@ def show(
     An order lists the items (the head and its dependents) by their index in the text; the items with
     their three views stand on standard error.
     """
-    from synthlang.order.show import show as distribution_of
+    from synthlang.order.command import show as distribution_of
 
     result = distribution_of(
         str(model),

@@ -30,11 +30,11 @@ from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
 from synthlang.sources.base import Source, require_columns, word_counts
 from synthlang.strict_yaml import write_yaml
-from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform, Transliterate
+from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform
+from synthlang.transforms.transliterate import Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
-    from synthlang.subwords import Subwords
-    from synthlang.vocabulary import Encoded, Vocabulary
+    from synthlang.vocabulary import Encoded, Subwords, Vocabulary
 
 FOLDER = "language"  # beside language.yaml: the files that it names
 FORMAT = 2  # raise when a transform gives other output for the same spec
@@ -92,7 +92,6 @@ class Language(StrictModel):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """The columns a source must have, besides the forms."""
         return tuple(dict.fromkeys(column for t in self.transforms for column in t.requires))
 
     @property
@@ -204,7 +203,6 @@ PARENT = Language(name="parent")
 
 
 def check_source(language: Language, source: Source, name: str) -> None:
-    """Raise InputError if the source ``name`` lacks a column that a transform reads."""
     require_columns(source, language.requires, name, f"the language {language.name}")
 
 
@@ -220,7 +218,7 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     if language.on_tokens and language._subwords is None:
         if vocabulary is None:
             raise InputError(f"language {language.name}: a transform has unit: token, which needs a vocabulary")
-        from synthlang.subwords import Subwords
+        from synthlang.vocabulary import Subwords
 
         bound._subwords = Subwords(vocabulary, language.script)
     if language.needs_counts and language._bound_to is None:
@@ -329,7 +327,6 @@ def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
 
 
 def spec_yaml(language: Language) -> str:
-    """The text of language.yaml."""
     return write_yaml(portable(language)[0])
 
 

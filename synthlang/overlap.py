@@ -53,7 +53,6 @@ def overlap(parent: Mapping[str, int], derived: Mapping[str, int]) -> Overlap:
 
 
 def count_words(counts: Counter[str], corpus: Corpus) -> None:
-    """Add the words of a batch to ``counts``."""
     names = corpus.form.names or ()
     used = np.bincount(corpus.form.codes, minlength=len(names))
     for code in np.flatnonzero(used).tolist():

@@ -26,19 +26,19 @@ from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.base import Source
 
 if TYPE_CHECKING:
-    from synthlang.vocabularies import MemberTokenizer
+    from synthlang.vocabularies import LanguageTokenizer
 
 FORMAT = 2
 KEYS = {"fingerprint", "format", "dtype", "tokens", "sha256"}  # of the manifest, what reading needs
 FILES = ("counts.npy", "offsets.npy", "sentence_ids.npy", "tokens.bin")
 
 
-def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: MemberTokenizer) -> str:
+def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> str:
     """Of all that the ids depend on."""
     return fingerprint("shards", format=FORMAT, split=split, parents=_parents(source, language, tokenizer))
 
 
-def _parents(source: Source, language: Language, tokenizer: MemberTokenizer) -> dict[str, str]:
+def _parents(source: Source, language: Language, tokenizer: LanguageTokenizer) -> dict[str, str]:
     return {"source": source.fingerprint, "language": language.fingerprint, "tokenizer": tokenizer.fingerprint}
 
 
@@ -66,7 +66,7 @@ class Shards:
         return len(self.offsets) - 1
 
 
-def write_shards(source: Source, split: str, language: Language, tokenizer: MemberTokenizer, folder: Path) -> None:
+def write_shards(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, folder: Path) -> None:
     """Derive a split, encode it and write it, batch by batch."""
     size = tokenizer.size
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
@@ -102,7 +102,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Memb
 
 
 def _encoded(
-    source: Source, split: str, language: Language, tokenizer: MemberTokenizer, reasons: Counter[str]
+    source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, reasons: Counter[str]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
     """Of each batch the ids, the tokens of each sentence, and the numbers of the sentences; counts what happened."""
     for batch in source.batches(split):

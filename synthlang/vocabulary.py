@@ -15,12 +15,20 @@ of the space, so that the copy of ``Ġthe`` exists too. The five special ids hav
 The tokenizers read these five strings as the special tokens wherever a text spells them, as every tokenizer of
 Hugging Face does. What is written for training must not have them: there ``Encoded.as_text`` makes the unknown token of
 the four that control a model, and counts the words.
+
+For transforms with ``unit: token`` tokens are the words of a corpus:
+
+    words   the cats .        tokens   Ġthe Ġcat s Ġ.        origin  0 1 1 2
+
+A token is written as the tokenizer writes it, a transliterated one in the letters of the script; either way its id is
+known, so what such a language derives is ids first.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,11 +40,12 @@ from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers.pre_tokenizers import ByteLevel
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.fingerprint import fingerprint
-from synthlang.scripts import SPECIAL_TOKENS, Script, byte_characters
+from synthlang.rewrite import Rewrite
+from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script, byte_characters
 
 FORMAT = 1
 BOS, PAD, EOS, UNK, MASK = range(5)
@@ -195,24 +204,24 @@ class Vocabulary:
 
 def read_tokenizer(path: Path) -> Tokenizer:
     """A tokenizer from its tokenizer.json; InputError if the file holds none."""
-    held = read_json(path)
+    data = read_json(path)
     try:
-        return Tokenizer.from_str(json.dumps(held))
+        return Tokenizer.from_str(json.dumps(data))
     except Exception as error:  # the library raises nothing narrower
         raise InputError(f"is no tokenizer: {error}", path) from error
 
 
 def _is_ours(tokenizer: Tokenizer) -> bool:
     """Whether a tokenizer cuts text as those of ``train_tokenizer`` do, with our special ids and every byte."""
-    held = json.loads(tokenizer.to_str())
+    data = json.loads(tokenizer.to_str())
     pipeline = Tokenizer(models.BPE())
     _set_pipeline(pipeline, None)
     expected = json.loads(pipeline.to_str())
     steps = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
     vocab = tokenizer.get_vocab()
     return (
-        all(held.get(step) == expected[step] for step in steps)
-        and held["model"]["type"] == "BPE"
+        all(data.get(step) == expected[step] for step in steps)
+        and data["model"]["type"] == "BPE"
         and all(vocab.get(token) == index for index, token in enumerate(SPECIAL_TOKENS))
         and set(ByteLevel.alphabet()) <= vocab.keys()
         and sorted(vocab.values()) == list(range(len(vocab)))
@@ -220,7 +229,6 @@ def _is_ours(tokenizer: Tokenizer) -> bool:
 
 
 def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 2) -> Vocabulary:
-    """Train the parent's vocabulary on a stream of batches."""
 
     def texts() -> Iterator[str]:
         for batch in batches:
@@ -295,3 +303,84 @@ def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
         f"{where}: none of the {words:,} words has a token in {tokenizer}, so nothing would be read; name a model "
         "whose tokenizer has tokens for this text"
     )
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """Words to tokens, tokens to ids and back to words, in the id space of a vocabulary and a script."""
+
+    vocabulary: Vocabulary
+    script: Script | None
+
+    def split(self, corpus: Corpus) -> Rewrite:
+        """Each word becomes its tokens; InputError for a word the vocabulary has no tokens for."""
+        encoded = encode_corpus(self.vocabulary.tokenizer(self.script), corpus)
+        pieces = np.diff(encoded.word_offsets)
+        if (pieces == 0).any():
+            word = corpus.form.values()[int(np.argmax(pieces == 0))]
+            raise InputError(f"the word {word!r} has no token")
+        used, codes = np.unique(encoded.ids, return_inverse=True)
+        form = Column(codes.astype(np.int32), tuple(self._token(i) for i in used.tolist()))
+        origin = np.repeat(corpus.position, pieces).astype(np.int32)
+        return Rewrite(encoded.word_offsets[corpus.offsets], origin, form)
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        table = np.asarray([self._id(name) for name in corpus.form.names or ()], np.int64)
+        codes = corpus.form.codes
+        return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1))
+
+    def join(self, corpus: Corpus) -> Corpus:
+        """Each run of tokens, from one that starts a word to before the next, as that word again."""
+        first = starts_word(corpus.form, self.script)
+        first[corpus.offsets[:-1][corpus.lengths > 0]] = True
+        rows = np.flatnonzero(first)
+        ids = self.encode(corpus).ids
+        parts = np.split(ids, rows[1:])
+        tokenizer = self.vocabulary.tokenizer(self.script)
+        texts = tokenizer.decode_batch([p.tolist() for p in parts], skip_special_tokens=False) if len(ids) else []
+        offsets = np.concatenate([[0], np.cumsum(first)]).astype(np.int64)[corpus.offsets]
+        joined = Rewrite(offsets, corpus.position[rows].astype(np.int32), Column.of(texts))
+        return joined.apply(_heads_to_first(corpus, rows, first))
+
+    def token_counts(self, words: Mapping[str, int]) -> Counter[str]:
+        """How often each token of the parent occurs in text of these word counts."""
+        counts: Counter[str] = Counter()
+        encodings = self.vocabulary.parent.encode_batch(list(words), add_special_tokens=False)
+        for encoding, count in zip(encodings, words.values(), strict=True):
+            for token in encoding.tokens:
+                counts[token] += count
+        return counts
+
+    def _token(self, index: int) -> str:
+        V = self.vocabulary.size
+        token = str(self.vocabulary.parent.id_to_token(index % V))
+        return token if index < V or self.script is None else self.script.encode_token(token)
+
+    def _id(self, token: str) -> int:
+        parent = self.vocabulary.parent
+        index = parent.token_to_id(token)
+        if index is None and self.script is not None:
+            index = parent.token_to_id(self.script.decode_token(token))
+            index = None if index is None else index + self.vocabulary.size
+        assert index is not None, f"{token!r} is no token"
+        return index
+
+
+def _heads_to_first(corpus: Corpus, rows: NDArray[np.int64], first: NDArray[np.bool_]) -> Corpus:
+    """The same, with every head the first token of its word: only those are left when tokens are joined."""
+    if "head" not in corpus.columns:
+        return corpus
+    head = corpus.columns["head"].codes
+    starts = corpus.offsets[:-1][corpus.sentence_of_word]
+    word_of_token = np.cumsum(first) - 1
+    target = rows[word_of_token[np.where(head > 0, starts + head - 1, 0)]] if len(head) else starts
+    moved = np.where(head > 0, target - starts + 1, head).astype(np.int32)
+    return replace(corpus, columns={**corpus.columns, "head": Column(moved)})
+
+
+def starts_word(form: Column, script: Script | None) -> NDArray[np.bool_]:
+    """[tokens] whether each token is the first of its word; a special token is a word."""
+    heads = (SPACE, script.space) if script else (SPACE,)
+    names = form.names or ()
+    table = np.asarray([n.startswith(heads) or n in SPECIAL_TOKENS for n in names] or [False])
+    return np.asarray(table[form.codes], dtype=bool)

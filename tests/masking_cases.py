@@ -12,7 +12,7 @@ from pretrain.data.masking import MaskedRows, Masker, masked_per_row, random_wor
 from pretrain.data.rows import Rows, RowSource
 from pretrain.objectives import NAMES
 from pretrain.objectives.dict import Translated
-from synthlang.dictionary import IdDictionary, Synonyms
+from synthlang.dictionary.ids import IdDictionary, Synonyms
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import OURS, Specials
 

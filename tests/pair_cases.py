@@ -15,10 +15,9 @@ from probes.transfer.tasks.qa import Qa
 from synthlang.corpus import Corpus
 from synthlang.language import bind_language, parse_language
 from synthlang.sources import open_source
-from synthlang.subwords import Subwords
 from synthlang.tasks.batch import TaskBatch
-from synthlang.vocabularies import OURS, MemberTokenizer
-from synthlang.vocabulary import Vocabulary, train_vocabulary
+from synthlang.vocabularies import OURS, LanguageTokenizer
+from synthlang.vocabulary import Subwords, Vocabulary, train_vocabulary
 from tests.task_cases import random_batch
 
 INVERT_TOKENS = {"name": "tokens", "transforms": [{"kind": "invert", "unit": "token"}]}
@@ -36,7 +35,7 @@ def reader(spec: Any = "parent", member: int = 0, bert: bool = False, words: Voc
     language = bind_language(parse_language(spec), open_source("builtin:mini-english"), held)
     own = np.arange(5, held.size) + (held.size if language.script else 0)
     subwords = Subwords(held, language.script) if language.on_tokens else None
-    tokenizer = MemberTokenizer(
+    tokenizer = LanguageTokenizer(
         language.name, held.tokenizer(language.script), np.r_[0:5, own], subwords, held.size if subwords else 0
     )
     return Reader(language, tokenizer, member, OURS, "target" if member else "source", bert)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -18,29 +17,17 @@ from synthlang.parallel.pairs import read_pair
 from synthlang.parallel.prepare import DataConfig, prepare_pair
 from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
+from tests.aligner_programs import FAST_ALIGN, install
 
 LEFT = ["le petit chatnoir \u200d noir .", "unbelievablest chien !", "|||  chat"]
 RIGHT = ["the small blackest cat .", "thingsdog dog happened !", "cat 1984"]
-FAST_ALIGN = """
-lines = open(args[args.index("-i") + 1], encoding="utf-8").read().splitlines()
-open(SEEN, "w", encoding="utf-8").write("\\n".join(lines))
-for line in lines:
-    left, right = (part.split() for part in line.split("|||"))
-    print(" ".join(f"{i}-{i}" for i in range(min(len(left), len(right)))))
-"""
+FORWARD = FAST_ALIGN.replace('"-r" in args', "0")  # both directions link the tokens in order
 
 
 @pytest.fixture
 def seen(tmp_path, monkeypatch):
-    """A fast_align that links the tokens in order and keeps what it read."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    program = folder / "fast_align"
-    text = FAST_ALIGN.replace("SEEN", repr(str(tmp_path / "seen")))
-    program.write_text(f"#!{sys.executable}\nimport sys\nargs = sys.argv[1:]\n{text}", encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return tmp_path / "seen"
+    """What a fast_align read."""
+    return install(monkeypatch, tmp_path / "bin", code=FORWARD) / "seen"
 
 
 def pair_of(tmp_path, **changes):

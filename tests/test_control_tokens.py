@@ -16,10 +16,10 @@ from synthlang.corpus import Corpus
 from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.files import write_json
-from synthlang.prefix_vocabulary import prefixed
 from synthlang.scripts import CONTROL_WORDS, SCRIPTS
 from synthlang.store import Store
-from synthlang.vocabularies import MemberTokenizer, Specials
+from synthlang.vocabularies import LanguageTokenizer, Specials
+from synthlang.vocabularies.build import prefixed
 from synthlang.vocabulary import CONTROL, UNK, encode_corpus, train_vocabulary
 from tests.tiny import PRETRAIN, changed
 
@@ -122,7 +122,7 @@ def test_those_of_a_checkpoint_are_its_own():
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.add_special_tokens(names[2:])
     specials = Specials(bos=4, pad=2, eos=5, unk=3, mask=6)
-    member = MemberTokenizer("x", tokenizer, np.arange(len(names)), specials=specials)
+    member = LanguageTokenizer("x", tokenizer, np.arange(len(names)), specials=specials)
     encoded = member.encode(Corpus.of_words([["cat", "[MASK]", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "the"]]))
     assert encoded.ids.tolist() == [1, 3, 3, 3, 3, 3, 0] and encoded.control_words == 4
 

@@ -155,7 +155,7 @@ def test_real_pairs_are_translations(store):
     where: dict[str, set[str]] = {}
     for left, right in zip(*lines, strict=True):
         where.setdefault("".join(left.split()), set()).add("".join(right.split()))
-    tokenizers = [member.tokenizer for member in artifacts.id_space.members]
+    tokenizers = [member.tokenizer for member in artifacts.id_space.languages]
     eos = artifacts.id_space.specials.eos
     seen = 0
     for row in source.read(np.arange(0, source.rows, 50)).ids:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.dictionary import DictionarySpec, WordDictionary
-from synthlang.dictionary.build import derived_words, natural_words, write_drawn
-from synthlang.dictionary.command import dictionary_command
+from synthlang.dictionary.command import derived_words, dictionary_command, natural_words, write_drawn
 from synthlang.dictionary.ids import id_pairs
-from synthlang.dictionary.words import read_words
+from synthlang.dictionary.words import DictionarySpec, WordDictionary, draw, read_muse, read_words, write_muse
 from synthlang.errors import InputError
 from synthlang.language import parse_language
-from synthlang.muse import read_muse
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 from synthlang.sources.base import word_counts
 from synthlang.vocabulary import train_vocabulary
+from tests.fuzz import damaged
 from tests.real_data import DATA
 from tests.task_cases import Chain, Noise
 
@@ -140,7 +139,7 @@ def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
                 if origin != -1:
                     pairs[batch[row].words[origin], form] += 1
     chain.fingerprint = "c"
-    monkeypatch.setattr("synthlang.dictionary.build.bind_language", lambda language, source: language)
+    monkeypatch.setattr("synthlang.dictionary.command.bind_language", lambda language, source: language)
     found = derived_words(text, chain)
     assert set(found.words.pairs) == {p for p in pairs if "\u00a0" not in p[0]}
     assert sum("\u00a0" in a for a, _ in pairs) == sum(found.left_out.values())
@@ -280,3 +279,101 @@ def test_a_natural_pair(tmp_path):
     words, _ = read_words(tmp_path / "d")
     assert set(words.source) <= set(found.source or ()) and set(words.target) <= set(found.target or ())
     assert manifest["coverage"]["source"]["tokens"] > 3 * manifest["coverage"]["source"]["types"]
+
+
+ID_COUNTS = np.asarray([9, 9, 9, 9, 9, 100, 50, 0, 25, 25, 0, 10, 5, 1])
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"coverage": 0.25, "by": "type", "order": "frequent"}, [5, 6]),
+        ({"coverage": 0.0}, []),
+        ({"coverage": 1.0}, [5, 6, 8, 9, 11, 12, 13]),
+        # 216 running tokens: 100 are 46 %, 150 are 69 %
+        ({"coverage": 0.45, "by": "token", "order": "frequent"}, [5]),
+        ({"coverage": 0.5, "by": "token", "order": "frequent"}, [5, 6]),
+        ({"coverage": 1.0, "by": "token", "order": "frequent"}, [5, 6, 8, 9, 11, 12, 13]),
+    ],
+)
+def test_dictionaries_by_hand(spec, expected):
+    assert draw(DictionarySpec(**spec), ID_COUNTS).tolist() == expected
+
+
+def test_a_uniform_dictionary_is_uniform_seeded_and_nested():
+    counts = np.ones(2000, np.int64)
+    small, large = (set(draw(DictionarySpec(coverage=c), counts).tolist()) for c in (0.25, 0.5))
+    assert len(small) == round(0.25 * 1995)
+    assert small < large
+    assert small != set(draw(DictionarySpec(coverage=0.25, seed=1), counts).tolist())
+    assert abs(np.mean(sorted(small)) - 1002) < 80
+
+
+WORD = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(lambda w: w.split() == [w])
+
+
+@given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=20, unique=True))
+def test_pairs_are_read_back(tmp_path_factory, pairs):
+    path = tmp_path_factory.getbasetemp() / "muse.txt"
+    write_muse(pairs, path)
+    if not pairs[0][0].startswith("\ufeff"):  # at the start of a file that is a byte order mark, not a letter
+        assert read_muse(path) == pairs
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the le\nthe la\ncat chat\n", "the\tle\nthe\tla\ncat\tchat", "\ufeffthe  le\r\n\r\n the la \nthe le\ncat chat\n"],
+)
+def test_spaces_tabs_blank_lines_and_repeats(tmp_path, text):
+    path = tmp_path / "d.txt"
+    path.write_bytes(text.encode())
+    assert read_muse(path) == [("the", "le"), ("the", "la"), ("cat", "chat")]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"the le\ncat\n", "d.txt:2: a line holds a source word and a target word, here are 1 words"),
+        (b"the le\nNew York\tNew York\n", "d.txt:2: .* here are 4 words; mend or delete it"),
+        (b"", "holds no pair of words"),
+        (b"\n \n", "holds no pair of words"),
+        (b"the le\ncaf\xe9 caf\xe9\n", "d.txt:2: not UTF-8"),
+    ],
+)
+def test_damaged_lines(tmp_path, data, message):
+    path = tmp_path / "d.txt"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        read_muse(path)
+
+
+@pytest.mark.parametrize("word", ["", "New York", "a\tb", "a\u00a0b", "a\n", "\u3000"])
+def test_words_that_no_line_can_hold(tmp_path, word):
+    for pair in ((word, "b"), ("a", word)):
+        with pytest.raises(InputError, match="is empty or holds white space; leave it out"):
+            write_muse([("x", "y"), pair], tmp_path / "d.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(damaged(b"the le\nthe la\ncat chat\nhouse maison\n"))
+@settings(max_examples=200)
+def test_damage_is_an_input_error_or_a_dictionary(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "damaged.txt"
+    path.write_bytes(data)
+    with contextlib.suppress(InputError):
+        assert all(a.split() == [a] and b.split() == [b] for a, b in read_muse(path))
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_muse(tmp_path / "none.txt")
+
+
+@pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason=f"needs the test data muse_dict in {DATA}")
+@pytest.mark.parametrize(("language", "lines"), [("fr", 10872), ("de", 14677), ("es", 11977), ("ru", 10887)])
+def test_real_dictionaries(tmp_path, language, lines):
+    path = DATA / "muse_dict" / f"en-{language}.0-5000.txt"
+    pairs = read_muse(path)
+    assert (len(pairs), len({a for a, _ in pairs})) == (lines, 5000)
+    write_muse(pairs, tmp_path / "copy.txt")
+    assert (tmp_path / "copy.txt").read_bytes().split() == path.read_bytes().split()

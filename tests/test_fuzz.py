@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
+from synthlang.dictionary.words import read_muse
 from synthlang.errors import InputError
 from synthlang.language import parse_language
-from synthlang.muse import read_muse
 from synthlang.order.distribution import distribution
 from synthlang.order.model import import_orm, read_model
 from synthlang.sources import open_source

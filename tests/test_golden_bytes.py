@@ -24,7 +24,7 @@ from probes.cli import app
 from synthlang.catalogue import find, names
 from synthlang.config import parse
 from synthlang.corpus import Corpus
-from synthlang.dictionary import DictionarySpec
+from synthlang.dictionary.words import DictionarySpec
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.sources import open_source
 from synthlang.store import Store
@@ -355,7 +355,7 @@ def test_dictionaries_of_ids(here):
             "fingerprint": dictionary.fingerprint,
             "pairs": bytes_of(dictionary.pairs),
             "languages": bytes_of(dictionary.languages),
-            "candidates": [[c.member, bytes_of(c.pairs), c.left_out] for c in artifacts.candidates],
+            "candidates": [[c.language, bytes_of(c.pairs), c.left_out] for c in artifacts.candidates],
         }
     check_golden("dictionaries_ids", found)
 

@@ -80,7 +80,7 @@ def references(folders):
 @settings(max_examples=100)
 @given(words=st.lists(word, min_size=1, max_size=8))
 def test_ids_are_those_of_auto_tokenizer_on_words(kind, spaces, references, words):
-    member = spaces[kind][0].members[0]
+    member = spaces[kind][0].languages[0]
     encoded = member.encode(Corpus.of_words([words]))
     expected = references[kind](words, is_split_into_words=True, add_special_tokens=False)
     specials = member.specials  # control tokens that a text spells are unknown ones
@@ -96,10 +96,10 @@ def test_the_space_of_a_checkpoint(kind, spaces, references, source):
     reference = references[kind]
     assert extension is None and space.size == len(reference) and space.counterparts(1) is None
     assert space.specials == (Specials(2, 0, 3, 1, 4) if kind == "bert" else Specials(0, 1, 2, 3, 4))
-    assert space.members[0].ids.tolist() == list(range(len(reference)))
-    assert space.members[0].fingerprint == space.members[1].fingerprint
+    assert space.languages[0].ids.tolist() == list(range(len(reference)))
+    assert space.languages[0].fingerprint == space.languages[1].fingerprint
     derived = languages[1].derive(next(source.batches("dev")))
-    text = space.members[1].encode(derived)
+    text = space.languages[1].encode(derived)
     for row, line in enumerate(derived.texts()):
         a, b = text.word_offsets[derived.offsets[row : row + 2]]
         assert text.ids[a:b].tolist() == reference(line.split(), is_split_into_words=True).input_ids[1:-1]
@@ -109,12 +109,12 @@ def test_saved_folders_give_the_same_ids_in_another_process(spaces, tmp_path):
     words = [w for w in WORDS if "mask" not in w.lower()]  # in a text it depends on what stands before it
     asked = []
     for kind, (space, _, _) in spaces.items():
-        space.members[0].save(tmp_path / kind)
+        space.languages[0].save(tmp_path / kind)
         shown = {"bert": "bert", "roberta": "roberta", "xlmr": "xlm-roberta"}[kind]
         (tmp_path / kind / "config.json").write_text(json.dumps({"model_type": shown}), encoding="utf-8")
         asked.append((tmp_path / kind, words))
     for (space, _, _), found in zip(spaces.values(), encode_elsewhere(asked), strict=True):
-        encoded = space.members[0].encode(Corpus.of_words([words]))
+        encoded = space.languages[0].encode(Corpus.of_words([words]))
         assert found["apart"] == [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
         assert found["text"] == [space.specials.bos, *encoded.ids.tolist(), space.specials.eos]
         assert found["specials"] == list(space.specials.all) and found["size"] == space.size
@@ -123,11 +123,11 @@ def test_saved_folders_give_the_same_ids_in_another_process(spaces, tmp_path):
 def test_a_folder_of_ours_is_a_checkpoint_too(source, tmp_path):
     store = Store(tmp_path / "store")
     ours, _ = build_id_space(VocabularySpec(kind="joint", size=400), [("en", source, PARENT)], store)
-    ours.members[0].save(tmp_path / "ours")
+    ours.languages[0].save(tmp_path / "ours")
     (tmp_path / "ours" / "config.json").write_text('{"model_type": "roberta", "vocab_size": 400}', encoding="utf-8")
     space, _, _ = hf_id_space(str(tmp_path / "ours"), [("en", source, PARENT)], store)
     batch = next(source.batches("dev"))
-    assert (space.members[0].encode(batch).ids == ours.members[0].encode(batch).ids).all()
+    assert (space.languages[0].encode(batch).ids == ours.languages[0].encode(batch).ids).all()
     assert space.specials == ours.specials and space.size == ours.size
 
 
@@ -143,7 +143,7 @@ def test_files_from_before_tokenizer_json(kind, folders, spaces, tmp_path):
         merges = "\n".join(" ".join(pair) for pair in model["merges"])
         (tmp_path / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
     shutil.copy(folders[kind] / "config.json", tmp_path)
-    member = spaces[kind][0].members[0]
+    member = spaces[kind][0].languages[0]
     found = read_checkpoint(str(tmp_path)).tokenizer
     for text in WORDS:
         assert found.encode(text).ids == member.tokenizer.encode(text).ids
@@ -152,7 +152,7 @@ def test_files_from_before_tokenizer_json(kind, folders, spaces, tmp_path):
 def test_a_model_with_more_rows_than_tokens(folders, source, tmp_path):
     folder = changed(folders["bert"], tmp_path / "padded", "config.json", vocab_size=416)
     space, _, _ = hf_id_space(str(folder), [("en", source, PARENT)], Store(tmp_path))
-    assert space.size == 416 and space.members[0].size == 400
+    assert space.size == 416 and space.languages[0].size == 400
 
 
 def test_settings_that_would_change_ids_are_switched_off(folders, spaces, tmp_path):
@@ -162,7 +162,7 @@ def test_settings_that_would_change_ids_are_switched_off(folders, spaces, tmp_pa
     settings = {"padding": padding, "truncation": truncation}
     folder = changed(folders["bert"], tmp_path / "padded", "tokenizer.json", **settings)
     text = "unfortunately the cats ran to the old house"
-    expected = spaces["bert"][0].members[0].tokenizer.encode(text).ids
+    expected = spaces["bert"][0].languages[0].tokenizer.encode(text).ids
     assert read_checkpoint(str(folder)).tokenizer.encode(text).ids == expected and len(expected) > 4
 
 

@@ -10,7 +10,7 @@ from pretrain.build import build_masker
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.data.batch import IGNORE
 from pretrain.objectives import NAMES
-from synthlang.dictionary import Synonyms
+from synthlang.dictionary.ids import Synonyms
 from synthlang.vocabularies import OURS
 from tests.masking_cases import LENGTH, SIZE, WORDS, V, copies, dictionary_of, masker_of, monolingual, source_of
 from tests.test_masking import within

@@ -177,7 +177,7 @@ def test_extra_anchors(folder, tmp_path):
     config = config_of(folder, languages=languages)
     artifacts = prepare(config, Store(tmp_path))
     texts = {
-        m.name: set(artifacts.id_space.members[0].tokenizer.decode_batch(_sentences(m.train)))
+        m.name: set(artifacts.id_space.languages[0].tokenizer.decode_batch(_sentences(m.train)))
         for m in artifacts.languages
     }
     english = {word for text in texts["en"] for word in text.split()}

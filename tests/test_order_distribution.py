@@ -1,5 +1,7 @@
 """The distribution over all orders against brute force, the drawn orders against the distribution."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import tracemalloc
@@ -7,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from synthlang.corpus import Corpus
-from synthlang.order.distribution import distribution
+from synthlang.order.distribution import ENTRY_BYTES, BagCache, distribution
 from synthlang.order.items import CLASS_OF_HEAD
 from synthlang.order.model import OrderModel, import_orm
 from synthlang.order.nodes import Nodes, distinct_rows, find_nodes, heads_of, item_count
@@ -226,7 +230,7 @@ def test_a_trie_without_its_table_finds_the_same(monkeypatch):
     nodes = nodes_of_sentences([node_sentence(rng, "V", 6) for _ in range(50)])
     scores = []
     for largest in (4_000_000, 0):
-        monkeypatch.setattr("synthlang.order.ngrams.LARGEST_TABLE", largest)
+        monkeypatch.setattr("synthlang.order.tables.LARGEST_TABLE", largest)
         of_class = distribution(random_model(8), random_model(9))["V"]
         assert (of_class.parts[0][0].tables.trie.table is None) == (largest == 0)
         scores.append(np.concatenate([s for _, s in of_class.log_scores(nodes.types, nodes.names)]))
@@ -258,3 +262,95 @@ def test_probabilities_are_right_to_a_billionth_up_to_the_largest_weight():
     p = distribution(OrderModel(weights={"V": weights}))["V"].probabilities(nodes)[0]
     assert 1e-6 < p.max() < 0.999
     compare(p, nodes, 0, probabilities(reference_items(sentence), weights))
+
+
+def drawn(of_class, sentences, temperature=1.0, first=0):
+    """The orders drawn for one-node sentences, as source positions by sentence."""
+    corpus = Corpus.of(sentences, first)
+    orders = {}
+    for nodes in find_nodes(corpus, Forest.of(corpus), corpus.columns["head"].codes == 0).values():
+        u = uniform(3, corpus.ids[corpus.sentence_of_word[nodes.head]])
+        for row, order in zip(corpus.sentence_of_word[nodes.head], of_class.sample(nodes, u, temperature), strict=True):
+            orders[int(row) + first] = int(order)
+    return orders
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.sampled_from([32_000_000, 7_000, 0]))
+def test_the_orders_are_those_without_a_cache(seed, most_bytes):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 7, 60)
+    sentences = [node_sentence(rng, "V", int(n), ("NOUN", "ADP"), ("nsubj", "case")) for n in sizes]
+    model = random_model(seed % 5)
+    warm = distribution(model)["V"]
+    object.__setattr__(warm, "_cache", BagCache(most_bytes))
+    for turn, temperature in enumerate((1.0, 2.0, 1.0)):
+        for first in range(0, 60, 20):
+            part = sentences[first : first + 20]
+            rng.shuffle(part)  # other names first, other numbers of the items
+            cold = distribution(model)["V"]
+            assert drawn(warm, part, temperature, turn * 100 + first) == drawn(
+                cold, part, temperature, turn * 100 + first
+            )
+            assert warm._cache.bytes <= most_bytes
+    assert bool(len(warm._cache)) == (most_bytes > 0)
+
+
+def test_a_bag_that_came_before_is_not_computed_again(monkeypatch):
+    rng = np.random.default_rng(0)
+    sentences = [node_sentence(rng, "V", int(n)) for n in (2, 4, 6, 6)]
+    of_class = distribution(random_model(0))["V"]
+    once = drawn(of_class, sentences)
+    asked: list[int] = []
+    plain = type(of_class).log_scores
+
+    def counting(self, types, names):
+        asked.append(len(types))
+        return plain(self, types, names)
+
+    monkeypatch.setattr(type(of_class), "log_scores", counting)
+    assert drawn(of_class, sentences[::-1])[0] in range(720) and drawn(of_class, sentences) == once
+    assert sum(asked) == 0
+    drawn(of_class, [node_sentence(rng, "V", 7)])  # too many orders to keep
+    drawn(of_class, sentences, 1.5)
+    assert sum(asked) == 1 + len(sentences)
+
+
+def test_what_was_not_asked_for_longest_goes_first():
+    row = np.arange(6.0)
+    cache = BagCache(3 * (row.nbytes + ENTRY_BYTES))
+    for key in (b"a", b"b", b"c"):
+        cache.put(key, row)
+    assert cache.get(b"a") is not None
+    cache.put(b"d", row)
+    assert cache.get(b"b") is None and len(cache) == 3
+    assert all(cache.get(key) is not None for key in (b"a", b"c", b"d"))
+    cache.clear()
+    assert len(cache) == 0 and cache.bytes == 0 and cache.get(b"a") is None
+
+
+def test_a_kept_row_does_not_keep_its_matrix():
+    cache, matrix = BagCache(), np.zeros((100, 6))
+    cache.put(b"a", matrix[3])
+    kept = cache.get(b"a")
+    assert kept is not None and kept.base is None and kept.nbytes == 48
+
+
+def test_item_numbers_are_bounded(monkeypatch):
+    monkeypatch.setattr("synthlang.order.distribution.MOST_ITEM_TYPES", 10)
+    rng = np.random.default_rng(1)
+    warm = distribution(random_model(1))["V"]
+    for batch in range(5):
+        arcs = tuple(f"x{batch}{i}" for i in range(8))
+        part = [node_sentence(rng, "V", 4, arcs=arcs) for _ in range(10)]
+        assert drawn(warm, part) == drawn(distribution(random_model(1))["V"], part)
+        assert len(warm._cache) <= 10
+
+
+def test_keys_are_of_items_and_temperature():
+    cache = BagCache()
+    names, other = (("A", "x"), ("B", "y")), (("B", "y"), ("A", "x"))
+    (key,) = cache.keys(np.asarray([[0, 1]]), names, 1.0)
+    assert cache.keys(np.asarray([[1, 0]]), other, 1.0) == [key]
+    assert cache.keys(np.asarray([[0, 1]]), other, 1.0) != [key] != cache.keys(np.asarray([[0, 1]]), names, 2.0)
+    assert len({*cache.keys(np.asarray([[0, 1], [0, 0], [1, 1]]), names, 1.0)}) == 3

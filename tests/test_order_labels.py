@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.order.design import Design
 from synthlang.order.distribution import distribution
 from synthlang.order.fit import fit
 from synthlang.order.items import parse_feature, readings
 from synthlang.order.model import OrderModel, import_orm, read_model
 from synthlang.order.nodes import find_nodes
 from synthlang.order.permutations import all_orders
-from synthlang.order.training import bags_of, frequent_ngrams, nodes_of
+from synthlang.order.training import Design, bags_of, frequent_ngrams, nodes_of
 from synthlang.trees import Forest
 from tests.order_cases import node_sentence, random_corpus, reference_items
 from tests.order_reference import features, probabilities
@@ -140,7 +139,7 @@ def test_more_names_than_a_model_can_have_are_an_error_before_the_fit(monkeypatc
     with pytest.raises(InputError, match=r"x: the items .* have \d+ different names; a model can have 20"):
         fit(random_corpus(3, 80, 8, arcs=ARCS), "x")
     monkeypatch.undo()
-    monkeypatch.setattr("synthlang.order.lookup.MOST_NAMES", 5)
+    monkeypatch.setattr("synthlang.order.tables.MOST_NAMES", 5)
     sentences = sentences_with(0, [5])
     weights = weights_of(sentences, 0)
     with pytest.raises(InputError, match="knows more than 5 names"):

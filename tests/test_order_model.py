@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.errors import InputError
-from synthlang.order.items import feature_name, head_item, parse_feature, views
-from synthlang.order.labels import convert
+from synthlang.order.items import convert, feature_name, head_item, parse_feature, views
 from synthlang.order.model import OrderModel, find_model, import_orm, load_model, read_model, shipped_models
 from tests.order_cases import random_model
 from tests.real_data import DATA

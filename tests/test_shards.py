@@ -35,13 +35,13 @@ def space(source, tmp_path_factory):
 @pytest.fixture(scope="module")
 def shards(source, space, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shards")
-    for member in space.members:
+    for member in space.languages:
         write_shards(source, "dev", parse_language(member.name), member, folder / member.name)
     return folder
 
 
 def test_shards_hold_the_encoded_sentences(source, space, shards):
-    language, member = parse_language("trans+perm"), space.members[1]
+    language, member = parse_language("trans+perm"), space.languages[1]
     read = read_shards(shards / "trans+perm", shards_fingerprint(source, "dev", language, member))
     texts = [t for batch in source.batches("dev") for t in language.derive(batch).texts()]
     assert len(read) == len(texts) == 50
@@ -55,7 +55,7 @@ def test_shards_hold_the_encoded_sentences(source, space, shards):
 
 def test_a_parallel_vocabulary_gives_parallel_shards(space, shards):
     """Transliteration moves every id of the parent by V, reordering keeps their number."""
-    parent, derived = (read_shards(shards / member.name) for member in space.members)
+    parent, derived = (read_shards(shards / member.name) for member in space.languages)
     assert np.array_equal(parent.counts, derived.counts[space.copies :])
     assert derived.counts[: space.copies].sum() == 0
 
@@ -192,7 +192,7 @@ def test_shards_are_named_by_all_that_matters(source, space):
         shards_fingerprint(source, split, parse_language(language), member)
         for split in ("dev", "test")
         for language in ("inv", "perm")
-        for member in space.members
+        for member in space.languages
     }
     assert len(names) == 8
 

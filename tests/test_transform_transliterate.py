@@ -14,7 +14,7 @@ from synthlang.language import bind_language, parse_language
 from synthlang.overlap import Overlap, count_words, overlap
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
-from synthlang.transforms import Transliterate
+from synthlang.transforms.transliterate import Transliterate
 from tests.annotated import annotated
 
 SOURCE = "builtin:mini-english?types=600&sentences=1500&dev=300&test=0"

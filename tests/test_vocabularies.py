@@ -1,7 +1,10 @@
 """Ids of several languages in one space: copied at an offset, joint, joined, prefixed."""
 
+from __future__ import annotations
+
 import gc
 import weakref
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -9,14 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synthlang.config import parse
 from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
-from synthlang.vocabularies import OURS, VocabularySpec, build_id_space, training
+from synthlang.vocabularies import OURS, ExtendSpec, VocabularySpec, build, build_id_space
 from synthlang.vocabulary import train_tokenizer
+from tests.real_data import DATA
 from tests.saved_tokenizers import encode_elsewhere
 
 ENGLISH = ["the cat sat on the mat .", "a cat and a dog ran to the old house in town .", "don't say “naïve” 漢字 !"] * 3
@@ -61,19 +67,19 @@ def family(mini):
 def copied(natural, store):
     """Of English with words of many characters, in two scripts."""
     source = natural[0][1]
-    members = [("en", source, PARENT)]
-    members += [(name, source, parse_language(f"trans@{name}")) for name in ("cyrillic", "hangul")]
-    return build_id_space(VocabularySpec(size=330, min_frequency=1), members, store)[0]
+    named = [("en", source, PARENT)]
+    named += [(name, source, parse_language(f"trans@{name}")) for name in ("cyrillic", "hangul")]
+    return build_id_space(VocabularySpec(size=330, min_frequency=1), named, store)[0]
 
 
 @settings(max_examples=200)
 @given(text=anything, which=st.sampled_from([1, 2]))
 def test_encoding_the_derived_text_is_encoding_the_text_plus_the_offset(copied, text, which):
-    offset = which * copied.members[0].size
-    script = SCRIPTS[copied.members[which].name]
+    offset = which * copied.languages[0].size
+    script = SCRIPTS[copied.languages[which].name]
     words = text.split()
-    parent = copied.members[0].tokenizer.encode(" ".join(words)).ids
-    derived = copied.members[which].tokenizer.encode(" ".join(script.encode(word) for word in words)).ids
+    parent = copied.languages[0].tokenizer.encode(" ".join(words)).ids
+    derived = copied.languages[which].tokenizer.encode(" ".join(script.encode(word) for word in words)).ids
     assert derived == [i if i < 5 else i + offset for i in parent]
 
 
@@ -81,7 +87,7 @@ def test_encoding_the_derived_text_is_encoding_the_text_plus_the_offset(copied, 
 def test_every_id_of_a_member_is_among_its_ids(kind, family, store):
     space, languages = build_id_space(VocabularySpec(kind=kind, size=400), family, store)
     assert space.specials == OURS
-    for member, language, (name, source, _) in zip(space.members, languages, family, strict=True):
+    for member, language, (name, source, _) in zip(space.languages, languages, family, strict=True):
         assert member.name == name
         assert (np.diff(member.ids) > 0).all() and set(OURS.all) <= set(member.ids.tolist())
         assert member.size == member.ids[-1] + 1 <= space.size
@@ -97,16 +103,16 @@ def test_copies_of_two_scripts_stand_at_v_and_2v(family, store, mini):
     space, languages = build_id_space(VocabularySpec(size=400), family, store)
     assert space.size == 4 * 400
     for which, ids in enumerate([400, 800, 1200, 1600]):  # a file of a vocabulary names every id below its largest
-        assert sorted(space.members[which].tokenizer.get_vocab().values()) == list(range(ids))
+        assert sorted(space.languages[which].tokenizer.get_vocab().values()) == list(range(ids))
     batch = next(mini.batches("dev"))
-    parent = space.members[0].encode(batch).ids
-    assert (space.members[1].encode(languages[1].derive(batch)).ids == parent + 400).all()
-    assert set(space.members[2].encode(languages[2].derive(batch)).ids.tolist()) == set((parent + 800).tolist())
-    half = space.members[3].encode(languages[3].derive(batch)).ids
+    parent = space.languages[0].encode(batch).ids
+    assert (space.languages[1].encode(languages[1].derive(batch)).ids == parent + 400).all()
+    assert set(space.languages[2].encode(languages[2].derive(batch)).ids.tolist()) == set((parent + 800).tolist())
+    half = space.languages[3].encode(languages[3].derive(batch)).ids
     moved = half != parent
     assert 0 < moved.sum() < len(parent) and (half[moved] == parent[moved] + 1200).all()
-    assert [len(m.ids) for m in space.members] == [400, 400, 400, 400 + 395, 400]
-    assert space.members[1].ids.tolist() == [*OURS.all, *range(405, 800)]
+    assert [len(m.ids) for m in space.languages] == [400, 400, 400, 400 + 395, 400]
+    assert space.languages[1].ids.tolist() == [*OURS.all, *range(405, 800)]
     for which, offset in ((1, 400), (2, 800), (3, 1200)):
         pairs = space.counterparts(which)
         assert (
@@ -122,7 +128,7 @@ def test_copies_of_two_scripts_stand_at_v_and_2v(family, store, mini):
 def test_the_same_script_is_the_same_ids_and_order_does_not_matter(mini, store):
     named = [("x", mini, parse_language("trans")), ("en", mini, PARENT), ("y", mini, parse_language("trans+inv"))]
     space, _ = build_id_space(VocabularySpec(size=400), named, store)
-    assert space.size == 800 and space.members[0].fingerprint == space.members[2].fingerprint
+    assert space.size == 800 and space.languages[0].fingerprint == space.languages[2].fingerprint
     assert space.counterparts(2) is None
     pairs = space.counterparts(1)  # the first member is the one in a script
     assert (
@@ -137,36 +143,36 @@ def test_words_that_are_put_in_after_transliteration_are_no_copies(mini, store, 
     step = {"kind": "transliterate"}
     language = parse_language({"name": "x", "transforms": [step, *after]})
     space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, language)], store)
-    assert len(space.members[1].ids) == (400 if whole else 795)
+    assert len(space.languages[1].ids) == (400 if whole else 795)
     before = parse_language({"name": "x", "transforms": [*after, step]})
     space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, before)], store)
-    assert len(space.members[1].ids) == 400
+    assert len(space.languages[1].ids) == 400
 
 
 def test_languages_of_tokens_in_the_second_script(mini, store):
     invert = {"kind": "invert", "unit": "token", "keep_final_punctuation": False}
     steps = [{"kind": "transliterate", "script": "hangul"}, invert]
-    members = [("en", mini, PARENT), ("trans", mini, parse_language("trans"))]
-    members += [("t", mini, parse_language({"name": "t", "transforms": steps}))]
-    space, languages = build_id_space(VocabularySpec(size=400), members, store)
+    named = [("en", mini, PARENT), ("trans", mini, parse_language("trans"))]
+    named += [("t", mini, parse_language({"name": "t", "transforms": steps}))]
+    space, languages = build_id_space(VocabularySpec(size=400), named, store)
     batch = next(mini.batches("dev"))
     derived = languages[2].derive(batch)
-    encoded = space.members[2].encode(derived)
+    encoded = space.languages[2].encode(derived)
     for row, text in enumerate(batch.texts()):
-        expected = [i + 800 for i in space.members[0].tokenizer.encode(text, add_special_tokens=False).ids]
+        expected = [i + 800 for i in space.languages[0].tokenizer.encode(text, add_special_tokens=False).ids]
         part = encoded.ids[encoded.word_offsets[derived.offsets[row]] : encoded.word_offsets[derived.offsets[row + 1]]]
         assert part.tolist() == expected[::-1]
-    assert np.isin(encoded.ids, space.members[2].ids).all()
+    assert np.isin(encoded.ids, space.languages[2].ids).all()
 
 
 def test_joint_is_one_bpe_of_all_texts_derived_ones_too(mini, store):
-    members = [("en", mini, PARENT), ("trans", mini, parse_language("trans:0.5+inv"))]
-    space, languages = build_id_space(VocabularySpec(kind="joint", size=350), members, store)
+    named = [("en", mini, PARENT), ("trans", mini, parse_language("trans:0.5+inv"))]
+    space, languages = build_id_space(VocabularySpec(kind="joint", size=350), named, store)
     texts = [t for language in languages for batch in mini.batches("train") for t in language.derive(batch).texts()]
-    assert space.members[0].tokenizer.to_str() == train_tokenizer(texts, 350).to_str()
-    assert space.members[0].fingerprint == space.members[1].fingerprint
+    assert space.languages[0].tokenizer.to_str() == train_tokenizer(texts, 350).to_str()
+    assert space.languages[0].fingerprint == space.languages[1].fingerprint
     batch = next(mini.batches("dev"))
-    assert (space.members[0].encode(batch).ids == space.members[1].encode(batch).ids).all()
+    assert (space.languages[0].encode(batch).ids == space.languages[1].encode(batch).ids).all()
 
 
 @pytest.fixture(scope="module")
@@ -183,10 +189,10 @@ def joined(natural, store):
 
 def test_joined_shares_exactly_the_strings_that_both_have(joined, own_bpes):
     own = [set(tokenizer.get_vocab()) for tokenizer in own_bpes]
-    names = {index: token for token, index in joined.members[1].tokenizer.get_vocab().items()}
-    found = [{names[i] for i in member.ids.tolist()} for member in joined.members]
+    names = {index: token for token, index in joined.languages[1].tokenizer.get_vocab().items()}
+    found = [{names[i] for i in member.ids.tolist()} for member in joined.languages]
     assert found == own
-    shared = np.intersect1d(joined.members[0].ids, joined.members[1].ids)
+    shared = np.intersect1d(joined.languages[0].ids, joined.languages[1].ids)
     assert {names[i] for i in shared.tolist()} == own[0] & own[1]
     assert set(SPECIAL_TOKENS) < {names[i] for i in shared.tolist()}
     assert own[0] - own[1] and own[1] - own[0]
@@ -197,15 +203,15 @@ def test_joined_shares_exactly_the_strings_that_both_have(joined, own_bpes):
 @settings(max_examples=100)
 @given(text=anything)
 def test_joined_cuts_as_each_members_own_bpe(joined, own_bpes, text):
-    for member, own in zip(joined.members, own_bpes, strict=True):
+    for member, own in zip(joined.languages, own_bpes, strict=True):
         assert member.tokenizer.encode(text).tokens == own.encode(text).tokens
         assert member.tokenizer.decode(member.tokenizer.encode(text).ids) == own.decode(own.encode(text).ids)
 
 
 def test_prefixed_shares_the_specials_only(natural, store, own_bpes):
     space, _ = build_id_space(VocabularySpec(kind="prefixed", size=320, min_frequency=1), natural, store)
-    assert np.intersect1d(space.members[0].ids, space.members[1].ids).tolist() == list(OURS.all)
-    for member, own in zip(space.members, own_bpes, strict=True):
+    assert np.intersect1d(space.languages[0].ids, space.languages[1].ids).tolist() == list(OURS.all)
+    for member, own in zip(space.languages, own_bpes, strict=True):
         assert len(member.ids) == own.get_vocab_size()
         for line in LINES:
             found = member.tokenizer.encode(line).ids
@@ -218,7 +224,7 @@ def test_saved_folders_give_the_same_ids_in_another_process(natural, mini, store
     for kind in KINDS:
         spec = VocabularySpec(kind=kind, size=330)
         space, languages = build_id_space(spec, pair if kind == "copied" else natural, store)
-        for member, language in zip(space.members, languages, strict=True):
+        for member, language in zip(space.languages, languages, strict=True):
             member.save(tmp_path / kind / member.name)
             (tmp_path / kind / member.name / "config.json").write_text('{"model_type": "roberta"}', encoding="utf-8")
             corpus = language.derive(Corpus.of_words([line.split() for line in LINES]))
@@ -239,7 +245,7 @@ def test_artifacts_are_read_not_trained_again(family, natural, store, monkeypatc
     def fail(*args):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(training, "train_vocabulary", fail)
+    monkeypatch.setattr(build, "train_vocabulary", fail)
     for kind, space in built.items():
         again = build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0]
         assert again.fingerprint == space.fingerprint
@@ -252,7 +258,7 @@ def test_fingerprints_cover_what_ids_depend_on_and_nothing_else(mini, natural, s
     alone = build_id_space(spec, [("en", mini, PARENT)], store)[0]
     pair = build_id_space(spec, [("parent", mini, PARENT), ("x", mini, parse_language("trans"))], store)[0]
     # shards of the parent serve every run on the source
-    assert alone.members[0].fingerprint == pair.members[0].fingerprint and alone.fingerprint != pair.fingerprint
+    assert alone.languages[0].fingerprint == pair.languages[0].fingerprint and alone.fingerprint != pair.fingerprint
     texts = [("en", mini, PARENT), ("x", mini, parse_language("trans:0.5"))]
     seeded = parse_language({"name": "x", "seed": 1, "transforms": [{"kind": "transliterate", "strength": 0.5}]})
     spec = VocabularySpec(kind="joint", size=400)
@@ -277,3 +283,96 @@ def test_training_holds_one_batch_at_a_time(store):
     source = Watched(types=500, sentences=16_000, dev=0, test=0)
     build_id_space(VocabularySpec(kind="joint", size=300), [("en", source, PARENT)], store)
     assert len(alive) == 8 and 0 < Watched.most <= 3
+
+
+TOKENS = {"name": "t", "transforms": [{"kind": "invert", "unit": "token"}]}
+
+
+@pytest.fixture(scope="module")
+def small():
+    return MiniEnglish(types=500, sentences=50, dev=10, test=0)
+
+
+@pytest.fixture
+def built(tmp_path):
+    return lambda kind, named: build_id_space(VocabularySpec(kind=kind, size=300), named, Store(tmp_path))
+
+
+def test_copied_needs_one_source(built, small):
+    other = MiniEnglish(types=500, sentences=60, dev=10, test=0)
+    with pytest.raises(InputError, match=r"but fr reads another one than en; choose joint, joined or prefixed"):
+        built("copied", [("en", small, PARENT), ("fr", other, parse_language("trans"))])
+    same = MiniEnglish(types=500, sentences=50, dev=10, test=0)
+    assert built("copied", [("en", small, PARENT), ("fr", same, parse_language("trans"))])[0].size == 600
+
+
+@pytest.mark.parametrize("kind", ["joint", "joined", "prefixed"])
+def test_languages_of_tokens_are_copied_only(built, small, kind):
+    with pytest.raises(InputError, match=rf"vocabulary.kind {kind}: t has a transform with unit: token.*kind copied"):
+        built(kind, [("en", small, PARENT), ("t", small, parse_language(TOKENS))])
+
+
+@pytest.mark.parametrize("name", ["trans+inv", "e n", "ä", "x" * 33])
+def test_prefixed_names(built, small, name, monkeypatch):
+    monkeypatch.setattr("synthlang.vocabularies.build.trained", None)  # refused before any training
+    with pytest.raises(InputError, match="to be a prefix of tokens"):
+        built("prefixed", [("en", small, PARENT), (name, small, parse_language("inv"))])
+
+
+def test_members(built, small, tmp_path):
+    with pytest.raises(InputError, match="two languages of the run have the name 'en'"):
+        built("joint", [("en", small, PARENT), ("en", small, parse_language("inv"))])
+    with pytest.raises(InputError, match="at least one language"):
+        built("joint", [])
+    (tmp_path / "x-test.txt").write_text("a b", encoding="utf-8")
+    only_test = TextSource(tmp_path)
+    with pytest.raises(InputError, match="the source of x has no split 'train'; it has test"):
+        built("joint", [("x", only_test, PARENT)])
+    (tmp_path / "x-train.txt").write_text("a b", encoding="utf-8")
+    with pytest.raises(InputError, match="needs the column 'upos'; the source of x has form"):
+        built("joint", [("x", TextSource(tmp_path), parse_language("typology@SOV"))])
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        (VocabularySpec, {"size": 260}, "size"),
+        (VocabularySpec, {"kind": "shared"}, "kind"),
+        (VocabularySpec, {"min_frequency": 0}, "min_frequency"),
+        (VocabularySpec, {"size": "8k"}, "size"),
+        (ExtendSpec, {}, "language"),
+        (ExtendSpec, {"language": "de", "size": 0}, "size"),
+        (ExtendSpec, {"language": "de", "initialise": "zero"}, "initialise"),
+    ],
+)
+def test_settings(model, data, message):
+    with pytest.raises(InputError, match=message):
+        parse(model, data)
+
+
+FILES = {name: DATA / "multi30k" / f"test_2016_flickr.{name}" for name in ("en", "de", "fr")}
+pytestmark = pytest.mark.skipif(not all(f.exists() for f in FILES.values()), reason="no multi30k captions here")
+
+
+def test_default_anchors_and_none(tmp_path):
+    named = []
+    for name, file in FILES.items():
+        (tmp_path / f"{name}.txt").symlink_to(file)
+        named.append((name, TextSource(tmp_path / f"{name}.txt"), PARENT))
+    store = Store(tmp_path / "store")
+    joined, _ = build_id_space(VocabularySpec(kind="joined", size=1500), named, store)
+    prefixed, _ = build_id_space(VocabularySpec(kind="prefixed", size=1500), named, store)
+    for i, j in combinations(range(3), 2):
+        shared = np.intersect1d(joined.languages[i].ids, joined.languages[j].ids)
+        assert 5 + 256 < len(shared) < 900  # the bytes, and what the languages have in common
+        assert len(np.intersect1d(prefixed.languages[i].ids, prefixed.languages[j].ids)) == 5
+    assert 1500 < joined.size < 4500
+    for number, (_, source, _) in enumerate(named):
+        batch = next(source.batches("train"))
+        a, b = joined.languages[number].encode(batch), prefixed.languages[number].encode(batch)
+        assert (a.word_offsets == b.word_offsets).all()  # cut alike, under other ids
+        assert len(a.ids) < 2 * len(batch.form.codes)
+        assert (
+            joined.languages[number].tokenizer.decode(a.ids[: a.word_offsets[batch.offsets[1]]].tolist())
+            == batch.texts()[0]
+        )

@@ -1,6 +1,10 @@
 """New subwords in a checkpoint's tokenizer: old ids stay, new words get fewer pieces, every change is counted."""
 
+from __future__ import annotations
+
 import json
+import math
+import random
 from collections import Counter
 
 import numpy as np
@@ -16,6 +20,8 @@ from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
 from synthlang.vocabularies import ExtendSpec, hf_id_space
+from synthlang.vocabularies.grow import _shift, learn_merges, longest_match
+from synthlang.vocabulary import LONGEST_LEARNED
 from tests.saved_tokenizers import encode_elsewhere
 from tests.tokenizer_folders import KINDS, make_folder
 
@@ -68,8 +74,8 @@ cases = pytest.mark.parametrize("case", CASES, ids="-".join)
 @cases
 def test_old_ids_stay_and_new_ones_follow(made, case):
     before, space, extension = made[case]
-    old = before.members[0].tokenizer.get_vocab(with_added_tokens=True)
-    new = space.members[0].tokenizer.get_vocab(with_added_tokens=True)
+    old = before.languages[0].tokenizer.get_vocab(with_added_tokens=True)
+    new = space.languages[0].tokenizer.get_vocab(with_added_tokens=True)
     assert all(new[token] == index for token, index in old.items())
     assert extension.ids.tolist() == list(range(before.size, space.size))
     assert [new[token] for token in extension.tokens] == extension.ids.tolist()
@@ -77,8 +83,8 @@ def test_old_ids_stay_and_new_ones_follow(made, case):
     assert set(extension.tokens).isdisjoint(old)
     assert 0 < len(extension.ids) <= (300 if case[1] == "trans" else 60)
     assert space.specials == before.specials and space.fingerprint != before.fingerprint
-    for member in space.members:
-        assert member.ids.tolist() == [*before.members[0].ids.tolist(), *extension.ids.tolist()]
+    for member in space.languages:
+        assert member.ids.tolist() == [*before.languages[0].ids.tolist(), *extension.ids.tolist()]
 
 
 def texts_of(member):
@@ -94,7 +100,7 @@ def test_words_get_fewer_pieces_and_every_change_is_counted(made, members, case)
         counts = Counter(w for batch in texts_of(member) for sentence in batch for w in sentence.words)
         words = list(counts)
         a, b = (
-            [s.members[i].tokenizer.encode(w, add_special_tokens=False).ids for w in words] for s in (before, space)
+            [s.languages[i].tokenizer.encode(w, add_special_tokens=False).ids for w in words] for s in (before, space)
         )
         changed = [x != y for x, y in zip(a, b, strict=True)]
         times = list(counts.values())
@@ -118,7 +124,7 @@ def test_words_get_fewer_pieces_and_every_change_is_counted(made, members, case)
 @cases
 def test_old_pieces_of_new_tokens_spell_them(made, case):
     before, _, extension = made[case]
-    names = {i: token for token, i in before.members[0].tokenizer.get_vocab().items()}
+    names = {i: token for token, i in before.languages[0].tokenizer.get_vocab().items()}
     known = 0
     for which, token in enumerate(extension.tokens):
         pieces = extension.pieces_of(which).tolist()
@@ -135,14 +141,14 @@ def test_old_pieces_of_new_tokens_spell_them(made, case):
     if case == ("bert", "de"):  # a token that begins a word was cut as that word
         for which, word in enumerate(extension.tokens):
             if word.isalpha():
-                cut = before.members[0].tokenizer.encode(word, add_special_tokens=False).ids
+                cut = before.languages[0].tokenizer.encode(word, add_special_tokens=False).ids
                 assert extension.pieces_of(which).tolist() == (cut if cut != [1] else [])
 
 
 @settings(max_examples=200)
 @given(text=st.text(st.sampled_from("aehilnrstuüß ."), max_size=60), language=st.sampled_from(["trans", "de"]))
 def test_bpe_only_joins_old_pieces(made, text, language):
-    old, new = (made["roberta", language][i].members[0].tokenizer for i in (0, 1))
+    old, new = (made["roberta", language][i].languages[0].tokenizer for i in (0, 1))
     assert parts_of(made["roberta", language][2], new.encode(text).ids) == old.encode(text).ids
 
 
@@ -150,8 +156,8 @@ def test_bpe_only_joins_old_pieces_of_words(made, members):
     before, space, extension = made["roberta", "de"]
     for i, member in enumerate(members):
         for batch in texts_of(member):
-            found = parts_of(extension, space.members[i].encode(batch).ids.tolist())
-            assert found == before.members[i].encode(batch).ids.tolist()
+            found = parts_of(extension, space.languages[i].encode(batch).ids.tolist())
+            assert found == before.languages[i].encode(batch).ids.tolist()
 
 
 def parts_of(extension, ids):
@@ -166,13 +172,13 @@ def test_saved_extensions_give_the_same_ids_in_another_process(made, members, fo
     for kind, language in CASES:
         _, space, _ = made[kind, language]
         target = folder / "saved" / f"{kind}-{language}"
-        space.members[0].save(target)
+        space.languages[0].save(target)
         model_type = {"bert": "bert", "roberta": "roberta", "xlmr": "xlm-roberta"}[kind]
         (target / "config.json").write_text(json.dumps({"model_type": model_type}), encoding="utf-8")
         asked.append((target, words))
     for case, found in zip(CASES, encode_elsewhere(asked), strict=True):
         space = made[case][1]
-        encoded = space.members[0].encode(Corpus.of_words([words]))
+        encoded = space.languages[0].encode(Corpus.of_words([words]))
         assert found["apart"] == [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
         assert found["text"] == [space.specials.bos, *encoded.ids.tolist(), space.specials.eos]
         assert found["specials"] == list(space.specials.all) and found["size"] == space.size
@@ -194,17 +200,17 @@ def test_rows_without_a_token_and_added_tokens_keep_their_ids(checkpoints, membe
         (place / "config.json").write_text(json.dumps(config | {"vocab_size": size + 12}), encoding="utf-8")
         space, _, extension = hf_id_space(str(place), members, store, ExtendSpec(language="de", size=20))
         assert extension is not None
-        new = space.members[0].tokenizer
+        new = space.languages[0].tokenizer
         assert (new.token_to_id("<extra>"), new.token_to_id("zzzz")) == (size, size + 1)
         assert extension.ids[0] == size + 12 and space.size == size + 12 + len(extension.ids)
-        assert not np.isin(np.arange(size + 2, size + 12), space.members[0].ids).any()
-        space.members[0].save(place / "saved")
+        assert not np.isin(np.arange(size + 2, size + 12), space.languages[0].ids).any()
+        space.languages[0].save(place / "saved")
         spaces.append(space)
         asked.append((place / "saved", words))
     for space, found in zip(spaces, encode_elsewhere(asked), strict=True):
-        encoded = space.members[0].encode(Corpus.of_words([words]))
+        encoded = space.languages[0].encode(Corpus.of_words([words]))
         assert found["apart"] == [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
-        assert [space.members[0].tokenizer.token_to_id("<extra>")] in found["apart"]
+        assert [space.languages[0].tokenizer.token_to_id("<extra>")] in found["apart"]
         assert (encoded.ids >= space.size - 20).any()
 
 
@@ -245,3 +251,63 @@ def test_an_extension_that_cannot_be(checkpoints, members, tmp_path):
     (tmp_path / "level" / "tokenizer_config.json").write_text(json.dumps(names), encoding="utf-8")
     with pytest.raises(InputError, match="a tokenizer of kind WordLevel cannot be extended"):
         hf_id_space(str(tmp_path / "level"), members, store, ExtendSpec(language="de"))
+
+
+symbols = st.sampled_from(["a", "b", "##a", "##bc", "é", "Ġthe"])
+
+
+@settings(max_examples=150)
+@given(
+    words=st.dictionaries(st.lists(symbols, min_size=1, max_size=8).map(tuple), st.integers(1, 2500), max_size=8),
+    limit=st.integers(1, 12),
+    least=st.integers(1, 5),
+)
+def test_each_merge_joins_a_most_frequent_pair(words, limit, least):
+    """Against counting by hand, with words written out as lists."""
+    state = {word: [(symbol,) for symbol in word] for word in words}
+    learned = learn_merges(words, limit, least)
+    assert len(learned) <= limit
+    for pair in [*learned, None]:
+        counts: Counter[tuple[tuple[str, ...], ...]] = Counter()
+        for word, parts in state.items():
+            for i in range(len(parts) - 1):
+                counts[parts[i], parts[i + 1]] += words[word]
+        best = max(counts.values(), default=0)
+        if pair is None:
+            assert len(learned) == limit or best < least
+            break
+        assert counts[pair] == best >= least
+        for word, parts in state.items():
+            state[word] = joined(parts, pair)
+
+
+def test_a_very_long_word_is_learned_in_pieces():
+    """Training shifts all symbols of a word at every merge: a million of them at once would take hours."""
+    rest = "".join(random.Random(0).choices("abcd", k=5))
+    word = tuple("ab" * (LONGEST_LEARNED // 2) * 50 + rest)
+    assert learn_merges({word: 2}, 30, 2) == learn_merges({word[:LONGEST_LEARNED]: 100, tuple(rest): 2}, 30, 2)
+
+
+def joined(parts, pair):
+    result, i = [], 0
+    while i < len(parts):
+        both = tuple(parts[i : i + 2]) == pair
+        result.append(pair[0] + pair[1] if both else parts[i])
+        i += 1 + both
+    return result
+
+
+@given(used=st.lists(st.tuples(st.floats(-12, 0), st.integers(1, 9)), min_size=1, max_size=8))
+def test_new_scores_are_moved_by_the_median_difference(used):
+    total = sum(count for _, count in used)
+    each = sorted(score - math.log(count / total) for score, count in used for _ in range(count))
+    assert _shift(used, total) == each[(total - 1) // 2]
+    assert _shift([], 0) == 0.0
+
+
+def test_longest_match():
+    vocab = {"a": 0, "ab": 1, "##b": 2, "##bc": 3, "##": 4}
+    assert longest_match("abbc", vocab, "##") == (1, 3)
+    assert longest_match("##bbc", vocab, "##") == (2, 3)
+    assert longest_match("abd", vocab, "##") == ()
+    assert longest_match("##", vocab, "##") == (4,)

@@ -12,10 +12,9 @@ from probes.transfer.batch import Reader
 from synthlang.corpus import Column, Corpus
 from synthlang.language import PARENT, Language
 from synthlang.rewrite import INSERTED, Rewrite
-from synthlang.subwords import Subwords
 from synthlang.tasks import TaskBatch, derive_task
-from synthlang.vocabularies import OURS, MemberTokenizer
-from synthlang.vocabulary import Encoded, Vocabulary
+from synthlang.vocabularies import OURS, LanguageTokenizer
+from synthlang.vocabulary import Encoded, Subwords, Vocabulary
 
 NOTHING = "∅"  # a word that Spelled has no token for
 
@@ -38,7 +37,7 @@ def reader_of(language: Language, vocabulary: Vocabulary) -> Reader:
     """How a model of the vocabulary reads a language."""
     subwords = Subwords(vocabulary, language.script) if language.on_tokens else None
     ids = np.arange(vocabulary.size_with(language.script))
-    tokenizer = MemberTokenizer(language.name, vocabulary.tokenizer(language.script), ids, subwords, vocabulary.size)
+    tokenizer = LanguageTokenizer(language.name, vocabulary.tokenizer(language.script), ids, subwords, vocabulary.size)
     return Reader(language, replace(tokenizer, moved=0), 1, OURS, "target")
 
 

@@ -12,7 +12,7 @@ from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig, micro_batches
 from synthlang.config import StrictModel
-from synthlang.dictionary import DictionarySpec
+from synthlang.dictionary.words import DictionarySpec
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import NamedLanguage

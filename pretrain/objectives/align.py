@@ -10,7 +10,7 @@ from pretrain.artifacts import Artifacts
 from pretrain.data.batch import Batch
 from pretrain.objectives.term import Term
 from synthlang.config import StrictModel
-from synthlang.dictionary import IdDictionary
+from synthlang.dictionary.ids import IdDictionary
 
 if TYPE_CHECKING:
     import torch

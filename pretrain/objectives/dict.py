@@ -25,7 +25,7 @@ from pretrain.data.masking import Draw, Masked, Relabel
 from pretrain.data.rows import RowSource
 from pretrain.objectives.term import Term, Texts
 from synthlang.config import StrictModel
-from synthlang.dictionary import Synonyms
+from synthlang.dictionary.ids import Synonyms
 
 Target = Literal["as-paper", "as-code", "corrected"]
 

@@ -19,8 +19,8 @@ from scipy.stats import hypergeom
 from pretrain.nearest import TIE
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import FORM, Column, Corpus
+from synthlang.dictionary.words import Pair, read_muse
 from synthlang.errors import InputError
-from synthlang.muse import Pair, read_muse
 from synthlang.parallel.prepare import Sentences
 
 

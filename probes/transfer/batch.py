@@ -16,7 +16,7 @@ from pretrain.model.text import Text
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import Language
-from synthlang.vocabularies import MemberTokenizer, Specials
+from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabulary import Encoded, nothing_read
 
 ROWS, TOKENS = 256, 8192  # of a batch that is only predicted
@@ -34,7 +34,7 @@ class Reader:
     """
 
     language: Language
-    tokenizer: MemberTokenizer
+    tokenizer: LanguageTokenizer
     number: int
     specials: Specials
     role: Role

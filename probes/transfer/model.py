@@ -28,7 +28,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, bind_language, parse_language
-from synthlang.vocabularies import MemberTokenizer
+from synthlang.vocabularies import LanguageTokenizer
 from synthlang.vocabularies.checkpoint import Checkpoint
 
 
@@ -174,10 +174,10 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
     return Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
 
 
-def tokenizer_of(name: str, checkpoint: Checkpoint) -> MemberTokenizer:
+def tokenizer_of(name: str, checkpoint: Checkpoint) -> LanguageTokenizer:
     """The tokenizer of a checkpoint as that of a language."""
     ids, settings, specials = _ids(checkpoint), checkpoint.settings, checkpoint.specials
-    return MemberTokenizer(name, checkpoint.tokenizer, ids, settings=settings, specials=specials)
+    return LanguageTokenizer(name, checkpoint.tokenizer, ids, settings=settings, specials=specials)
 
 
 def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -185,7 +185,7 @@ def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.unique(np.fromiter(vocabulary.values(), np.int64, len(vocabulary)))
 
 
-Languages = Mapping[str, tuple[MemberTokenizer, int]]
+Languages = Mapping[str, tuple[LanguageTokenizer, int]]
 """Language → its tokenizer, and its number in the body."""
 
 

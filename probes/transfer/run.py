@@ -31,10 +31,10 @@ from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.model import Pretrained, keep_body
 from probes.transfer.splits import TransferData
 from probes.transfer.tasks.metrics import Floats, Metric
+from synthlang.dictionary.words import read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.muse import read_muse
 from synthlang.progress import Report, silent
 from synthlang.references import resolved
 from synthlang.rng import key_of

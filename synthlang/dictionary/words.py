@@ -1,25 +1,137 @@
-"""Word dictionaries: pairs of words, drawn by coverage, saved with what they come from.
+"""Word dictionaries: files in the format of MUSE, how a dictionary is drawn by coverage, and its folder.
 
-A folder holds dictionary.txt (the MUSE format, see muse.py) and manifest.json.
+A MUSE file has a line ``source target``, several lines for a word with several translations; the two words have spaces
+or a tab between them, so neither may hold white space. UTF-8. Format: https://github.com/facebookresearch/MUSE
+(ground-truth bilingual dictionaries). A folder holds dictionary.txt (in this format) and manifest.json, which says what
+the dictionary comes from.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, field_validator
 
-from synthlang.dictionary.spec import DictionarySpec, draw_types
+from synthlang.config import StrictModel
 from synthlang.errors import InputError
-from synthlang.files import atomic_folder, read_json, write_json
+from synthlang.files import atomic_file, atomic_folder, read_json, read_lines, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.muse import read_muse, write_muse
-from synthlang.rng import key_of
+from synthlang.references import UserFile
+from synthlang.rng import key_of, random_bits
+from synthlang.scripts import SPECIAL_TOKENS
+
+Pair = tuple[str, str]
+
+
+def read_muse(path: Path) -> list[Pair]:
+    """The pairs of a file in its order, each once; blank lines are skipped.
+
+    Raises InputError with the line for one that does not hold exactly two words: a damaged
+    file must not become a smaller dictionary in silence.
+    """
+    pairs: dict[Pair, None] = {}
+    for number, line in read_lines(path):
+        words = line.split()
+        if words and len(words) != 2:
+            raise InputError(
+                f"a line holds a source word and a target word, here are {len(words)} words; mend or delete it",
+                path,
+                number,
+            )
+        if words:
+            pairs[words[0], words[1]] = None
+    if not pairs:
+        raise InputError("holds no pair of words", path)
+    return list(pairs)
+
+
+def write_muse(pairs: Iterable[Pair], path: Path) -> None:
+    """Write pairs, a space between the words; ``read_muse`` gives them back.
+
+    Raises InputError for a word that is empty or holds white space: no reader could tell the two apart.
+    """
+    with atomic_file(path, "w") as handle:
+        for source, target in pairs:
+            for word in (source, target):
+                if not is_one_word(word):
+                    raise InputError(f"the word {word!r} is empty or holds white space; leave it out", path)
+            handle.write(f"{source} {target}\n")
+
+
+def is_one_word(word: str) -> bool:
+    """Whether a MUSE file can hold the word."""
+    return word.split() == [word]
+
+
+SPECIAL_IDS = tuple(range(len(SPECIAL_TOKENS)))  # of a vocabulary that was trained here
+
+
+class DictionarySpec(StrictModel):
+    """How a dictionary is drawn, and from what.
+
+    coverage   share of the types that have a translation which it holds, 0–1
+    by         what the share counts: ``type`` (ids, as ALIGN-MLM) or ``token`` (running text)
+    order      which types come first: drawn uniformly, or the most frequent ones
+    path       a MUSE file or the folder of a word dictionary; with several languages a file for each but the
+               first, by its name. Default: the copies of a transliterated language
+    """
+
+    coverage: float = Field(default=0.25, ge=0.0, le=1.0)
+    by: Literal["type", "token"] = "type"
+    order: Literal["uniform", "frequent"] = "uniform"
+    seed: int = Field(default=0, ge=0)
+    path: UserFile | dict[str, UserFile] | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _named(cls, value: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        if value is not None and (not value or (isinstance(value, dict) and not all(value.values()))):
+            raise ValueError("must name a file or a folder, or for each language one")
+        return value
+
+    @property
+    def drawing(self) -> dict[str, Any]:
+        """How it is drawn, for fingerprints and manifests: a file counts by its content, not by its path."""
+        return self.model_dump(mode="json", exclude={"path"})
+
+
+def draw(spec: DictionarySpec, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The parent ids in the dictionary, sorted; ``counts`` [V] is how often each occurs."""
+    types = trained_types(counts)
+    return types[draw_types(spec, types.astype(np.uint64), counts[types])]
+
+
+def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The indices [n] of the drawn types, sorted.
+
+    names    [types] what a type is known by, whatever else is there: its id, or a hash of its form
+    counts   [types] how often each occurs
+
+    Types are taken in the order of the spec while the share stays at most ``coverage``
+    (types) or until it is reached (tokens).
+    """
+    if spec.order == "uniform":
+        ordered = np.argsort(random_bits(key_of("dictionary", spec.seed), names), kind="stable")
+    else:
+        ordered = np.argsort(-counts, kind="stable")
+    if spec.by == "type":
+        return np.sort(ordered[: round(spec.coverage * len(ordered))])
+    before = np.cumsum(counts[ordered]) - counts[ordered]
+    return np.sort(ordered[before < spec.coverage * counts.sum()])
+
+
+def trained_types(counts: NDArray[np.int64], specials: ArrayLike = SPECIAL_IDS) -> NDArray[np.int64]:
+    """The ids that occur in the text the model trains on, sorted; ``specials`` left out (default: ours, 0–4)."""
+    ids = np.flatnonzero(counts > 0)
+    return ids[~np.isin(ids, specials)].astype(np.int64)
+
 
 FORMAT = 1
 FILE = "dictionary.txt"
@@ -40,17 +152,14 @@ class WordDictionary:
 
     @staticmethod
     def of(pairs: list[tuple[str, str]]) -> WordDictionary:
-        """From pairs in order."""
         return WordDictionary(tuple(a for a, _ in pairs), tuple(b for _, b in pairs))
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The pairs in order."""
         return list(zip(self.source, self.target, strict=True))
 
     @cached_property
     def digest(self) -> str:
-        """Of the pairs and their order."""
         return fingerprint("pairs", pairs=[list(pair) for pair in self.pairs])
 
     def restrict(
@@ -94,7 +203,6 @@ class WordDictionary:
 
 
 def dictionary_fingerprint(spec: DictionarySpec, parents: Mapping[str, str]) -> str:
-    """Of a drawn word dictionary; ``parents`` are the fingerprints of what it was made from."""
     return fingerprint("word-dictionary", format=FORMAT, spec=spec.drawing, parents=dict(parents))
 
 

@@ -3,12 +3,13 @@
     p(order) = exp(w · f(order) / T) / Σ over all n! orders,   w = (1 − m) · superstrate + m · substrate
 
 (Wang & Eisner 2016, equation 1 and section 6). Sums of weights are exact (``tables.grid_of``), so
-nothing here depends on which nodes stand together in a batch.
+nothing here depends on which nodes stand together in a batch. The distributions of bags of
+items that were seen before are kept, up to a number of bytes; the oldest go first.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
@@ -19,18 +20,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.errors import InputError
-from synthlang.order.cache import MOST_ITEMS_CACHED, BagCache
-from synthlang.order.items import Item, NodeClass
-from synthlang.order.labels import Scheme, convert
-from synthlang.order.lookup import Codes, Lookup
+from synthlang.order.items import Item, NodeClass, Scheme, convert
 from synthlang.order.model import OrderModel, load_model
 from synthlang.order.nodes import Nodes
 from synthlang.order.permutations import all_orders
-from synthlang.order.tables import Tables, grid_of
+from synthlang.order.tables import Codes, Lookup, Tables, grid_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LARGE_CHUNK, CHUNK = 4_000_000, 100_000  # orders at a time: sums that need a third of the memory; all of them
+MOST_ITEMS_CACHED = 6  # 5.8 KB a bag; of seven items 40 KB, and such bags seldom come again
+MOST_BYTES = 32_000_000  # for each class of nodes
+ENTRY_BYTES = 320  # what Python needs for an entry besides its numbers
+MOST_ITEM_TYPES = 65_536
+
+
+class BagCache:
+    """Cumulated probabilities of bags by their items and the temperature, not by the batch they came in."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.bytes = 0
+        self._most = most_bytes
+        self._rows: OrderedDict[bytes, Floats] = OrderedDict()
+        self._numbers: dict[Item, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def keys(self, types: Ints, names: tuple[Item, ...], temperature: float) -> list[bytes]:
+        """The key of each row of ``types`` [bags, n]; they are indices into ``names``."""
+        if len(self._numbers) > MOST_ITEM_TYPES:
+            self.clear()
+        numbers = self._numbers
+        own = np.asarray([numbers.setdefault(item, len(numbers)) for item in names], np.int32)
+        end = np.float64(temperature).tobytes()
+        return [row.tobytes() + end for row in own[types]]
+
+    def get(self, key: bytes) -> Floats | None:
+        row = self._rows.get(key)
+        if row is not None:
+            self._rows.move_to_end(key)
+        return row
+
+    def put(self, key: bytes, row: Floats) -> None:
+        """Keep the numbers of a bag that is not there; drop those that were not asked for longest."""
+        self._rows[key] = row.copy()  # else the row would keep the whole matrix it is of
+        self.bytes += row.nbytes + ENTRY_BYTES
+        while self.bytes > self._most:
+            _, old = self._rows.popitem(last=False)
+            self.bytes -= old.nbytes + ENTRY_BYTES
+
+    def clear(self) -> None:
+        self._rows.clear()
+        self._numbers.clear()
+        self.bytes = 0
 
 
 @dataclass(frozen=True)
@@ -94,9 +137,9 @@ class ClassDistribution:
         start = 0
         for cumulated in parts:
             stop = start + len(cumulated)
-            members = by_type[bounds[start] : bounds[stop]]
-            row = which[members] - start
-            result[members] = _first_above(cumulated, row, u[members] * cumulated[row, -1])
+            of_bag = by_type[bounds[start] : bounds[stop]]
+            row = which[of_bag] - start
+            result[of_bag] = _first_above(cumulated, row, u[of_bag] * cumulated[row, -1])
             start = stop
         return result
 

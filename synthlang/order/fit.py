@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.order.design import Design
 from synthlang.order.evaluate import evaluate
-from synthlang.order.items import CLASSES, MOST_ITEMS, NodeClass
-from synthlang.order.labels import Scheme
+from synthlang.order.items import CLASSES, MOST_ITEMS, NodeClass, Scheme
 from synthlang.order.model import OrderModel
-from synthlang.order.training import bags_of, check_names, frequent_ngrams, heads_in, nodes_of
+from synthlang.order.training import Design, bags_of, check_names, frequent_ngrams, heads_in, nodes_of
 from synthlang.progress import Report, silent
 
 Floats = NDArray[np.float64]

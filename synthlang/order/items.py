@@ -13,6 +13,11 @@ An item is a pair (tag, arc) and is seen in three views:
 The value of a feature is how often it occurs. A name is all there is: a tag and an arc that
 are the same text are the same feature. So a label may hold ``_``, and a name may have several
 readings: ``PRE_a_b_c`` is of a and b_c and of a_b and c, whichever items a node has.
+
+The released order models know labels of Universal Dependencies v1, today's treebanks and parsers those of v2. Only
+labels are converted, not trees: where v2 attaches a word elsewhere (coordination) a v1 model sees the v2 tree. What v1
+has no word for is taken to the nearest, what depends on more than the label follows a rule stated here.
+Source: https://universaldependencies.org/v2/summary.html
 """
 
 from __future__ import annotations
@@ -41,7 +46,6 @@ class Feature(NamedTuple):
 
 
 def head_item(upos: str) -> Item:
-    """The head itself as an item."""
     return f"@{upos}", "@"
 
 
@@ -176,3 +180,76 @@ def _can_be_ngram(pieces: list[str]) -> bool:
     is_whole = len(parts) > 1 and parts[0] and parts[-1] and all("_" in part[1:-1] for part in parts[1:-1])
     items = len(parts) - 1
     return bool(is_whole) and items <= LONGEST and sum(ends) + items >= SHORTEST
+
+
+Scheme = Literal["ud1", "ud2"]
+
+V2_TO_V1 = {
+    "obj": "dobj",
+    "nsubj:pass": "nsubjpass",
+    "csubj:pass": "csubjpass",
+    "aux:pass": "auxpass",
+    "fixed": "mwe",
+    "flat": "name",
+    "flat:name": "name",
+    "flat:foreign": "foreign",
+    "obl": "nmod",
+    "orphan": "remnant",
+}
+V1_TO_V2 = {
+    "dobj": "obj",
+    "nsubjpass": "nsubj:pass",
+    "csubjpass": "csubj:pass",
+    "auxpass": "aux:pass",
+    "mwe": "fixed",
+    "name": "flat",
+    "foreign": "flat:foreign",
+    "neg": "advmod",
+    "remnant": "orphan",
+}
+
+
+def convert(item: Item, source: Scheme, target: Scheme, node: NodeClass) -> Item:
+    """The item (tag, arc) of a node in the labels of another scheme; a head only changes scheme.
+
+    >>> convert(("NOUN", "obl:tmod"), "ud2", "ud1", "V")
+    ('NOUN', 'nmod:tmod')
+    >>> convert(("NOUN", "nmod"), "ud1", "ud2", "V"), convert(("NOUN", "nmod"), "ud1", "ud2", "N")
+    (('NOUN', 'obl'), ('NOUN', 'nmod'))
+    """
+    if source == target or item[1] == "@":
+        return item
+    return _to_v1(*item) if target == "ud1" else _to_v2(*item, node)
+
+
+def _to_v1(tag: str, arc: str) -> Item:
+    """As-v1. Three rules look at the tag:
+
+    - a copula is AUX in v2 and VERB in v1;
+    - v1's ``neg`` is v2's ``advmod`` when the word is a PART (English *not*, German *nicht*; an
+      adverb such as *never* or French *pas* cannot be told from others by its labels and stays);
+    - ``flat`` of a word of another language (X) is ``foreign``, else a ``name``.
+    """
+    tag = "CONJ" if tag == "CCONJ" else tag
+    if (tag, arc) == ("PART", "advmod"):
+        return tag, "neg"
+    if (tag, arc) == ("AUX", "cop"):
+        return "VERB", arc
+    if (tag, arc) == ("X", "flat"):
+        return tag, "foreign"
+    if arc in V2_TO_V1:
+        return tag, V2_TO_V1[arc]
+    base, colon, subtype = arc.partition(":")
+    return tag, f"nmod{colon}{subtype}" if base == "obl" else arc
+
+
+def _to_v2(tag: str, arc: str, node: NodeClass) -> Item:
+    """As-v2: an ``nmod`` of a verb is ``obl`` (except ``nmod:poss``), a copula VERB is AUX."""
+    tag = "CCONJ" if tag == "CONJ" else tag
+    if (tag, arc) == ("VERB", "cop") or (tag == "VERB" and arc == "auxpass"):
+        tag = "AUX"
+    if arc in V1_TO_V2:
+        return tag, V1_TO_V2[arc]
+    base, colon, subtype = arc.partition(":")
+    is_oblique = base == "nmod" and node == "V" and subtype != "poss"
+    return tag, f"obl{colon}{subtype}" if is_oblique else arc

@@ -20,8 +20,7 @@ from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.order.items import CLASSES, MOST_NAMES, NodeClass, parse_feature
-from synthlang.order.labels import Scheme
+from synthlang.order.items import CLASSES, MOST_NAMES, NodeClass, Scheme, parse_feature
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "models"
@@ -80,7 +79,6 @@ class OrderModel(StrictModel):
 
     @property
     def classes(self) -> tuple[NodeClass, ...]:
-        """The classes of nodes that have weights."""
         return tuple(c for c in CLASSES if c in self.weights)
 
     def save(self, path: Path) -> None:
@@ -143,7 +141,6 @@ def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def shipped_models() -> tuple[str, ...]:
-    """The names of the models that come with the package."""
     return tuple(sorted(path.name.removesuffix(ENDING) for path in SHIPPED.glob(f"*{ENDING}")))
 
 

@@ -44,11 +44,9 @@ class Nodes:
 
     @property
     def head(self) -> Ints:
-        """[nodes] the row of each head."""
         return self.rows[:, 0]
 
     def distinct(self) -> tuple[Ints, Ints]:
-        """The different rows of ``types`` and which of them each node has."""
         return distinct_rows(self.types, len(self.names))
 
 
@@ -70,7 +68,6 @@ def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
 
 
 def heads_of(corpus: Corpus, classes: Mapping[str, object]) -> Flags:
-    """[words] whether the word's tag is a key of ``classes``."""
     upos = corpus.columns["upos"]
     return np.asarray([name in classes for name in upos.names or ()] or [False])[upos.codes]
 

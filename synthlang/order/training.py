@@ -1,4 +1,12 @@
-"""The nodes of a treebank as training data: distinct bags of items and how often each order was seen."""
+"""The nodes of a treebank as training data, and the conditional likelihood of their orders with its exact gradient.
+
+    L(w) = Σ_nodes log p(order of the text | items) − λ/2 · ‖w‖²
+    ∂L/∂w = observed − expected feature counts − λ · w
+
+Nodes with the same items are one bag, with how often each order was seen. Expected counts are sums over all n! orders.
+The features are those of two items that stand together in some bag (in any order, also one never seen) and the given
+n-grams.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +23,28 @@ from synthlang.order.items import (
     BOS,
     CLASS_OF_HEAD,
     EOS,
+    HIGHER,
     MOST_NAMES,
     SHORTEST,
     Item,
     NodeClass,
     can_name,
+    feature_name,
     full,
     padding,
+    readings,
     views,
 )
 from synthlang.order.nodes import Nodes, distinct_rows, find_nodes, heads_of, item_count
-from synthlang.order.permutations import all_orders
+from synthlang.order.permutations import CATEGORIES, Orders, all_orders
+from synthlang.order.tables import Matches, Summands, Trie, adjoint
 from synthlang.sources.base import Source, check_split, require_columns
 from synthlang.trees import Forest
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 SHARE_OF_NGRAMS = 0.1
+CHUNK = 400_000  # orders at a time
 
 
 @dataclass(frozen=True)
@@ -110,7 +124,6 @@ def _ngrams(names: list[str]) -> Iterable[tuple[str, ...]]:
 
 
 def heads_in(node: NodeClass) -> str:
-    """The tags of the heads of a class, for people."""
     return ", ".join(upos for upos, c in CLASS_OF_HEAD.items() if c == node)
 
 
@@ -123,3 +136,109 @@ def check_names(bags: Iterable[Bags], node: NodeClass, name: str) -> None:
             f"{name}: the items of nodes with a {heads_in(node)} head have {len(names)} different names; "
             f"a model can have {MOST_NAMES}"
         )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some bags of n items: ``cells`` [bags, pairs] index the values of two items."""
+
+    orders: Orders
+    cells: Ints
+    matches: Matches
+    bag: Ints
+    order: Ints
+    count: Floats
+
+
+class Design:
+    """The data of one class of nodes, ready for the optimizer; ``features`` names the weights."""
+
+    def __init__(self, bags: Sequence[Bags], ngrams: Sequence[tuple[str, ...]]) -> None:
+        names = bags[0].names if bags else ()
+        self.features = list(dict.fromkeys(feature_name(HIGHER, *ngram) for ngram in ngrams))
+        odd = {name for item in names if can_name(item) for name in views(item) if "_" in name}
+        read = [(number, f.tokens) for number, name in enumerate(self.features) for f in readings(name, odd)]
+        self._trie = Trie.of([tokens for _, tokens in read])
+        self._ngram_feature = np.asarray([number for number, _ in read], np.int64)
+        self._cells, codes = _number_cells(bags)
+        self._members = self._name_cells(names)
+        self._parts = [part for group, cells in zip(bags, codes, strict=True) for part in self._cut(group, cells)]
+        self.nodes = sum(float(part.count.sum()) for part in self._parts)
+
+    def _name_cells(self, names: tuple[Item, ...]) -> Ints:
+        """[cells, 6] the features of each cell; beyond the last feature for none."""
+        index = {name: number for number, name in enumerate(self.features)}
+        ends = [(BOS,) * 3, (EOS,) * 3]
+        labels = [views(item) if can_name(item) else None for item in names] + ends
+        side = len(labels)
+        rows: list[list[int]] = []
+        for cell in self._cells.tolist():
+            a, b = labels[cell // side % side], labels[cell % side]
+            category = CATEGORIES[cell // side**2]
+            found = []
+            for family in category.split("+") if a and b else ():
+                found += [feature_name(family, x, y) for x, y in zip(a or (), b or (), strict=True)]
+            rows.append([index.setdefault(name, len(index)) for name in found])
+        self.features = list(index)
+        return np.asarray([row + [len(index)] * (6 - len(row)) for row in rows], np.int64).reshape(-1, 6)
+
+    def _cut(self, bags: Bags, cells: Ints) -> list[_Part]:
+        orders = all_orders(bags.types.shape[1])
+        tokens = np.asarray([self._trie.tokens.get(full(item), -1) for item in bags.names], np.int64)
+        step = max(1, CHUNK // len(orders))
+        parts = []
+        for first in range(0, len(bags.types), step):
+            types = bags.types[first : first + step]
+            of = (bags.bag >= first) & (bags.bag < first + step)
+            matches = self._trie.matches(tokens[types])
+            matches = matches._replace(feature=self._ngram_feature[matches.feature])
+            part = _Part(
+                orders, cells[first : first + step], matches, bags.bag[of] - first, bags.order[of], bags.count[of]
+            )
+            parts.append(part)
+        return parts
+
+    def log_likelihood(self, weights: Floats) -> tuple[float, Floats]:
+        """Σ log p of the orders in the text and its gradient, [features]."""
+        padded = np.append(weights, 0.0)
+        values = padded[self._members].sum(axis=1)
+        total, by_cell, gradient = 0.0, np.zeros(len(values)), np.zeros(len(padded))
+        for part in self._parts:
+            sums = Summands.of(part.orders, values[part.cells], part.matches, weights[part.matches.feature])
+            scores = sums.scores(slice(0, len(part.cells)))
+            value, by_score = _log_likelihood(scores, part)
+            total += value
+            by_value, by_match = adjoint(part.orders, by_score, part.matches)
+            by_cell += np.bincount(part.cells.reshape(-1), weights=by_value.reshape(-1), minlength=len(values))
+            gradient += np.bincount(part.matches.feature, weights=by_match, minlength=len(padded))
+        spread = np.repeat(by_cell, self._members.shape[1])
+        gradient += np.bincount(self._members.reshape(-1), weights=spread, minlength=len(padded))
+        return total, gradient[:-1]
+
+
+def _log_likelihood(scores: Floats, part: _Part) -> tuple[float, Floats]:
+    """The log-likelihood of a part and its derivative by each score: observed − expected counts."""
+    observed = scores[part.bag, part.order]
+    most = scores.max(axis=1, keepdims=True)
+    p = np.exp(scores - most)
+    sums = p.sum(axis=1, keepdims=True)
+    log_z = (most + np.log(sums))[:, 0]
+    value = float(part.count @ (observed - log_z[part.bag]))
+    times = np.bincount(part.bag, weights=part.count, minlength=len(scores))
+    p *= -(times[:, None] / sums)
+    p[part.bag, part.order] += part.count  # an order of a bag is listed once
+    return value, p
+
+
+def _number_cells(bags: Sequence[Bags]) -> tuple[Ints, list[Ints]]:
+    """The distinct (category, item, item) that occur, and for each group [bags, pairs] which."""
+    coded = []
+    for group in bags:
+        orders = all_orders(group.types.shape[1])
+        side = len(group.names) + 2
+        ends = np.broadcast_to(np.asarray([side - 2, side - 1]), (len(group.types), 2))
+        items = np.concatenate([group.types, ends], axis=1)
+        coded.append((orders.category * side + items[:, orders.first]) * side + items[:, orders.second])
+    cells, inverse = np.unique(np.concatenate([c.reshape(-1) for c in coded]), return_inverse=True)
+    bounds = np.cumsum([c.size for c in coded])[:-1]
+    return cells, [part.reshape(c.shape) for part, c in zip(np.split(inverse, bounds), coded, strict=True)]

@@ -61,7 +61,6 @@ class AlignOptions:
     blank: Blank = "wrong"
 
     def check(self) -> None:
-        """Raise InputError for options that do not go together."""
         for name, value, known in (
             ("--program", self.program, PROGRAMS),
             ("--symmetrise", self.symmetrise, CHOICES),

@@ -49,10 +49,10 @@ def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelT
 
     Raises InputError if the numbers differ.
     """
-    first, second = (_Side(path, words) for path in (left, right))
-    corpora = [concatenate(list(batches_of(side))) for side in (first, second)]
-    _check_lines(left, first.lines, right, second.lines)
-    return ParallelText(corpora[0], corpora[1], _fingerprint([left, right], words))
+    split = SPLITTERS[words]
+    first, second = (concatenate(list(batches_of(split(line) for _, line in _lines(path)))) for path in (left, right))
+    _check_lines(left, len(first), right, len(second))
+    return ParallelText(first, second, _fingerprint([left, right], words))
 
 
 def count_pairs(left: Path, right: Path) -> int | None:
@@ -86,18 +86,6 @@ def read_joint(path: Path, words: Words = "spaces") -> ParallelText:
     return ParallelText(left, right, _fingerprint([path], words))
 
 
-class _Side:
-    """The sentences of a file, and how many lines it had once they were read."""
-
-    def __init__(self, path: Path, words: Words) -> None:
-        self.path, self.split, self.lines = path, SPLITTERS[words], 0
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for number, line in _lines(self.path):
-            self.lines = number
-            yield self.split(line)
-
-
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     before = 0
     for number, line in read_pieces(path):
@@ -128,9 +116,9 @@ class Cutter(Protocol):
 def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> ParallelText:
     """The same sentence pairs with tokens as words; a word that a tokenizer leaves nothing of is not there."""
     left, right = (
-        as_tokens(held.tokenizer, side) for held, side in zip(tokenizers, (text.left, text.right), strict=True)
+        as_tokens(cutter.tokenizer, side) for cutter, side in zip(tokenizers, (text.left, text.right), strict=True)
     )
-    parents = {"text": text.fingerprint, "tokenizers": [held.fingerprint for held in tokenizers]}
+    parents = {"text": text.fingerprint, "tokenizers": [cutter.fingerprint for cutter in tokenizers]}
     return ParallelText(left, right, fingerprint("subword-text", **parents))
 
 

@@ -5,7 +5,7 @@ Each process loads the model once.
 
 Parses lie on disk, named by what was parsed and by whom: never stale, shared by every source. A file holds one chunk as
 gzipped JSON: the checksum inside tells a damaged file, which counts as missing. Sentences on their way to other
-processes lie beside the parses, in a folder for each run, under its lock.
+processes go through files in a temporary folder.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
-import uuid
+import tempfile
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-
-from filelock import FileLock, Timeout
 
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, user_path
@@ -80,39 +76,6 @@ class ParseCache:
             handle.write(gzip.compress(text.encode("utf-8"), compresslevel=6, mtime=0))
 
 
-PREFIX = ".asked-"
-GUARD = ".asked.lock"  # held while folders come and go, so that none is seen before its own lock is held
-
-
-@contextmanager
-def asked_folder(root: Path) -> Iterator[Path]:
-    """A folder in ``root`` for this run alone, removed at the end of the block."""
-    root.mkdir(parents=True, exist_ok=True)
-    folder = root / f"{PREFIX}{uuid.uuid4().hex[:8]}"
-    lock = FileLock(folder / "lock")
-    with FileLock(root / GUARD):
-        folder.mkdir()
-        lock.acquire(timeout=0)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.release()
-
-
-def remove_asked(root: Path) -> None:
-    """Delete what killed runs left in ``root``; a run that lives holds the lock of its folder."""
-    if next(root.glob(f"{PREFIX}*/"), None) is None:
-        return
-    with suppress(PermissionError), FileLock(root / GUARD):  # in a cache of somebody else it is theirs to do
-        for folder in root.glob(f"{PREFIX}*/"):
-            lock = FileLock(folder / "lock")
-            with suppress(Timeout):
-                lock.acquire(timeout=0)
-                shutil.rmtree(folder)
-                lock.release()
-
-
 CHUNK = 200  # sentences; divides BATCH_SENTENCES
 Mode = Literal["words", "text"]
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -138,7 +101,6 @@ def parse_chunks(
     No process starts before the first chunk that is not in the cache. One that dies is an
     InputError; what was parsed before stays in the cache.
     """
-    remove_asked(cache.root / engine.fingerprint)
     rest = iter(chunks)
     for sentences in rest:
         path = cache.path(engine.fingerprint, mode, sentences)
@@ -148,8 +110,8 @@ def parse_chunks(
         elif workers == 1:
             yield _parse(engine, mode, list(sentences), path), False
         else:
-            with asked_folder(cache.root / engine.fingerprint) as asked:
-                yield from _in_processes(engine, mode, chain([sentences], rest), cache, workers, asked)
+            with tempfile.TemporaryDirectory(prefix="synthlang-parse-") as asked:
+                yield from _in_processes(engine, mode, chain([sentences], rest), cache, workers, Path(asked))
 
 
 def _in_processes(

@@ -138,7 +138,6 @@ class SpacyEngine:
     convert: bool
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
-        """A tree for each sentence of words."""
         from spacy.tokens import Doc
 
         nlp = _load_spacy(self.path)
@@ -259,14 +258,12 @@ class StanzaEngine:
     columns: tuple[str, ...] = ("form", *TREE_COLUMNS)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
-        """A tree for each sentence of words."""
         if not sentences:
             return []
         document = _load_stanza(self.path, self.lang, True)([list(words) for words in sentences])
         return [_sentence(sentence) for sentence in document.sentences]
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """For each line its sentences, in Stanza's syntactic words."""
         if not lines:
             return []
         documents = _load_stanza(self.path, self.lang, False).bulk_process(list(lines))

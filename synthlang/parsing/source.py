@@ -50,13 +50,11 @@ class ParsedSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the source, the engine and whose words they are."""
         parents = {"source": self.source.fingerprint, "engine": self.engine.fingerprint}
         return fingerprint("parsed", format=FORMAT, tokens=self.tokens, parents=parents)
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those of the source."""
         return self.source.splits
 
     @property
@@ -67,7 +65,6 @@ class ParsedSource:
 
     @property
     def licence(self) -> str | None:
-        """That of the source."""
         return getattr(self.source, "licence", None)
 
     def size(self, split: str) -> int | None:

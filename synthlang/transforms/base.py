@@ -23,14 +23,13 @@ FINAL_MARKS = (".", "!", "?")
 _MARKS = frozenset(FINAL_MARKS) | {s.encode(mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
 _MARKS |= {SPACE + mark for mark in FINAL_MARKS}  # as tokens
 _MARKS |= {s.encode_token(SPACE + mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
-
-
 MOST_WORDS = 1_000_000  # of a piece of a sentence
 
 
 class Transform(StrictModel):
     """A transform; ``strength`` is its dial from 0 (identity) to 1 (full)."""
 
+    short_name: ClassVar[tuple[str, str] | None] = None  # in names of languages, and the option after @: reorder@ga
     file_fields: ClassVar[tuple[str, ...]] = ()  # options that may name a file
 
     kind: str
@@ -43,7 +42,7 @@ class Transform(StrictModel):
 
     @property
     def invertible(self) -> bool:
-        """Whether ``inverse`` restores the parent exactly."""
+        """Whether ``inverse`` restores the parent exactly; a subclass may also give a ClassVar."""
         return True
 
     @property
@@ -81,7 +80,7 @@ class Reordering(Transform):
     With ``keep_final_punctuation`` a standalone ``. ! ?`` stays where it is and the words
     between two such marks move among themselves (ALIGN-MLM, appendix F); otherwise the
     words of the whole sentence do. With ``unit: token`` the words are those of a vocabulary's
-    tokens (Deshpande et al. 2021), see subwords.py.
+    tokens (Deshpande et al. 2021), see ``vocabulary``.
     """
 
     keep_final_punctuation: bool = True
@@ -92,11 +91,9 @@ class Reordering(Transform):
         """For each output word the row of its source word; rows stay inside their segment."""
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Move the words of the chosen sentences."""
         return Rewrite.reorder(corpus, self._index(corpus, key))
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Move them back: the order depends on nothing that the rewrite changed."""
         return Rewrite.reorder(corpus, np.argsort(self._index(corpus, key), kind="stable"))
 
     def _index(self, corpus: Corpus, key: int) -> NDArray[np.int64]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, field_validator
 
 from synthlang.corpus import Column, Corpus
+from synthlang.dictionary.words import read_muse
 from synthlang.fingerprint import fingerprint
-from synthlang.muse import read_muse
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
 from synthlang.sources.base import BATCH_SENTENCES
@@ -41,7 +41,9 @@ class CodeSwitch(Transform):
     A word whose translation is the word itself is no candidate. Has no inverse.
     """
 
+    invertible: ClassVar[bool] = False  # a replaced word does not tell what it replaced
     file_fields: ClassVar[tuple[str, ...]] = ("dictionary",)
+    short_name: ClassVar[tuple[str, str] | None] = ("switch", "dictionary")
 
     kind: Literal["code_switch"] = "code_switch"
     dictionary: str = PARENT_WORDS
@@ -69,17 +71,10 @@ class CodeSwitch(Transform):
             self._pairs = {source: tuple(targets) for source, targets in pairs.items()}
 
     def identity(self) -> dict[str, Any]:
-        """The settings, the dictionary by its content."""
         content = PARENT_WORDS if self._pairs is None else fingerprint("muse", pairs=self._pairs)
         return {**super().identity(), "dictionary": content}
 
-    @property
-    def invertible(self) -> bool:
-        """No: a replaced word does not tell what it replaced."""
-        return False
-
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Replace the words that were drawn, up to the cap."""
         identity = Rewrite.identity(corpus)
         if not len(corpus.form.codes):
             return identity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ class Invert(Reordering):
 
     With ``chunk`` k each k consecutive words are reversed by themselves: ``a b c d e`` → ``b a d c e`` for k = 2.
     """
+
+    short_name: ClassVar[tuple[str, str] | None] = ("inv", "chunk")
 
     kind: Literal["invert"] = "invert"
     chunk: int | None = Field(default=None, ge=2, le=MOST_WORDS)

@@ -1,29 +1,158 @@
-"""Marking: morphology and particles that a dependency tree tells where to put, and function words left out."""
+"""Marking: morphology and particles that a dependency tree tells where to put, and function words left out.
+
+Which words get which marker is a choice [words]: the index of a marker for each word, −1 for none. Edits put words
+beside words, leave words out and join something to words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.config import StrictModel
-from synthlang.corpus import Corpus
+from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
-from synthlang.rewrite import Rewrite
-from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences
-from synthlang.transforms.edits import Insertion, Rows, edit, join_affixes
-from synthlang.transforms.mark_places import (
-    Flags,
-    agreement_choice,
-    case_choice,
-    dropped,
-    number_choice,
-    words_after_verbs,
-)
-from synthlang.transforms.relations import RELATIONS, TAGS, lookup
+from synthlang.rewrite import INSERTED, Rewrite
+from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences, parent_words
+from synthlang.transforms.layout import attach_inserted
+from synthlang.transforms.relations import RELATIONS, TAGS, base, lookup, modern
+from synthlang.trees import Forest
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A word ``word`` at each of the rows ``rows`` [n]; ``place`` < 0 before the row, > 0 after it.
+
+    Of several at one row the larger place stands further right; equal ones in the order given.
+    """
+
+    rows: Rows
+    place: int
+    word: str
+
+
+def edit(corpus: Corpus, form: Column, keep: NDArray[np.bool_], insertions: Sequence[Insertion]) -> Rewrite:
+    """The rewrite to ``form`` [words] with only the words to ``keep`` [words] and the inserted ones.
+
+    A place beside a word that is left out is where that word was.
+    """
+    kept = np.flatnonzero(keep)
+    index: dict[str, int] = {}  # names that became equal are one
+    own = np.asarray([index.setdefault(name, len(index)) for name in form.names or ()], np.int32)
+    codes = [index.setdefault(i.word, len(index)) for i in insertions]
+    anchors = np.concatenate([kept, *(i.rows for i in insertions)]).astype(np.int64)
+    places = np.repeat([0, *(i.place for i in insertions)], [len(kept), *(len(i.rows) for i in insertions)])
+    inserted = np.repeat(np.asarray(codes, np.int32), [len(i.rows) for i in insertions])
+    all_codes = np.concatenate([own[form.codes[kept]], inserted])
+    origin = np.concatenate([corpus.position[kept], np.full(len(inserted), INSERTED)])
+    order = np.lexsort((places, anchors))
+    lengths = np.bincount(corpus.sentence_of_word[anchors], minlength=len(corpus))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Rewrite(offsets, origin[order].astype(np.int32), Column(all_codes[order].astype(np.int32), tuple(index)))
+
+
+def join_affixes(form: Column, affixes: Sequence[tuple[NDArray[np.int64], Sequence[str]]], before: bool) -> Column:
+    """The forms with affixes joined to them.
+
+    ``affixes`` are (choice [words], texts): the text joined to each word, −1 for none; the first one
+    stands nearest to the word, after it or ``before`` it.
+    """
+    names = form.names or ()
+    codes = form.codes.astype(np.int64)
+    for choice, texts in affixes:
+        if not len(codes):
+            continue
+        pairs, inverse = np.unique(codes * (len(texts) + 1) + choice + 1, return_inverse=True)
+        joined = []
+        for pair in pairs.tolist():
+            name, affix = names[pair // (len(texts) + 1)], pair % (len(texts) + 1)
+            joined.append(name if not affix else texts[affix - 1] + name if before else name + texts[affix - 1])
+        unique = Column.of(joined)
+        codes, names = unique.codes[inverse].astype(np.int64), unique.names or ()
+    return Column(codes.astype(np.int32), tuple(names))
+
+
+Flags = NDArray[np.bool_]
+CASE_TAGS = ("NOUN", "PROPN", "PRON")
+VERB_TAGS = ("VERB", "AUX")
+
+
+def case_choice(corpus: Corpus, case: Mapping[str, str], marked: Flags) -> Rows:
+    """The case marker of each noun: of its relation, else of the relation without its subtype."""
+    index = {relation: i for i, relation in enumerate(case)}
+
+    def of(label: str) -> int:
+        return index.get(label, index.get(modern(label), index.get(base(label), -1)))
+
+    nouns = marked & lookup(corpus.columns["upos"], lambda name: name in CASE_TAGS)
+    return np.where(nouns, lookup(corpus.columns["deprel"], of, np.int64), -1)
+
+
+def number_choice(corpus: Corpus, marked: Flags) -> Rows:
+    """0 at plural nouns."""
+    plural = lookup(corpus.columns["feats"], lambda name: "Number=Plur" in name.split("|"))
+    nouns = lookup(corpus.columns["upos"], lambda name: name == "NOUN")
+    return np.where(marked & plural & nouns, 0, -1).astype(np.int64)
+
+
+def agreement_choice(corpus: Corpus, agreement: Mapping[str, str], marked: Flags) -> Rows:
+    """The marker of each verb: the first key that fits the first of its subjects."""
+    forest = Forest.of(attach_inserted(corpus))
+    is_subject = lookup(corpus.columns["deprel"], lambda name: base(name) == "nsubj") & (forest.parent >= 0)
+    subjects = np.flatnonzero(is_subject)
+    first = np.full(len(marked), len(marked), np.int64)
+    np.minimum.at(first, forest.parent[subjects], subjects)
+    verbs = np.flatnonzero(
+        marked & (first < len(marked)) & lookup(corpus.columns["upos"], lambda name: name in VERB_TAGS)
+    )
+    choice = np.full(len(marked), -1, np.int64)
+    for index, wanted in reversed(list(enumerate(agreement))):  # so the first that fits is written last
+        choice[verbs[_fits(corpus, wanted)[first[verbs]]]] = index
+    return choice
+
+
+def _fits(corpus: Corpus, wanted: str) -> Flags:
+    """[words] whether a word has a UPOS tag, or all of some features."""
+    if "=" not in wanted:
+        return lookup(corpus.columns["upos"], lambda name: name == wanted)
+    features = set(wanted.split("|"))
+    return lookup(corpus.columns["feats"], lambda name: features <= set(name.split("|")))
+
+
+def dropped(corpus: Corpus, kinds: Sequence[str], articles: Sequence[str]) -> Flags:
+    """[words] articles and subject pronouns to leave out: those that nothing depends on, so no word loses its head."""
+    if not kinds:
+        return np.zeros(len(corpus.form.codes), bool)
+    forms = {form.lower() for form in articles}
+    deprel, upos = corpus.columns["deprel"], corpus.columns["upos"]
+    article = lookup(deprel, lambda name: base(name) == "det") & lookup(upos, lambda name: name == "DET")
+    article &= lookup(parent_words(corpus), lambda name: name.lower() in forms)
+    pronoun = lookup(deprel, lambda name: base(name) == "nsubj") & lookup(upos, lambda name: name == "PRON")
+    wanted = (article if "articles" in kinds else False) | (pronoun if "pronouns" in kinds else False)
+    head = corpus.columns["head"].codes
+    has_head = head > 0
+    is_head = np.zeros(len(head), bool)
+    is_head[(corpus.offsets[:-1][corpus.sentence_of_word] + head - 1)[has_head]] = True
+    return np.asarray(wanted & ~is_head & has_head)
+
+
+def words_after_verbs(corpus: Corpus, marked: Flags, keep: Flags, distance: int) -> Rows:
+    """For each verb the row ``distance`` words after it, or of the last word of its sentence; no punctuation counts."""
+    upos = corpus.columns["upos"]
+    words = np.flatnonzero(keep & ~lookup(upos, lambda name: name == "PUNCT"))
+    verbs = np.flatnonzero(marked & keep & lookup(upos, lambda name: name == "VERB"))
+    sentence = corpus.sentence_of_word
+    last = np.searchsorted(words, corpus.offsets[1:][sentence[verbs]]) - 1
+    return np.asarray(words[np.minimum(np.searchsorted(words, verbs) + distance, last)], dtype=np.int64)
+
 
 INSERTED_TAG = "_"  # the tags of a word that a transform inserted
 AFTER_VERB = 9  # farther from the word than its markers
@@ -111,7 +240,6 @@ class Mark(Transform):
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """All markers of case, number and agreement."""
         number = [] if self.number is None else [self.number]
         return tuple(dict.fromkeys([*number, *self.case.values(), *self.agreement.values()]))
 
@@ -124,11 +252,9 @@ class Mark(Transform):
 
     @property
     def invertible(self) -> bool:
-        """Whether nothing is left out."""
         return not self.drop
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Mark the words of the chosen sentences."""
         if not len(corpus):
             return Rewrite.identity(corpus)
         check_columns(corpus, self)

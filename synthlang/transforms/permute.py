@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ class Permute(Reordering):
 
     With ``window`` k each k consecutive words are shuffled among themselves: a local shuffle.
     """
+
+    short_name: ClassVar[tuple[str, str] | None] = ("perm", "window")
 
     kind: Literal["permute"] = "permute"
     window: int | None = Field(default=None, ge=2, le=MOST_WORDS)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.corpus import Column
-from synthlang.order.labels import V1_TO_V2
+from synthlang.order.items import V1_TO_V2
 
 # a negation keeps its label here: it has a layer of its own
 VERSION_1 = {v1: v2 for v1, v2 in V1_TO_V2.items() if v1 != "neg"} | {"foreign": "flat"}

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.corpus import Corpus
-from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, NodeClass
-from synthlang.order.labels import Scheme
+from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, NodeClass, Scheme
 from synthlang.order.model import load_model
 from synthlang.order.nodes import find_nodes, heads_of, item_count
 from synthlang.rewrite import Rewrite
@@ -45,8 +44,10 @@ class Reorder(Transform):
     word that ``attach_inserted`` puts it to, and the others get the order that they would get without it.
     """
 
+    invertible: ClassVar[bool] = False  # the order of the parent is in ``origin`` only
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     file_fields: ClassVar[tuple[str, ...]] = ("model", "substrate")
+    short_name: ClassVar[tuple[str, str] | None] = ("reorder", "model")
 
     kind: Literal["reorder"] = "reorder"
     model: str = "fr"
@@ -74,13 +75,7 @@ class Reorder(Transform):
             raise ValueError("nouns and verbs are both false, so nothing would be reordered")
         return self
 
-    @property
-    def invertible(self) -> bool:
-        """No: the order of the parent is in ``origin`` only."""
-        return False
-
     def identity(self) -> dict[str, Any]:
-        """The settings with the content of the models in the place of their names."""
         models = {name: value and load_model(value).content for name, value in self._models()}
         return {**super().identity(), **models}
 

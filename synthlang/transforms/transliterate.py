@@ -21,7 +21,7 @@ from synthlang.transforms.word_types import hash_limit, most_frequent, read_type
 class Transliterate(Transform):
     """Write a share ``strength`` of the words in ``script``: ``the cat`` → ``тхе цат``.
 
-    unit     what is changed: words, or the tokens of a vocabulary (see subwords.py)
+    unit     what is changed: words, or the tokens of a vocabulary
     by       what the share counts: word ``type`` or ``token`` (running words of the training text)
     order    which types come first: drawn ``uniform``\\ ly by a hash of the form, or the most ``frequent``
     types    a file that lists the types the share is of; the others stay. None: all
@@ -31,6 +31,7 @@ class Transliterate(Transform):
     """
 
     file_fields: ClassVar[tuple[str, ...]] = ("types",)
+    short_name: ClassVar[tuple[str, str] | None] = ("trans", "script")
 
     kind: Literal["transliterate"] = "transliterate"
     script: str = "cyrillic"
@@ -56,17 +57,14 @@ class Transliterate(Transform):
         self._listed = None if self.types is None else read_types(self.types)
 
     def identity(self) -> dict[str, Any]:
-        """The settings, the list by its words."""
         words = None if self._listed is None else fingerprint("types", words=sorted(self._listed))
         return {**super().identity(), "types": words}
 
     @property
     def needs_counts(self) -> bool:
-        """Whether the choice depends on how often words occur."""
         return 0.0 < self.strength < 1.0 and (self.by == "token" or self.order == "frequent")
 
     def bind(self, counts: Mapping[str, int]) -> Self:
-        """The transform that knows how often each word occurs in the training text."""
         bound = self.model_copy()
         if self.needs_counts:
             bound._counts, bound._limits = counts, {}
@@ -78,7 +76,6 @@ class Transliterate(Transform):
         return frozenset(counts) if self._listed is None else self._listed
 
     def chosen(self, forms: Sequence[str], key: int) -> list[bool]:
-        """For each of the parent's words whether it is transliterated."""
         listed = self._listed
         if self.needs_counts and self.order == "frequent":
             frequent = self._frequent
@@ -98,7 +95,6 @@ class Transliterate(Transform):
         return self._limits[key]
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Change the forms of the chosen types; the order stays."""
         if self.needs_counts and self._counts is None:
             raise InputError(
                 f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text; "
@@ -141,7 +137,6 @@ class Transliterate(Transform):
         return Column(unique.codes[form.codes], unique.names)
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Write every word of the script in the parent's letters again."""
         del key  # the script itself tells which words were changed
         script = SCRIPTS[self.script]
         identity = Rewrite.identity(corpus)

@@ -50,7 +50,9 @@ class Typology(Transform):
     tree or not projective stays as it is and is counted. ``strength`` is the share of the sentences.
     """
 
+    invertible: ClassVar[bool] = False  # which side a dependent came from is in ``origin`` only
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
+    short_name: ClassVar[tuple[str, str] | None] = ("typology", "order")
 
     kind: Literal["typology"] = "typology"
     order: Literal["SOV", "SVO", "VSO", "VOS", "OVS", "OSV"] | None = None
@@ -76,13 +78,7 @@ class Typology(Transform):
             raise ValueError(f"give a value to at least one of {', '.join(features)}")
         return self
 
-    @property
-    def invertible(self) -> bool:
-        """No: which side a dependent came from is in ``origin`` only."""
-        return False
-
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Lay the trees of the chosen sentences out anew."""
         if not len(corpus):
             return Rewrite.identity(corpus)
         check_columns(corpus, self)

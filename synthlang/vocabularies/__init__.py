@@ -1,25 +1,23 @@
 """Ids of all languages of a run in one space: copied, joint, joined or prefixed, or those of a checkpoint.
 
-spec.py         settings
-space.py        what every kind gives: the ids of a run and the tokenizer of each member
+space.py        settings, and what every kind gives: the ids of a run and the tokenizer of each language
 build.py        kinds that are trained here
-huggingface.py  the tokenizer of a checkpoint, as it is or extended
-extension.py    new subwords of one language
+checkpoint.py   the tokenizer of a checkpoint
+extension.py    the ids of a checkpoint, as they are or with new subwords of one language
+grow.py         learning these
 """
 
-from synthlang.vocabularies.build import Member, build_id_space
-from synthlang.vocabularies.extension import Extension
-from synthlang.vocabularies.huggingface import hf_id_space
-from synthlang.vocabularies.space import OURS, IdSpace, MemberTokenizer, Specials
-from synthlang.vocabularies.spec import ExtendSpec, VocabularySpec
+from synthlang.vocabularies.build import SourcedLanguage, build_id_space
+from synthlang.vocabularies.extension import Extension, hf_id_space
+from synthlang.vocabularies.space import OURS, ExtendSpec, IdSpace, LanguageTokenizer, Specials, VocabularySpec
 
 __all__ = [
     "OURS",
     "ExtendSpec",
     "Extension",
     "IdSpace",
-    "Member",
-    "MemberTokenizer",
+    "LanguageTokenizer",
+    "SourcedLanguage",
     "Specials",
     "VocabularySpec",
     "build_id_space",

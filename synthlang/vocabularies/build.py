@@ -1,32 +1,259 @@
-"""From settings and members to the ids of a run, for the kinds that are trained here."""
+"""From settings and languages to the ids of a run, for the kinds of vocabulary that are trained here.
+
+copied    the tokens of one source, and exact copies of them for each script at V, 2V, …
+joint     one BPE for all
+joined    the union of one BPE for each
+prefixed  one BPE for each, without anchors: the tokens of each language under its own prefix
+
+Two languages that share no token cannot be aligned by shared ones (Conneau et al. 2020, "Emerging Cross-lingual
+Structure in Pretrained Language Models", no anchors). Only the five specials are shared:
+
+    0–4 <s> <pad> </s> <unk> <mask> | ids of the first language as they were | the other languages' | fillers
+
+A tokenizer stays a plain byte-level BPE. Its normaliser writes ``en:`` after the space before each word, BPE's
+continuing-subword prefix marks every symbol, and the first merges join the space and the prefix:
+
+    the cats  →  Ġen:the Ġen:cat en:s
+
+What those merges pass through (``Ġ``, ``Ġe``, ``Ġen``) are the fillers; no text has their ids.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.files import atomic_folder
+from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language, check_source
-from synthlang.prefix_vocabulary import check_prefix
+from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
 from synthlang.sources.base import Source, check_split
 from synthlang.store import Store
-from synthlang.vocabularies.copied import copied_space
-from synthlang.vocabularies.space import IdSpace
-from synthlang.vocabularies.spec import VocabularySpec
-from synthlang.vocabularies.training import text_of, trained
-from synthlang.vocabularies.union import joined_space, joint_space, prefixed_space
+from synthlang.transforms.base import Reordering
+from synthlang.transforms.reorder import Reorder
+from synthlang.transforms.transliterate import Transliterate
+from synthlang.transforms.typology import Typology
+from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
+from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
 
-Member = tuple[str, Source, Language]
+Text = tuple[Source, Language | None]  # None: the source as it is
+
+
+def text_of(source: Source, language: Language) -> Text:
+    """The training text of a language bound to its source."""
+    return source, language if language.transforms else None
+
+
+def text_fingerprint(text: Text) -> dict[str, str | None]:
+    source, language = text
+    return {"source": source.fingerprint, "language": language.fingerprint if language else None, "split": "train"}
+
+
+def batches_of_text(text: Text) -> Iterator[Corpus]:
+    """The training text, batch by batch, derived on the way."""
+    source, language = text
+    for batch in source.batches("train"):
+        yield batch if language is None else language.derive(batch)
+
+
+def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabulary:
+    """One BPE of all the texts, read from the store or trained and put there. Memory grows with word types only."""
+    parts = {"size": spec.size, "min_frequency": spec.min_frequency, "texts": [text_fingerprint(t) for t in texts]}
+    name = fingerprint("vocabulary-training", format=FORMAT, **parts)
+
+    def build(path: Path) -> None:
+        batches = (batch for text in texts for batch in batches_of_text(text))
+        vocabulary = train_vocabulary(batches, spec.size, spec.min_frequency)
+        with atomic_folder(path) as folder:
+            vocabulary.save(folder)
+
+    return Vocabulary.load(store.obtain("vocabulary", name, build))
+
+
+KEEP_FORMS = (Reordering, Reorder, Typology)  # transforms that only move words
+
+
+def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary: Vocabulary) -> IdSpace:
+    """The space of a source's vocabulary and its copies; languages in the same script share one."""
+    V = vocabulary.size
+    scripts: dict[str, Script] = {}
+    for language in languages:
+        if language.script is not None:
+            scripts.setdefault(language.script.name, language.script)
+    offsets = {name: V * place for place, name in enumerate(scripts, 1)}
+    made = {name: parallel_tokenizer(vocabulary.parent, script, offsets[name]) for name, script in scripts.items()}
+    tokenizers = []
+    for name, language in zip(names, languages, strict=True):
+        script = language.script
+        offset = offsets[script.name] if script else 0
+        tokenizer = made[script.name] if script else vocabulary.parent
+        subwords = Subwords(vocabulary, script) if language.on_tokens else None
+        ids = _copied_ids(V, offset, always=written_whole(language))
+        tokenizers.append(LanguageTokenizer(name, tokenizer, ids, subwords, moved=offset - V if offset else 0))
+    places = tuple(offsets[language.script.name] if language.script else 0 for language in languages)
+    return IdSpace("copied", V * (1 + len(scripts)), OURS, tuple(tokenizers), places, V)
+
+
+def _copied_ids(V: int, offset: int, always: bool) -> NDArray[np.int64]:
+    """The specials and the tokens of the parent, of the copies at ``offset``, or of both."""
+    own = np.arange(V, dtype=np.int64)
+    if not offset:
+        return own
+    specials, copies = own[: len(OURS.all)], own[len(OURS.all) :] + offset
+    return np.concatenate([specials if always else own, copies])
+
+
+def written_whole(language: Language) -> bool:
+    """Whether every word of the language is in its script, so that no token of the parent can occur."""
+    at = next((i for i, t in enumerate(language.transforms) if isinstance(t, Transliterate)), None)
+    if at is None:
+        return False
+    step, *after = language.transforms[at:]
+    assert isinstance(step, Transliterate)
+    return step.strength >= 1.0 and step.types is None and all(isinstance(t, KEEP_FORMS) for t in after)
+
+
+NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
+
+
+def prefixed(tokenizers: Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
+    """The tokenizer of each language in the joint id space; ids of the first language are as they were.
+
+    ``tokenizers`` are byte-level BPEs as ``train_tokenizer`` makes them, by language name. Raises
+    InputError for a name that is not letters, digits and hyphens, or another kind of tokenizer.
+    """
+    specs = {name: _plain_spec(name, tokenizer) for name, tokenizer in tokenizers.items()}
+    joint = {token: index for index, token in enumerate(SPECIAL_TOKENS)}
+    for name, spec in specs.items():
+        own = sorted(spec["model"]["vocab"].items(), key=lambda item: int(item[1]))
+        for token, _ in own[len(SPECIAL_TOKENS) :]:
+            joint[_renamed(name, token)] = len(joint)
+    for name in specs:
+        for filler in _steps(name)[:-1]:
+            joint.setdefault(filler, len(joint))
+    return {name: Tokenizer.from_str(json.dumps(_with_prefix(name, spec, joint))) for name, spec in specs.items()}
+
+
+def check_prefix(name: str) -> None:
+    """Raise InputError for a name that cannot be the prefix of a language's tokens."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"the language {name!r} must be 1 to 32 letters, digits or hyphens to be a prefix of tokens")
+
+
+def _plain_spec(name: str, tokenizer: Tokenizer) -> dict[str, Any]:
+    """The tokenizer as data, checked to be one whose tokens can take a prefix."""
+    check_prefix(name)
+    spec: dict[str, Any] = json.loads(tokenizer.to_str())
+    vocab = spec["model"].get("vocab", {})
+    plain = (
+        spec["model"]["type"] == "BPE"
+        and not spec["model"].get("continuing_subword_prefix")
+        and [vocab.get(token) for token in SPECIAL_TOKENS] == list(range(len(SPECIAL_TOKENS)))
+        and sorted(vocab.values()) == list(range(len(vocab)))
+        and all(SPACE not in token[1:] for token in vocab)
+        and (spec["normalizer"] or {}).get("normalizers", [{}])[-1] == {"type": "Prepend", "prepend": " "}
+    )
+    if not plain:
+        raise InputError(f"the tokenizer of {name} is not a byte-level BPE of a language without a script")
+    return spec
+
+
+def _renamed(name: str, token: str) -> str:
+    """The token under the prefix: ``Ġthe`` → ``Ġen:the``, ``re`` → ``en:re``."""
+    return f"{SPACE}{name}:{token[1:]}" if token.startswith(SPACE) else f"{name}:{token}"
+
+
+def _steps(name: str) -> list[str]:
+    """What the first merges make of the space and the prefix, one after another: Ġ, Ġe, Ġen, Ġen:."""
+    return [SPACE + f"{name}:"[:end] for end in range(len(name) + 2)]
+
+
+def _with_prefix(name: str, spec: dict[str, Any], joint: Mapping[str, int]) -> dict[str, Any]:
+    prefix = f"{name}:"
+    steps = _steps(name)
+    merges = [[left, prefix + char] for left, char in zip(steps, prefix, strict=False)]
+    merges += [[_renamed(name, left), _renamed(name, right)] for left, right in merges_of_text(spec["model"]["merges"])]
+    model = {**spec["model"], "vocab": dict(joint), "merges": merges, "continuing_subword_prefix": prefix}
+    normalizers = [
+        *spec["normalizer"]["normalizers"],
+        {"type": "Replace", "pattern": {"String": " "}, "content": f" {prefix}"},
+    ]
+    escaped = re.escape(prefix)
+    decoders = [
+        {"type": "Replace", "pattern": {"Regex": f"^{SPACE}{escaped}"}, "content": SPACE},
+        {"type": "Replace", "pattern": {"Regex": f"^{escaped}"}, "content": ""},
+        *spec["decoder"]["decoders"],
+    ]
+    return {
+        **spec,
+        "model": model,
+        "normalizer": {**spec["normalizer"], "normalizers": normalizers},
+        "decoder": {**spec["decoder"], "decoders": decoders},
+    }
+
+
+def joint_space(names: Sequence[str], tokenizer: Tokenizer) -> IdSpace:
+    size = int(tokenizer.get_vocab_size())
+    ids = np.arange(size, dtype=np.int64)
+    return IdSpace("joint", size, OURS, tuple(LanguageTokenizer(name, tokenizer, ids) for name in names))
+
+
+def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
+    """The union of the vocabularies: a string that several have is one id; each keeps its own merges.
+
+    The first language's ids are as they were; the tokens that the next one adds follow in its order, and so on.
+    """
+    specs = [json.loads(tokenizer.to_str()) for tokenizer in tokenizers]
+    union: dict[str, int] = {}
+    for spec in specs:
+        for token, _ in sorted(spec["model"]["vocab"].items(), key=lambda item: int(item[1])):
+            union.setdefault(token, len(union))
+    languages = []
+    for name, spec in zip(names, specs, strict=True):
+        ids = _sorted(union[token] for token in spec["model"]["vocab"])
+        # the tokens of the others are names only: no merge of this language makes one
+        whole = {**spec, "model": {**spec["model"], "vocab": union}}
+        languages.append(LanguageTokenizer(name, Tokenizer.from_str(json.dumps(whole)), ids))
+    return IdSpace("joined", len(union), OURS, tuple(languages))
+
+
+def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
+    """Every token under its language's prefix, so that only the specials are shared."""
+    made = prefixed(dict(zip(names, tokenizers, strict=True)))
+    languages = []
+    start = len(SPECIAL_TOKENS)
+    for name, parent in zip(names, tokenizers, strict=True):
+        stop = start + int(parent.get_vocab_size()) - len(SPECIAL_TOKENS)
+        languages.append(LanguageTokenizer(name, made[name], _sorted([*OURS.all, *range(start, stop)])))
+        start = stop
+    return IdSpace("prefixed", int(made[names[0]].get_vocab_size()), OURS, tuple(languages))
+
+
+def _sorted(ids: Iterable[int]) -> NDArray[np.int64]:
+    return np.asarray(sorted(ids), dtype=np.int64)
+
+
+SourcedLanguage = tuple[str, Source, Language]
 
 
 def build_id_space(
-    spec: VocabularySpec, languages: Sequence[Member], store: Store
+    spec: VocabularySpec, languages: Sequence[SourcedLanguage], store: Store
 ) -> tuple[IdSpace, tuple[Language, ...]]:
-    """The ids of members (name, source, language), read from the store or trained; and the languages, bound.
+    """The ids of languages (name, source, language), read from the store or trained; and the languages, bound.
 
     Raises InputError if a source has no training split or lacks a column that its language reads, and for what
     a kind cannot do: copied with several sources, languages of tokens in another kind, a name that is no prefix.
     """
-    check_members(languages)
+    check_languages(languages)
     if spec.kind == "copied":
         _check_one_source(languages)
         _, source, _ = languages[0]
@@ -44,7 +271,7 @@ def build_id_space(
     return (joined_space if spec.kind == "joined" else prefixed_space)(names, parents), bound
 
 
-def check_members(languages: Sequence[Member]) -> None:
+def check_languages(languages: Sequence[SourcedLanguage]) -> None:
     """Raise InputError unless the names differ and each source has the split and the columns that are read."""
     if not languages:
         raise InputError("a vocabulary needs at least one language")
@@ -57,7 +284,7 @@ def check_members(languages: Sequence[Member]) -> None:
         check_source(language, source, f"the source of {name}")
 
 
-def bind_words(languages: Sequence[Member], where: str) -> tuple[Language, ...]:
+def bind_words(languages: Sequence[SourcedLanguage], where: str) -> tuple[Language, ...]:
     """The languages, bound to their sources; InputError for one of tokens, which only the kind copied has."""
     for name, _, language in languages:
         if language.on_tokens:
@@ -68,7 +295,7 @@ def bind_words(languages: Sequence[Member], where: str) -> tuple[Language, ...]:
     return tuple(bind_language(language, source) for _, source, language in languages)
 
 
-def _check_one_source(languages: Sequence[Member]) -> None:
+def _check_one_source(languages: Sequence[SourcedLanguage]) -> None:
     first, source, _ = languages[0]
     for name, other, _ in languages[1:]:
         if other.fingerprint != source.fingerprint:

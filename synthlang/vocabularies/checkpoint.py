@@ -41,7 +41,6 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the tokenizer and the number of rows."""
         return fingerprint("checkpoint-tokenizer", tokenizer=digest(self.tokenizer), rows=self.rows)
 
 
@@ -58,9 +57,9 @@ def read_checkpoint(name: str) -> Checkpoint:
     if not isinstance(backend, Tokenizer):
         raise InputError(f"{name}: its tokenizer ({type(loaded).__name__}) has no fast version; convert it first")
     specials = _specials(loaded, name)
-    held = _tokenizer_file(place)
-    if held is not None:
-        _check_same(backend, held, name)
+    in_file = _tokenizer_file(place)
+    if in_file is not None:
+        _check_same(backend, in_file, name)
     tokenizer = words_apart(backend, name)
     used = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
     rows = _rows(place)
@@ -114,14 +113,14 @@ def _tokenizer_file(place: str) -> Tokenizer | None:
     return None if path is None else _read(place, lambda: Tokenizer.from_file(str(path)))
 
 
-def _check_same(backend: Tokenizer, held: Tokenizer, name: str) -> None:
+def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:
     """Raise InputError if the library makes another tokenizer than tokenizer.json says (transformers 5 may)."""
-    ours, theirs = (_model(tokenizer) for tokenizer in (backend, held))
+    ours, theirs = (_model(tokenizer) for tokenizer in (backend, in_file))
     different = [what for what in ours if what in theirs and ours[what] != theirs[what]]
-    if backend.get_vocab() != held.get_vocab():
+    if backend.get_vocab() != in_file.get_vocab():
         different.append("added tokens")
     for text in ("Ein Wort's ÉTÉ, x_y 3.14", "नमस्ते 漢字 – “a”"):
-        if not different and _ids(backend, text) != _ids(held, text):
+        if not different and _ids(backend, text) != _ids(in_file, text):
             different.append("way to cut words")
     if different:
         raise InputError(
@@ -131,7 +130,6 @@ def _check_same(backend: Tokenizer, held: Tokenizer, name: str) -> None:
 
 
 def _model(tokenizer: Tokenizer) -> dict[str, Any]:
-    """What makes the ids of a model, as far as it has it."""
     model = json.loads(tokenizer.to_str())["model"]
     if model["type"] == "Unigram":  # the library reads the last digit of a number now and then otherwise
         model["vocab"] = [(piece, round(score, 6)) for piece, score in model["vocab"]]

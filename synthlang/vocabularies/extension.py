@@ -1,14 +1,14 @@
-"""New subwords of one language in the tokenizer of a checkpoint (E-mBERT, Wang et al. 2020).
+"""The tokenizer of a checkpoint as the ids of a run, as it is or with new subwords of one language.
 
-Every old id stays. The tokenizer is one for all languages, so words of the others may be cut otherwise than
-before: that is counted, for each language on its training text.
+New subwords: E-mBERT (Wang et al. 2020). Every old id stays. The tokenizer is one for all languages, so words of the
+others may be cut otherwise than before: that is counted, for each language on its training text.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,20 +20,63 @@ from tokenizers import Tokenizer
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint
+from synthlang.language import Language
 from synthlang.overlap import count_words
 from synthlang.store import Store
-from synthlang.vocabularies.checkpoint import Checkpoint
-from synthlang.vocabularies.effect import Effect, measure
-from synthlang.vocabularies.grow import Grown, Task
-from synthlang.vocabularies.grow_bpe import grow_bpe
-from synthlang.vocabularies.grow_unigram import grow_unigram
-from synthlang.vocabularies.grow_wordpiece import grow_wordpiece
-from synthlang.vocabularies.spec import ExtendSpec
-from synthlang.vocabularies.training import Text, batches_of_text, text_fingerprint
+from synthlang.vocabularies.build import (
+    SourcedLanguage,
+    Text,
+    batches_of_text,
+    bind_words,
+    check_languages,
+    text_fingerprint,
+    text_of,
+)
+from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
+from synthlang.vocabularies.grow import Grown, GrowTask, chunks, grow_bpe, grow_unigram, grow_wordpiece
+from synthlang.vocabularies.space import ExtendSpec, IdSpace, LanguageTokenizer
 from synthlang.vocabulary import read_tokenizer
 
+
+@dataclass(frozen=True)
+class Effect:
+    """Counts over the training text of a language: word types, running words, pieces.
+
+    ``types_changed`` and ``words_changed`` are those whose ids are others than before; ``unknown_before`` and
+    ``unknown_after`` count running words with an unknown token.
+    """
+
+    types: int
+    words: int
+    types_changed: int
+    words_changed: int
+    pieces_before: int
+    pieces_after: int
+    unknown_before: int
+    unknown_after: int
+
+
+def measure_effect(old: Tokenizer, new: Tokenizer, counts: Mapping[str, int], unknown: int) -> Effect:
+    """Encode each word type with both tokenizers; ``unknown`` is the id of the unknown token."""
+    totals = dict.fromkeys(Effect.__dataclass_fields__, 0)
+    for words in chunks(counts):
+        before = old.encode_batch(words, add_special_tokens=False)
+        after = new.encode_batch(words, add_special_tokens=False)
+        for word, a, b in zip(words, before, after, strict=True):
+            count = counts[word]
+            totals["types"] += 1
+            totals["words"] += count
+            totals["types_changed"] += a.ids != b.ids
+            totals["words_changed"] += count * (a.ids != b.ids)
+            totals["pieces_before"] += count * len(a.ids)
+            totals["pieces_after"] += count * len(b.ids)
+            totals["unknown_before"] += count * (unknown in a.ids)
+            totals["unknown_after"] += count * (unknown in b.ids)
+    return Effect(**totals)
+
+
 FORMAT = 1
-GROW: dict[str, Callable[[Task], Grown]] = {"WordPiece": grow_wordpiece, "BPE": grow_bpe, "Unigram": grow_unigram}
+GROW: dict[str, Callable[[GrowTask], Grown]] = {"WordPiece": grow_wordpiece, "BPE": grow_bpe, "Unigram": grow_unigram}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +88,7 @@ class Extension:
     pieces    [m] int64 old ids, those of token i are pieces[offsets[i] : offsets[i + 1]]; none where the old
               tokenizer had nothing but the unknown token
     offsets   [n + 1] int64
-    effects   for each member what changed in its training text
+    effects   for each language what changed in its training text
     """
 
     ids: NDArray[np.int64]
@@ -62,9 +105,9 @@ class Extension:
 def extend_tokenizer(
     checkpoint: Checkpoint, spec: ExtendSpec, texts: Mapping[str, Text], store: Store
 ) -> tuple[Tokenizer, Extension]:
-    """The checkpoint's tokenizer with new subwords of one member, read from the store or learned.
+    """The checkpoint's tokenizer with new subwords of one language, read from the store or learned.
 
-    ``texts`` are the training texts of all members by name. Raises InputError for a name that is none of them,
+    ``texts`` are the training texts of all languages by name. Raises InputError for a name that is none of them,
     for a tokenizer that is neither WordPiece nor BPE nor Unigram, and if there is nothing to add.
     """
     if spec.language not in texts:
@@ -74,12 +117,12 @@ def extend_tokenizer(
     name = fingerprint("extension", format=FORMAT, tokenizer=checkpoint.fingerprint, text=text, **settings)
     path = store.obtain("extension", name, lambda p: _build(checkpoint, spec, texts[spec.language], p))
     tokenizer = read_tokenizer(path / "tokenizer.json")
-    held = read_json(path / "extension.json")
-    offsets = np.concatenate([[0], np.cumsum([len(p) for p in held["pieces"]])]).astype(np.int64)
-    pieces = np.asarray([i for p in held["pieces"] for i in p], np.int64)
-    ids = checkpoint.rows + np.arange(len(held["tokens"]), dtype=np.int64)
-    effects = {member: _effect(checkpoint, tokenizer, name, t, store) for member, t in texts.items()}
-    return tokenizer, Extension(ids, tuple(held["tokens"]), pieces, offsets, effects)
+    saved = read_json(path / "extension.json")
+    offsets = np.concatenate([[0], np.cumsum([len(p) for p in saved["pieces"]])]).astype(np.int64)
+    pieces = np.asarray([i for p in saved["pieces"] for i in p], np.int64)
+    ids = checkpoint.rows + np.arange(len(saved["tokens"]), dtype=np.int64)
+    effects = {language: _effect(checkpoint, tokenizer, name, t, store) for language, t in texts.items()}
+    return tokenizer, Extension(ids, tuple(saved["tokens"]), pieces, offsets, effects)
 
 
 def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> None:
@@ -89,7 +132,7 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
         raise InputError(f"{checkpoint.name}: a tokenizer of kind {kind} cannot be extended; {', '.join(GROW)} can")
     model = filled(whole, checkpoint.rows)
     before = Tokenizer.from_str(json.dumps({**whole, "model": model}))
-    grown = GROW[kind](Task(before, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
+    grown = GROW[kind](GrowTask(before, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
     if not grown.tokens:
         raise InputError(
             f"extend: the text of {spec.language} gives no new subword: what occurs {spec.min_frequency} times in it "
@@ -137,7 +180,30 @@ def _effect(checkpoint: Checkpoint, new: Tokenizer, extension: str, text: Text, 
 
     def build(path: Path) -> None:
         with atomic_folder(path) as folder:
-            found = measure(checkpoint.tokenizer, new, _counts(text), checkpoint.specials.unk)
+            found = measure_effect(checkpoint.tokenizer, new, _counts(text), checkpoint.specials.unk)
             write_json(folder / "effect.json", asdict(found))
 
     return Effect(**read_json(store.obtain("extension-effect", name, build) / "effect.json"))
+
+
+def hf_id_space(
+    model: str, languages: Sequence[SourcedLanguage], store: Store, extend: ExtendSpec | None = None
+) -> tuple[IdSpace, tuple[Language, ...], Extension | None]:
+    """The ids of the checkpoint ``model``, a folder or a name, for every language (name, source, language).
+
+    ``size`` is the number of rows of its embedding, and of the new rows after them. Raises InputError for a
+    tokenizer that does not fit (see ``read_checkpoint``), languages of tokens, and an extension that adds nothing.
+    """
+    check_languages(languages)
+    bound = bind_words(languages, f"start from {model}")
+    checkpoint = read_checkpoint(model)
+    tokenizer, size, made = checkpoint.tokenizer, checkpoint.rows, None
+    ids = np.unique(np.fromiter(tokenizer.get_vocab(with_added_tokens=True).values(), np.int64))
+    names = [name for name, _, _ in languages]
+    if extend is not None:
+        texts = [text_of(source, language) for (_, source, _), language in zip(languages, bound, strict=True)]
+        tokenizer, made = extend_tokenizer(checkpoint, extend, dict(zip(names, texts, strict=True)), store)
+        ids, size = np.concatenate([ids, made.ids]), size + len(made.ids)
+    settings, specials = checkpoint.settings, checkpoint.specials
+    own = tuple(LanguageTokenizer(n, tokenizer, ids, settings=settings, specials=specials) for n in names)
+    return IdSpace("checkpoint", size, specials, own), bound, made

@@ -1,23 +1,82 @@
-"""What the three algorithms of new subwords share: the words they learn from, and what they give."""
+"""New subwords of a tokenizer, learned from the words of a text by the tokenizer's own algorithm.
+
+Merges of symbols are learned most frequent first. The library's BPE trainer knows characters only, and its WordPiece
+trainer gives other tokens in every process. So each symbol (a character, a token of a checkpoint) is written as one
+private character, and plain BPE, which is deterministic, does the work.
+
+BPE: the words are cut as the checkpoint cuts them, and further merges are learned on its tokens. They come after the
+old ones, so an old cut is first made and then made coarser: no word gets more pieces than before.
+
+WordPiece (E-mBERT, Wang et al. 2020, section 2): a vocabulary of the new text is learned from characters, and what the
+checkpoint lacks of it is added. Words are cut from the left into the longest tokens there are, so old words may change.
+
+Unigram (Kudo 2018, section 3.2): a word is cut where the sum of log probabilities is largest. The scores of the old
+pieces stay, so candidates (what merges of characters give) are tried beside them: cut the text, set each candidate's
+score by how often it is used, leave out those that gain least, cut again. The library's own trainer is not used since
+it gives other scores in every process. New scores are on the scale of the old ones: moved by what separates the old
+pieces' scores from how often the text uses them.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Encoding, Tokenizer, models, pre_tokenizers, trainers
 
-from synthlang.vocabularies.merges import Symbols
+from synthlang.vocabulary import LONGEST_LEARNED
+
+Symbols = tuple[str, ...]
+
+FIRST = 0x10000  # code points from here on are no spaces and no surrogates
+REPEATED = 1000  # words of a line
+
+
+def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -> list[tuple[Symbols, Symbols]]:
+    """At most ``limit`` merges of pairs that occur at least ``min_frequency`` times, in the order learned.
+
+    ``words`` are words as symbols, with how often each occurs. A merge is (left, right), each as the symbols
+    that earlier merges have joined. A word of more than LONGEST_LEARNED symbols counts as several.
+    """
+    symbols = sorted({symbol for word in words for symbol in word})
+    assert len(symbols) < 0x110000 - FIRST, "more symbols than private characters"
+    written = {symbol: chr(FIRST + i) for i, symbol in enumerate(symbols)}
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    size = len(symbols) + limit
+    trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=min_frequency, special_tokens=[], show_progress=False)
+    spelled: Counter[str] = Counter()
+    for word, count in words.items():
+        for start in range(0, len(word), LONGEST_LEARNED):
+            spelled["".join(written[symbol] for symbol in word[start : start + LONGEST_LEARNED])] += count
+    tokenizer.train_from_iterator(lines_of(spelled), trainer)
+    pairs: Sequence[Sequence[str]] = json.loads(tokenizer.to_str())["model"]["merges"]
+
+    def read(text: str) -> Symbols:
+        return tuple(symbols[ord(char) - FIRST] for char in text)
+
+    return [(read(left), read(right)) for left, right in pairs]
+
+
+def lines_of(counts: Mapping[str, int]) -> Iterator[str]:
+    """Text in which each word occurs so many times."""
+    for word, count in counts.items():
+        for start in range(0, count, REPEATED):
+            yield " ".join([word] * min(count - start, REPEATED))
+
 
 AT_ONCE = 10_000  # words
 COVERAGE = 0.9995  # of the characters of a text; the rest, as of stray foreign words, gets no token of its own
 
 
 @dataclass(frozen=True)
-class Task:
+class GrowTask:
     """New subwords for a tokenizer.
 
     model           its model as JSON; every id below ``first`` is taken
@@ -113,3 +172,158 @@ def new_characters(words: Mapping[Symbols, int], vocab: Container[str], min_freq
             found.append(symbol)
         rest -= count
     return found
+
+
+BYTE = re.compile("<0x[0-9A-F]{2}>")  # a byte of a character that has no token: its decoder needs it alone
+
+
+def grow_bpe(task: GrowTask) -> Grown:
+    """The BPE with at most ``size`` more tokens."""
+    vocab: dict[str, int] = dict(task.model["vocab"])
+    unknown = task.model.get("unk_token")
+    apart = set(task.tokenizer.get_added_tokens_decoder())
+    apart |= {i for token, i in vocab.items() if token == unknown or BYTE.fullmatch(token)}
+    runs = token_runs(task.tokenizer, task.counts, apart)
+    prefix = task.model.get("continuing_subword_prefix") or ""
+
+    def spell(symbols: Symbols) -> str:
+        return symbols[0] + "".join(symbol.removeprefix(prefix) for symbol in symbols[1:])
+
+    cut: dict[str, Symbols] = {}
+    merges = []
+    # some merges only lead to tokens that are there already, or in another way to the same new one
+    for left, right in learn_merges(runs, 2 * task.size, task.min_frequency):
+        token = spell(left + right)
+        if token not in vocab and token not in cut:
+            if len(cut) == task.size:
+                break
+            cut[token] = left + right
+        merges.append([spell(left), spell(right)])
+    pieces = tuple(tuple(vocab[symbol] for symbol in symbols) for symbols in cut.values())
+    whole = vocab | {token: task.first + i for i, token in enumerate(cut)}
+    model = {**task.model, "vocab": whole, "merges": [*task.model["merges"], *merges]}
+    return Grown(tuple(cut), pieces, model)
+
+
+def grow_wordpiece(task: GrowTask) -> Grown:
+    """The vocabulary with at most ``size`` more tokens: first the characters it lacks, then what merges make."""
+    vocab: dict[str, int] = dict(task.model["vocab"])
+    prefix: str = task.model["continuing_subword_prefix"]
+    longest = int(task.model["max_input_chars_per_word"])
+    parts = pretokens(task.tokenizer, task.counts)
+    words = {_symbols(part, prefix): count for part, count in parts.items() if len(part) <= longest}
+    new = dict.fromkeys(new_characters(words, vocab, task.min_frequency)[: task.size])
+    known = {word: count for word, count in words.items() if all(s in vocab or s in new for s in word)}
+    if len(new) < task.size and known:
+        for left, right in learn_merges(known, task.size + len(vocab), task.min_frequency):
+            token = left[0] + "".join(symbol.removeprefix(prefix) for symbol in (left + right)[1:])
+            if token not in vocab:
+                new[token] = None
+            if len(new) == task.size:
+                break
+    pieces = tuple(longest_match(token, vocab, prefix) for token in new)
+    whole = vocab | {token: task.first + i for i, token in enumerate(new)}
+    return Grown(tuple(new), pieces, {**task.model, "vocab": whole})
+
+
+def _symbols(word: str, prefix: str) -> Symbols:
+    return (word[0], *(prefix + char for char in word[1:]))
+
+
+def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[int, ...]:
+    """The ids that a vocabulary cuts a token into, from the left, the longest first; none if it cannot."""
+    continues = token.startswith(prefix) and token != prefix
+    text = token.removeprefix(prefix) if continues else token
+    ids = []
+    start = 0
+    while start < len(text):
+        head = prefix if start or continues else ""
+        stop = next((end for end in range(len(text), start, -1) if head + text[start:end] in vocab), None)
+        if stop is None:
+            return ()
+        ids.append(vocab[head + text[start:stop]])
+        start = stop
+    return tuple(ids)
+
+
+UNKNOWN_COSTS = 10.0  # more than the rarest piece, as in the library
+LONGEST = 16  # characters of a piece
+DIGITS = 6  # of a score
+START = 3  # candidates for each piece that is wanted
+ROUNDS = 4
+
+
+def grow_unigram(task: GrowTask) -> Grown:
+    """The model with at most ``size`` more pieces: characters it lacks, and those that the text gains most from."""
+    old: dict[str, float] = dict(task.model["vocab"])
+    words = pretokens(task.tokenizer, task.counts)
+    characters = _characters(task, words, old)
+    candidates = [*characters, *_joined(task, words, old)]
+    cuts = {piece: [t.id for t in task.tokenizer.model.tokenize(piece)] for piece in candidates}
+    unknown = task.model.get("unk_id")
+    values = [score for _, score in task.model["vocab"]]
+    floor = min(values)  # a lower one would change what an unknown character costs
+    if unknown is not None:
+        values[unknown] = floor - UNKNOWN_COSTS
+    before = {piece: sum(values[i] for i in cut) for piece, cut in cuts.items()}
+    # at first as likely as one of its parts, so that the longest ones are tried
+    scores = {piece: max(before[piece] / len(cuts[piece]), floor) for piece in candidates}
+    for still in range(ROUNDS - 1, -1, -1):
+        usage = _usage(task, words, scores)
+        scores = _rescored(task, usage, scores, floor)
+        gain = {piece: usage[piece] * (score - before[piece]) for piece, score in scores.items()}
+        best = sorted(scores, key=lambda piece: (-gain[piece], piece))
+        limit = task.size - len(characters) + (START - 1) * task.size * still // ROUNDS
+        kept = [p for p in best if p not in characters and usage[p] >= task.min_frequency and gain[p] > 0]
+        scores = {piece: scores[piece] for piece in [*characters, *kept[:limit]]}
+    added = [[piece, round(score, DIGITS)] for piece, score in scores.items()]
+    pieces = tuple(tuple(i for i in cuts[piece] if i != unknown) for piece in scores)
+    return Grown(tuple(scores), pieces, {**task.model, "vocab": [*task.model["vocab"], *added]})
+
+
+def _characters(task: GrowTask, words: Mapping[str, int], old: Mapping[str, float]) -> dict[str, None]:
+    """The characters that the model lacks: all are kept, since without one its words are unknown."""
+    spelled = {tuple(word): count for word, count in words.items()}
+    return dict.fromkeys(new_characters(spelled, old, task.min_frequency)[: task.size])
+
+
+def _joined(task: GrowTask, words: Mapping[str, int], old: Mapping[str, float]) -> list[str]:
+    """What merges of characters give that the model lacks, the most frequent first."""
+    spelled = {tuple(word): count for word, count in words.items()}
+    limit = START * task.size
+    found: dict[str, None] = {}
+    for left, right in learn_merges(spelled, limit + len(old), task.min_frequency):
+        piece = "".join(left + right)
+        if piece not in old and len(piece) <= LONGEST:
+            found[piece] = None
+        if len(found) == limit:
+            break
+    return list(found)
+
+
+def _usage(task: GrowTask, words: Mapping[str, int], scores: Mapping[str, float]) -> Counter[str]:
+    """How often each piece, old or new, stands in the best cuts of the words."""
+    vocab = [*task.model["vocab"], *scores.items()]
+    whole = json.loads(task.tokenizer.to_str()) | {"model": {**task.model, "vocab": vocab}, "added_tokens": []}
+    whole |= {"normalizer": None, "pre_tokenizer": None, "post_processor": None}  # the words are cut out already
+    usage = token_usage(Tokenizer.from_str(json.dumps(whole)), words)
+    return Counter({vocab[index][0]: count for index, count in usage.items() if index != task.model.get("unk_id")})
+
+
+def _rescored(task: GrowTask, usage: Counter[str], scores: Mapping[str, float], floor: float) -> dict[str, float]:
+    """The log probability of each candidate in the text, on the scale of the old scores."""
+    total = usage.total()
+    shift = _shift([(old, usage[piece]) for piece, old in task.model["vocab"] if usage[piece]], total)
+    used = {piece: math.log(usage[piece] / total) + shift for piece in scores if usage[piece]}
+    return {piece: max(used.get(piece, floor), floor) for piece in scores}
+
+
+def _shift(used: Sequence[tuple[float, int]], total: int) -> float:
+    """The median, over the old pieces in a text, of the old score less the log probability in this text."""
+    differences = sorted((score - math.log(count / total), count) for score, count in used)
+    half = sum(count for _, count in differences) / 2
+    for difference, count in differences:
+        half -= count
+        if half <= 0:
+            return difference
+    return 0.0

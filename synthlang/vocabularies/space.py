@@ -1,4 +1,4 @@
-"""The ids of a run: one space for all its languages (members), and the tokenizer of each."""
+"""The ids of a run: settings, one space for all its languages, and the tokenizer of each."""
 
 from __future__ import annotations
 
@@ -7,16 +7,52 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from tokenizers import Tokenizer
 
+from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
 from synthlang.fingerprint import fingerprint
-from synthlang.subwords import Subwords
-from synthlang.vocabulary import Encoded, encode_corpus, save_tokenizer
+from synthlang.scripts import SPECIAL_TOKENS
+from synthlang.vocabulary import Encoded, Subwords, encode_corpus, save_tokenizer
+
+SMALLEST = len(SPECIAL_TOKENS) + 256  # the specials and every byte
+
+
+class VocabularySpec(StrictModel):
+    """Which ids the languages of a run have.
+
+    copied    one byte-level BPE of the source; a language in a script has copies of its tokens, V ids further
+              for the first script, 2V for the second (ALIGN-MLM, section 3.2). Needs one source for all
+    joint     one BPE of the text of all languages together is everyone's tokenizer (Conneau et al. 2020, default)
+    joined    a BPE for each language, the union of their tokens: the same string is the same id (default anchors)
+    prefixed  a BPE for each language, each token under its language's prefix: only the specials are shared (no anchors)
+
+    ``size`` counts the tokens of one BPE, specials and bytes included: with joined and prefixed each language has one.
+    """
+
+    kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
+    size: int = Field(default=40_000, ge=SMALLEST)
+    min_frequency: int = Field(default=2, ge=1)
+
+
+class ExtendSpec(StrictModel):
+    """New subwords for a language that a checkpoint covers poorly (Wang et al. 2020, E-mBERT).
+
+    They are learned on the training text of ``language`` by the tokenizer's own algorithm: at most
+    ``size``, of words (or pieces) that occur at least ``min_frequency`` times. ``initialise`` says what their
+    embeddings start from: the mean of the old ``pieces`` of each, the mean of all old ones, or ``random`` numbers.
+    """
+
+    language: str
+    size: int = Field(default=10_000, ge=1)
+    min_frequency: int = Field(default=2, ge=1)
+    initialise: Literal["pieces", "mean", "random"] = "pieces"
+
 
 FORMAT = 1
 
@@ -51,8 +87,8 @@ OURS = Specials(0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True, eq=False)
-class MemberTokenizer:
-    """From the text of one member to ids of the space.
+class LanguageTokenizer:
+    """From the text of one language to ids of the space.
 
     ids        [n] int64, sorted: those that its text can have, and the specials
     subwords   how its words, which are tokens, get their ids (``unit: token``); None: its words are words
@@ -71,12 +107,12 @@ class MemberTokenizer:
 
     @property
     def size(self) -> int:
-        """One more than the largest id: enough rows for a table of its counts, whoever the other members are."""
+        """One more than the largest id: enough rows for a table of its counts, whichever the other languages are."""
         return int(self.ids[-1]) + 1
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the way from text to ids; neither the name nor the other members are part of it."""
+        """Of the way from text to ids; neither the name nor the other languages are part of it."""
         parts = {
             "tokenizer": digest(self.tokenizer),
             "ids": hashlib.sha256(self.ids.astype("<i8").tobytes()).hexdigest(),
@@ -84,7 +120,7 @@ class MemberTokenizer:
         return fingerprint("member-tokenizer", format=FORMAT, moved=self.moved, **parts)
 
     def encode(self, corpus: Corpus) -> Encoded:
-        """The ids of a batch in the member's language, without <s> and </s>; each type is encoded once.
+        """The ids of a batch in the language, without <s> and </s>; each type is encoded once.
 
         A word that a checkpoint's tokenizer has nothing for (one control character, say) has no ids; a control
         token that the text spells is the unknown token.
@@ -105,25 +141,24 @@ class MemberTokenizer:
 class IdSpace:
     """The ids of a run. ``size``: rows of the embedding, ids that no text has included.
 
-    ``offsets`` (copied only): where each member's copies begin; 0: it has the parent's own tokens.
+    ``offsets`` (copied only): where each language's copies begin; 0: it has the parent's own tokens.
     """
 
     kind: str
     size: int
     specials: Specials
-    members: tuple[MemberTokenizer, ...]
+    languages: tuple[LanguageTokenizer, ...]
     offsets: tuple[int, ...] | None = None
     copies: int = 0
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the size, the specials and the way of every member to ids."""
-        members = [member.fingerprint for member in self.members]
-        specials = list(self.specials.all)
-        return fingerprint("id-space", format=FORMAT, size=self.size, specials=specials, members=members)
+        """Of the size, the specials and the way of every language to ids."""
+        parts = {"specials": list(self.specials.all), "members": [language.fingerprint for language in self.languages]}
+        return fingerprint("id-space", format=FORMAT, size=self.size, **parts)
 
     def counterparts(self, which: int, own_rows: bool = False) -> NDArray[np.int64] | None:
-        """[n, 2] an id of member 0 and the one that means the same in member ``which``; never the specials.
+        """[n, 2] an id of language 0 and the one that means the same in language ``which``; never the specials.
 
         None unless the two are copies of each other; where every language has rows of its own (``own_rows``:
         separate embeddings) the same id in both is such a pair too. All pairs: a word of a partially

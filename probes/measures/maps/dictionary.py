@@ -23,9 +23,9 @@ from probes.rotation.dictionary import (
 )
 from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus
+from synthlang.dictionary.words import Pair, read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
-from synthlang.muse import Pair, read_muse
 from synthlang.rng import key_of, permutation
 
 Types = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -15,7 +15,7 @@ from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
-from synthlang.dictionary import IdDictionary, build_id_dictionary, word_files
+from synthlang.dictionary.ids import IdDictionary, build_id_dictionary, word_files
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Report, silent
@@ -92,7 +92,7 @@ def check_bands(bands: Sequence[int]) -> None:
 def _language(
     model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, member: int, bands: Sequence[int], report: Report
 ) -> dict[str, Any]:
-    known = next((one.left_out for one in artifacts.candidates if one.member == member), {})
+    known = next((one.left_out for one in artifacts.candidates if one.language == member), {})
     if pairs is None:
         return {**NOTHING, "counts": dict(known)}
     credits = credits_of(model, pairs, member, report)

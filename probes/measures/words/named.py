@@ -21,10 +21,9 @@ from probes.measures.words.show import notes_of, subset_table
 from probes.states import single_tokens, special_tokens
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model_names import is_run, model_path
-from synthlang.dictionary import trained_types
+from synthlang.dictionary.words import read_muse, trained_types
 from synthlang.errors import InputError
 from synthlang.files import user_path
-from synthlang.muse import read_muse
 from synthlang.progress import Report
 
 Ids = NDArray[np.int64]

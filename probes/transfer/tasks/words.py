@@ -26,11 +26,10 @@ from probes.transfer.tasks.metrics import OUTSIDE
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.sources.base import require_columns
-from synthlang.subwords import starts_word
 from synthlang.tasks import TaskSet, is_task, open_task
 from synthlang.tasks.batch import TaskBatch
-from synthlang.transforms.edits import edit
-from synthlang.transforms.mark import INSERTED_TAG
+from synthlang.transforms.mark import INSERTED_TAG, edit
+from synthlang.vocabulary import starts_word
 
 Rows = NDArray[np.int64]
 

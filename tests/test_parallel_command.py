@@ -1,9 +1,8 @@
 """``synthlang align``: with a program, with given links, with gold; what it writes and what it refuses."""
 
+from __future__ import annotations
+
 import json
-import os
-import stat
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,30 +12,16 @@ from synthlang.errors import InputError
 from synthlang.parallel.aligners import METHODS
 from synthlang.parallel.command import AlignOptions, align_command
 from synthlang.parallel.links import read_pharaoh
+from tests.aligner_programs import install
 
 TEXT = "a b c ||| A B C\nx y ||| X Y\n ||| Z\n"
 GOLD = "1-1 2-2 3p3\n1-1 2-2\n\n"
-# the forward direction links equal positions, the reverse one has no link of the last word
-FAST_ALIGN = """
-reverse = "-r" in args
-lines = open(args[args.index("-i") + 1], encoding="utf-8").read().splitlines()
-open({seen!r}, "w").write("\\n".join(lines))
-for line in lines:
-    left, right = (part.split() for part in line.split("|||"))
-    n = min(len(left), len(right))
-    print(" ".join(f"{{i}}-{{i}}" for i in range(n - reverse)))
-"""
 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A folder with text and gold, and a fast_align of a few lines on the PATH."""
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "fast_align"
-    code = FAST_ALIGN.format(seen=str(tmp_path / "seen"))
-    program.write_text(f"#!{sys.executable}\nimport sys\nargs = sys.argv[1:]\n{code}", encoding="utf-8")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    install(monkeypatch, tmp_path / "bin")
     for name, text in {
         "text": TEXT,
         "gold": GOLD,
@@ -79,7 +64,7 @@ def test_more_text_is_given_to_the_program_and_its_links_are_not_kept(place):
     (place / "r").write_text("two , three\n", encoding="utf-8")
     also = (str(place / "more"), f"{place / 'l'},{place / 'r'}")
     run(place, "links", program="fast_align", also=also, lower=True, also_words="rules")
-    seen = (place / "seen").read_text().splitlines()
+    seen = (place / "bin" / "seen").read_text().splitlines()
     assert seen == ["a b c ||| a b c", "x y ||| x y", "eins ||| one", "zwei , drei ||| two , three"]
     assert len(read_pharaoh(place / "links")) == 3
 

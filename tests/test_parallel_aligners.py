@@ -1,7 +1,7 @@
 """External aligners: found or not, what they are given and what comes back; and the real one where it is installed."""
 
-import os
-import stat
+from __future__ import annotations
+
 import sys
 
 import pytest
@@ -11,19 +11,12 @@ from synthlang.errors import InputError
 from synthlang.parallel.aligners import FORWARD, REVERSE, align, find_aligner, symmetrise
 from synthlang.parallel.links import read_pharaoh
 from synthlang.parallel.text import read_joint
+from tests.aligner_programs import FAST_ALIGN, install
 from tests.real_data import DATA
 
 LEFT = Corpus.of_words([["un", "chat"], [], ["oui", "|||"], ["non"]])
 RIGHT = Corpus.of_words([["a", "cat"], ["no"], ["yes", "indeed"], []])
 
-FAST_ALIGN = """
-reverse = "-r" in args
-lines = open(args[args.index("-i") + 1], encoding="utf-8").read().splitlines()
-for line in lines:
-    left, right = (part.split() for part in line.split("|||"))
-    n = min(len(left), len(right))
-    print(" ".join(f"{i}-{i}" for i in range(n - reverse)))
-"""
 EFLOMAL = """
 left, right = (open(args[args.index(flag) + 1], encoding="utf-8").read().splitlines() for flag in ("-s", "-t"))
 assert len(left) == len(right) == 2
@@ -34,26 +27,11 @@ for flag, less in (("-f", 0), ("-r", 1)):
 """
 
 
-@pytest.fixture
-def install(tmp_path, monkeypatch):
-    """Puts a program of a few lines on the PATH."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-
-    def put(name, code):
-        path = folder / name
-        path.write_text(f"#!{sys.executable}\nimport sys\nargs = sys.argv[1:]\n{code}", encoding="utf-8")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-
-    return put
-
-
 @pytest.mark.parametrize(("program", "name", "code"), [
     ("fast_align", "fast_align", FAST_ALIGN), ("eflomal", "eflomal-align", EFLOMAL),
 ])  # fmt: skip
-def test_programs_get_the_pairs_with_words(install, tmp_path, program, name, code):
-    install(name, code)
+def test_programs_get_the_pairs_with_words(monkeypatch, tmp_path, program, name, code):
+    install(monkeypatch, tmp_path / "bin", name, code)
     folder = tmp_path / "links"
     align(program, LEFT, RIGHT, folder)
     assert sorted(p.name for p in folder.iterdir()) == [FORWARD, REVERSE]
@@ -76,15 +54,15 @@ def test_a_missing_program_says_how_to_get_it(monkeypatch, tmp_path):
     ("print('0-0')", "fast_align wrote 1 lines for 2 sentence pairs"),
     ("print('nonsense\\n')", "'nonsense' is no link"),
 ])  # fmt: skip
-def test_a_program_that_fails_leaves_nothing(install, tmp_path, code, message):
-    install("fast_align", code)
+def test_a_program_that_fails_leaves_nothing(monkeypatch, tmp_path, code, message):
+    install(monkeypatch, tmp_path / "bin", code=code)
     with pytest.raises(InputError, match=message):
         align("fast_align", LEFT, RIGHT, tmp_path / "links")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bin"]
 
 
-def test_text_without_words(install, tmp_path):
-    install("fast_align", FAST_ALIGN)
+def test_text_without_words(monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path / "bin")
     with pytest.raises(InputError, match="no sentence pair with words on both sides"):
         align("fast_align", LEFT.take(LEFT.ids[1:2]), RIGHT.take(RIGHT.ids[1:2]), tmp_path / "links")
 

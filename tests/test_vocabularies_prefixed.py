@@ -1,5 +1,7 @@
 """A vocabulary without anchors: ids of one language are its own, and encoding is what it was."""
 
+from __future__ import annotations
+
 import json
 
 import numpy as np
@@ -10,8 +12,8 @@ from tokenizers import Tokenizer, models
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.prefix_vocabulary import prefixed
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
+from synthlang.vocabularies.build import prefixed
 from synthlang.vocabulary import Vocabulary, encode_corpus, save_tokenizer, train_tokenizer
 
 ENGLISH = ["the cat sat on the mat .", "a cat and a dog ran to the old house in town .", "don't say “naïve” 漢字 !"] * 3

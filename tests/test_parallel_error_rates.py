@@ -1,5 +1,7 @@
 """Alignment error rate against sets, gold files of both countings, what is left out and what is refused."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from probes.statistics.alignment import alignment_interval
 from synthlang.errors import InputError
 from synthlang.parallel.error_rates import alignment_errors, count_links, error_rate, read_gold
 from synthlang.parallel.links import Links, write_pharaoh
+from synthlang.parallel.text import read_joint
 from tests.real_data import DATA
 
 PAIR = st.tuples(st.integers(0, 4), st.integers(0, 4))
@@ -157,12 +160,10 @@ def test_other_numbers_of_sentence_pairs():
     ("enfr", 4038, 13400, 0), ("roen", 6198, 0, 0), ("zhen", 11238, 178, 0), ("jaen", 13562, 0, 6),
 ])  # fmt: skip
 def test_real_gold(tmp_path, name, sure, possible, outside):
-    from synthlang.parallel.text import read_joint
-
     folder = DATA / "word_alignment" / "awesome_align"
     text = read_joint(folder / f"{name}.src-tgt")
     gold = read_gold(folder / f"{name}.gold", text.left.lengths, text.right.lengths, first=1)
-    assert gold.outside == outside
+    assert gold.outside == outside and 0 < len(gold.links.one_to_one().left) < len(gold.links.left)
     assert len(gold.links.left) <= sure + possible - outside
     assert (~gold.links.sure).sum() <= possible
     assert alignment_errors(gold.links, gold.links).aer == 0

@@ -1,5 +1,7 @@
 """Word alignments: links, Pharaoh files, symmetrisation against brute force, parallel text, gold links."""
 
+from __future__ import annotations
+
 import random
 
 import numpy as np
@@ -16,7 +18,6 @@ from synthlang.parallel.pairs import gold_batches, gold_links
 from synthlang.parallel.text import read_joint, read_parallel
 from synthlang.rewrite import Rewrite
 from synthlang.sources import open_source
-from tests.real_data import DATA
 
 POINTS = st.lists(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12), min_size=1, max_size=4)
 
@@ -189,15 +190,3 @@ def test_gold_links_of_languages(name):
     # the same word of the parent is always written the same, and another word otherwise
     assert all(len(forms) == 1 for forms in written.values())
     assert len({min(forms) for forms in written.values()}) == len(written)
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the real data is not here")
-@pytest.mark.parametrize(("name", "outside"), [("enfr", 0), ("roen", 0), ("jaen", 6), ("zhen", 0)])
-def test_gold_standards(name, outside):
-    folder = DATA / "word_alignment" / "awesome_align"
-    text = read_joint(folder / f"{name}.src-tgt")
-    links = read_pharaoh(folder / f"{name}.gold", first=1)
-    assert len(links) == len(text)
-    kept, dropped = links.within(text.left.lengths, text.right.lengths)
-    assert dropped == outside
-    assert 0 < len(kept.one_to_one().left) < len(kept.left)
