@@ -139,10 +139,10 @@ def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"pretrain-0123456789abcdef/run.json": "{}"}, "is a store of another format, this version writes 2"),
+        ({"pretrain-0123456789abcdef/run.json": "{}"}, "is a store of another format, this version writes 3"),
         (
             {"studies.json": '{"format": 9, "studies": []}'},
-            r"is a store of another format \(9\), this version writes 2",
+            r"is a store of another format \(9\), this version writes 3",
         ),
         ({"studies.json": "[]"}, r"is a store of another format \(None\)"),
         ({"thesis.txt": "mine"}, "is not empty and holds no store; name another folder"),
@@ -200,7 +200,7 @@ def test_two_studies_of_one_store_at_once(reference, config, tmp_path):
         steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
         assert steps == sorted(set(steps)), "a run was trained twice"
     held = json.loads((store / "studies.json").read_text())
-    assert held == {"format": 2, "studies": ["../other", "../study"]}
+    assert held == {"format": 3, "studies": ["../other", "../study"]}
     again = opened(tmp_path / "study")  # the store is remembered
     assert again.store.root.resolve() == store.resolve()
     assert not again.to_do()
@@ -267,5 +267,5 @@ def test_no_wait_hands_over_what_is_not_done(reference, tmp_path, monkeypatch):
     *tasks, last = given
     assert [task.key for task in tasks] == [lost["keys"]["alignment"], lost["keys"]["transfer pos seed 0"]]
     assert last == "closed"
-    assert said == ["2 tasks are handed over; start the study again to collect what they did"]
+    assert said == ["2 stages are handed over; start the study again to collect what they did"]
     assert [cell["status"] for cell in cells_in(out).values()] == ["pending", "done"]
