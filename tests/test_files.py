@@ -9,7 +9,17 @@ import pytest
 
 from synthlang import files
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, atomic_folder, read_json, read_lines, remove_leftovers, safe_name, write_json
+from synthlang.files import (
+    LOCK,
+    atomic_file,
+    atomic_folder,
+    claimed_folder,
+    read_json,
+    read_lines,
+    remove_leftovers,
+    safe_name,
+    write_json,
+)
 from synthlang.fingerprint import canonical_json, digest_files, fingerprint
 from synthlang.store import Store
 from synthlang.workers import ordered_map
@@ -151,4 +161,62 @@ def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("place", ["", ".", "..", "a/.."])
 def test_a_place_without_a_name_is_refused(place):
     with pytest.raises(InputError, match="is no name"), atomic_file(Path(place)):
+        pass
+
+
+def test_only_the_leftovers_of_this_very_folder_go(tmp_path):
+    mine, others = ".tmp-corpus-0123abcd", [".tmp-corpus-dev-0123abcd", ".tmp-corpus-xyz", ".tmp-a-corpus-0123abcd"]
+    for name in (mine, *others):
+        (tmp_path / name / "data").mkdir(parents=True)
+    with claimed_folder(tmp_path / "corpus") as folder:
+        (folder / "x").write_text("x")
+        assert mine not in listing(tmp_path)
+    assert listing(tmp_path) == sorted([*others, "corpus"])
+
+
+def test_two_runs_to_one_folder(tmp_path):
+    with claimed_folder(tmp_path / "d") as folder:
+        (folder / "x").write_text("first")
+        with pytest.raises(InputError, match="d: is being written by another process"), claimed_folder(tmp_path / "d"):
+            pass
+        with claimed_folder(tmp_path / "d-dev"):
+            pass
+        assert (folder / "x").read_text() == "first"
+    assert (tmp_path / "d" / "x").read_text() == "first"
+    assert listing(tmp_path) == ["d", "d-dev"]
+    with pytest.raises(InputError, match="d: exists already"), claimed_folder(tmp_path / "d"):
+        pass
+
+
+def test_a_failure_leaves_no_new_parents(tmp_path):
+    (tmp_path / "a").mkdir()
+    with pytest.raises(InputError, match="wrong"), claimed_folder(tmp_path / "a" / "b" / "c" / "d"):
+        raise InputError("wrong")
+    assert listing(tmp_path / "a") == []
+    with claimed_folder(tmp_path / "a" / "b" / "d"):
+        pass
+    assert listing(tmp_path / "a" / "b") == ["d"]
+
+
+def test_what_others_put_into_a_new_parent_stays(tmp_path):
+    def fail():
+        with claimed_folder(tmp_path / "b" / "d"):
+            (tmp_path / "b" / "theirs").write_text("x")
+            raise InputError("wrong")
+
+    with pytest.raises(InputError, match="wrong"):
+        fail()
+    assert listing(tmp_path / "b") == ["theirs"]
+
+
+def test_the_lock_of_a_killed_run_holds_nobody_up(tmp_path):
+    (tmp_path / f"{LOCK}d").touch()
+    with claimed_folder(tmp_path / "d"):
+        pass
+    assert listing(tmp_path) == ["d"]
+
+
+def test_a_place_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="cannot write"), claimed_folder(tmp_path / "file" / "d"):
         pass

@@ -12,13 +12,12 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import Display, already
+from synthlang.progress import PERIOD, Display, Speed, already, duration, pace
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
-from synthlang.speed import PERIOD, Speed, duration, pace
 from synthlang.tasks import open_task
 
 

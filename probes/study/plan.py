@@ -16,7 +16,7 @@ from probes.study.config import StudyConfig
 from probes.study.costs import disk, operations
 from probes.study.index import entries
 from probes.study.tasks import KINDS, CellTasks, Graph
-from synthlang.speed import duration
+from synthlang.progress import duration
 from synthlang.store import Store
 
 SHARE = 0.4  # of the speed of a matrix product that training comes to, about

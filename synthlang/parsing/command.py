@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from synthlang.claim import claimed_folder
 from synthlang.corpus import FORM, Sentence
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
+from synthlang.files import claimed_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing.engines import TREE_COLUMNS, open_engine
 from synthlang.parsing.source import ParsedSource, Tokens
