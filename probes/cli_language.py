@@ -87,7 +87,7 @@ def derive(
     from synthlang.tasks import is_task
 
     if is_task(source):
-        from synthlang.tasks.command import derive_task_command
+        from synthlang.derive import derive_task_command
 
         if vocabulary is not None:
             raise InputError("--vocabulary is for a source of sentences, not for a labelled task")
@@ -105,7 +105,7 @@ def derive(
         return
     if field:
         raise InputError("--field is for a labelled task (nli:, qa:); this is a source of sentences")
-    from synthlang.export.command import derive_command
+    from synthlang.derive import derive_command
 
     examples = derive_command(
         source,

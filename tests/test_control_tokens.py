@@ -13,8 +13,8 @@ from pretrain.prepare import prepare
 from pretrain.run import pretrain
 from synthlang.config import parse
 from synthlang.corpus import Corpus
+from synthlang.derive import derive_command
 from synthlang.errors import InputError
-from synthlang.export.command import derive_command
 from synthlang.files import write_json
 from synthlang.prefix_vocabulary import prefixed
 from synthlang.scripts import CONTROL_WORDS, SCRIPTS

@@ -5,10 +5,10 @@ from huggingface_hub import DatasetCard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synthlang.derive import derive_command, rebuild_command
 from synthlang.errors import InputError
 from synthlang.export import export_language, push_to_hub, run, verify_manifest
 from synthlang.export.card import CardConfig, card_header, code_block, markdown_table, size_category, write_card
-from synthlang.export.command import derive_command, rebuild_command
 from synthlang.language import parse_language
 from synthlang.sources import open_source
 

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 from datasets import load_dataset
 
+from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
-from synthlang.export.command import derive_command
 
 SOURCE = "builtin:mini-english?types=500&sentences=300&dev=40&test=0"
 

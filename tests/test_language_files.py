@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from synthlang.derive import derive_command, derive_task_command
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
-from synthlang.export.command import derive_command
 from synthlang.language import parse_language
-from synthlang.tasks.command import derive_task_command
 
 SOURCE = "builtin:mini-english?types=500&sentences=200&dev=0&test=0"
 SPEC = """name: with-files

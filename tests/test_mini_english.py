@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import islice, pairwise
@@ -18,9 +19,13 @@ from synthlang.errors import InputError
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.entries import IT, SHE, THEY, Noun
 from synthlang.sources.mini_english.lexicon import plural, takes_an, verb_forms
+from synthlang.sources.mini_english.nli import nli_pairs
 from synthlang.sources.mini_english.plan import Clause, Entity, NounPhrase
+from synthlang.sources.mini_english.questions import paragraphs
 from synthlang.sources.mini_english.realise import realise
+from synthlang.sources.mini_english.slots import slot_sentences
 from synthlang.sources.mini_english.world import context_of
+from synthlang.trees import Forest
 
 DEPRELS = {
     *("root", "nsubj", "nsubj:pass", "obj", "iobj", "obl", "obl:agent", "nmod", "nmod:poss", "amod", "det", "case"),
@@ -31,13 +36,6 @@ TAGS = {
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ"),
     "VERB",
 }
-
-
-PINNED_FINGERPRINT = "61d41300fc83648c"
-PINNED: list[str] = [
-    "plant nurses buy the really cheap plants to her loudly without the student .",
-    "the nurse said that you might love Green again .",
-]
 
 
 @cache
@@ -89,12 +87,6 @@ def test_splits_have_different_sentences_of_the_same_words() -> None:
     assert len(set(texts["train"]) & set(texts["dev"])) < 50
     top = {split: {w for w, _ in Counter(" ".join(t).split()).most_common(30)} for split, t in texts.items()}
     assert len(top["train"] & top["test"]) >= 20
-
-
-def test_a_known_sentence_is_pinned() -> None:
-    """Same spec, same bytes: if this changes, raise VERSION in source.py."""
-    assert MiniEnglish().fingerprint == PINNED_FINGERPRINT
-    assert next(MiniEnglish(sentences=2).batches("train")).texts() == PINNED
 
 
 def test_trees_are_legal() -> None:
@@ -229,13 +221,7 @@ def test_a_and_an() -> None:
 
 
 def test_inflection() -> None:
-    assert [plural(w) for w in ("city", "box", "boy", "wolf", "child")] == [
-        "cities",
-        "boxes",
-        "boys",
-        "wolves",
-        "children",
-    ]
+    assert " ".join(map(plural, ("city", "box", "boy", "wolf", "child"))) == "cities boxes boys wolves children"
     assert verb_forms("plan") == ("plan", "plans", "planned", "planned", "planning")
     assert verb_forms("die").gerund == "dying" and verb_forms("cry").third == "cries"
     assert verb_forms("go") == ("go", "goes", "went", "gone", "going")
@@ -273,9 +259,6 @@ def test_a_sentence_made_by_hand() -> None:
 def test_wrong_options(options: dict[str, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         MiniEnglish(**options)
-
-
-def test_wrong_split() -> None:
     with pytest.raises(InputError, match="no split 'valid'"):
         list(MiniEnglish().batches("valid"))
 
@@ -286,3 +269,55 @@ def test_fingerprint_covers_every_field() -> None:
         replace(base, **{name: getattr(base, name) + 1}) for name in ("types", "sentences", "dev", "test", "seed")
     ]
     assert len({s.fingerprint for s in [base, *changed]}) == 6 and MiniEnglish().fingerprint == base.fingerprint
+
+
+def inference(source: MiniEnglish, split: str, count: int) -> list[tuple[Sentence, ...]]:
+    return [(p.premise, p.hypothesis) for p in nli_pairs(source, split, count)]
+
+
+def utterances(source: MiniEnglish, split: str, count: int) -> list[tuple[Sentence, ...]]:
+    return [(u.sentence,) for u in slot_sentences(source, split, count)]
+
+
+def contexts(source: MiniEnglish, split: str, count: int) -> list[tuple[Sentence, ...]]:
+    return [(*p.sentences, *(q.sentence for q in p.questions)) for p in paragraphs(source, split, count)]
+
+
+ITEMS = pytest.mark.parametrize("items", [inference, utterances, contexts])
+Items = Callable[[MiniEnglish, str, int], list[tuple[Sentence, ...]]]
+
+
+@pytest.mark.parametrize(("types", "seed"), [(500, 3), (1000, 0), (5000, 1)])
+@ITEMS
+def test_items_of_tasks_are_annotated_like_the_corpus(items: Items, types: int, seed: int) -> None:
+    source = MiniEnglish(types=types, seed=seed)
+    made = [s for item in items(source, "dev", 400) for s in item]
+    for s in made:
+        assert tuple(s.columns)[:5] == source.columns and len({len(v) for v in s.columns.values()}) == 1
+        assert [w for w, t in zip(s.words, s.columns["upos"], strict=True) if t not in source.lexicon.tags[w]] == []
+        assert 2 < len(s.words) <= 30 and s.words[-1] in ".?!"
+    forest = Forest.of(Corpus.of([s.columns for s in made]))
+    assert forest.is_tree.all() and forest.is_projective.all()
+
+
+@ITEMS
+def test_items_of_tasks_depend_on_nothing_but_their_place(items: Items) -> None:
+    many = items(MiniEnglish(), "train", 80)
+    assert items(MiniEnglish(sentences=5), "train", 40) == many[: len(items(MiniEnglish(), "train", 40))]
+    assert items(MiniEnglish(), "dev", 1)[0][0] != many[0][0]
+    assert items(MiniEnglish(seed=1), "train", 1)[0][0] != many[0][0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@ITEMS
+def test_the_smallest_lexicon_has_what_items_need(items: Items, seed: int) -> None:
+    assert len(items(MiniEnglish(types=500, seed=seed), "dev", 20)) == (5 if items is contexts else 20)
+
+
+@ITEMS
+def test_wrong_items(items: Items) -> None:
+    with pytest.raises(InputError, match="no split 'valid'"):
+        items(MiniEnglish(), "valid", 1)
+    with pytest.raises(InputError, match="0 or more"):
+        items(MiniEnglish(), "dev", -1)
+    assert items(MiniEnglish(), "dev", 0) == []

@@ -8,9 +8,6 @@ from functools import cache
 from math import log
 from typing import Any
 
-import pytest
-
-from synthlang.errors import InputError
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.entries import HE, SHE, Frame, Verb
 from synthlang.sources.mini_english.nli import LABELS, NliPair, downward, negated, nli_pairs, opposite, passive, swapped
@@ -45,20 +42,6 @@ def guessing_accuracy(features: Callable[[NliPair], set[Any]]) -> float:
 def test_labels_are_balanced_in_an_order_that_tells_nothing() -> None:
     assert Counter(p.label for p in pairs()) == dict.fromkeys(LABELS, 1000)
     assert len({tuple(p.label for p in pairs()[i : i + 3]) for i in range(0, 300, 3)}) == 6
-
-
-def test_a_pair_depends_on_nothing_but_its_place() -> None:
-    assert list(nli_pairs(MiniEnglish(sentences=5), "train", 40)) == list(pairs()[:40])
-    assert next(nli_pairs(MiniEnglish(), "dev", 1)) != pairs()[0]
-
-
-def test_both_sentences_are_annotated_like_the_corpus() -> None:
-    lexicon = MiniEnglish().lexicon
-    for pair in pairs()[:800]:
-        for s in (pair.premise, pair.hypothesis):
-            assert tuple(s.columns) == MiniEnglish().columns
-            assert len({len(v) for v in s.columns.values()}) == 1 and s.columns["head"].count(0) == 1
-            assert all(w in lexicon.tags for w in s.words) and len(s.words) <= 30
 
 
 def test_the_two_sentences_differ() -> None:
@@ -114,10 +97,3 @@ def test_changes_by_hand() -> None:
     assert text(negated(plan)) == "she did not see him ." and downward(negated(plan)) and not downward(plan)
     against = opposite(c, negated(plan), "polarity")
     assert against is not None and text(against) == text(plan)
-
-
-def test_wrong_options() -> None:
-    with pytest.raises(InputError, match="no split"):
-        nli_pairs(MiniEnglish(), "valid", 1)
-    with pytest.raises(InputError, match="0 or more"):
-        nli_pairs(MiniEnglish(), "dev", -1)

@@ -9,23 +9,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from synthlang.corpus import Corpus, Sentence
+from synthlang.corpus import Sentence
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.questions import Answer, Paragraph, paragraphs
 from synthlang.tasks import derive_task
 from synthlang.tasks.questions import MiniEnglishQuestions
-from synthlang.trees import Forest
 
-PINNED_FINGERPRINT = "738d42d6b73678ef"
-PINNED: list[str] = [
-    "some farmers did not come after the voyage , and a loud animal did not find the island at four foreign gardens "
-    "before the show .",
-    "a fish was finding the island .",
-    "can you tell me who did not talk after the voyage ?",
-    "who did not come ?",
-]
 ASKING = ("who", "what", "where", "when", "how")
 WHERE = ("to", "in", "at", "near", "behind", "on")
 WHEN = ("after", "before", "during", "yesterday", "today", "tomorrow", "soon")
@@ -141,23 +132,6 @@ def test_the_reader_of_trees_can_fail() -> None:
     assert np.mean([bool(f) for f in found]) < 0.05 and any(found)
 
 
-@pytest.mark.parametrize(("types", "seed"), [(500, 3), (1000, 0), (5000, 1)])
-def test_sentences_are_annotated_like_the_corpus(types: int, seed: int) -> None:
-    source = MiniEnglish(types=types, seed=seed)
-    sentences = [s for p in made("dev", 400, types, seed) for s in (*p.sentences, *(q.sentence for q in p.questions))]
-    for s in sentences:
-        assert tuple(s.columns) == source.columns and len({len(v) for v in s.columns.values()}) == 1
-        assert [w for w, t in zip(s.words, s.columns["upos"], strict=True) if t not in source.lexicon.tags[w]] == []
-        assert len(s.words) <= 30
-    forest = Forest.of(Corpus.of([s.columns for s in sentences]))
-    assert forest.is_tree.all() and forest.is_projective.all()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_smallest_lexicon_has_what_questions_need(seed: int) -> None:
-    assert sum(len(p.questions) for p in made("dev", 20, 500, seed)) == 20
-
-
 def test_shares_and_lengths() -> None:
     questions = [q for p in made() for q in p.questions]
     lengths = Counter(q.answer.stop - q.answer.start for q in questions if q.answer is not None)
@@ -249,12 +223,6 @@ def test_the_task_set() -> None:
         next(iter(task.batches("test")))
 
 
-def test_a_known_item_is_pinned() -> None:
-    """Same spec, same bytes: if this changes, raise the version in tasks/questions.py."""
-    assert MiniEnglishQuestions(MiniEnglish()).fingerprint == PINNED_FINGERPRINT
-    assert [s.text for s in made()[0].sentences[:2]] + [q.sentence.text for q in made()[0].questions[:2]] == PINNED
-
-
 @pytest.mark.parametrize("spec", ["trans", "inv", "trans+inv"])
 def test_answers_stay_in_one_piece(spec: str) -> None:
     [batch] = MiniEnglishQuestions(MiniEnglish(sentences=400)).batches("train")
@@ -279,11 +247,3 @@ def test_a_language_of_trees_keeps_every_answer() -> None:
     spans = [zip(b.answers.start.tolist(), b.answers.stop.tolist(), strict=True) for b in (batch, derived)]
     assert [sorted(old[a:b]) for a, b in spans[0]] == [sorted(new[a:b]) for a, b in spans[1]]
     assert old != new
-
-
-def test_wrong_options() -> None:
-    with pytest.raises(InputError, match="no split"):
-        list(paragraphs(MiniEnglish(), "valid", 1))
-    with pytest.raises(InputError, match="0 or more"):
-        list(paragraphs(MiniEnglish(), "dev", -1))
-    assert list(paragraphs(MiniEnglish(), "dev", 0)) == []

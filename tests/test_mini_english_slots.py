@@ -9,20 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from synthlang.corpus import Corpus, Sentence
+from synthlang.corpus import Sentence
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.slots import INTENTS, SLOTS, SlotSentence, slot_sentences
 from synthlang.tasks import derive_task
 from synthlang.tasks.words import MiniEnglishSlots
-from synthlang.trees import Forest
 
-PINNED_FINGERPRINT = "713b64806325d79a"
-PINNED: list[str] = [
-    "will you tell Jordan Carter he breaks that ?",
-    "please run to a kitchen from New Zealand through the garden today !",
-]
 Span = tuple[int, int, str]
 
 
@@ -47,25 +41,13 @@ def outer_head(s: Sentence, start: int, stop: int) -> int:
 
 
 @pytest.mark.parametrize(("types", "seed"), [(500, 3), (1000, 0), (5000, 1)])
-def test_tags_and_trees_are_legal_and_the_words_are_known(types: int, seed: int) -> None:
-    source, made = MiniEnglish(types=types, seed=seed), utterances(types, count=600, seed=seed)
-    for s in (u.sentence for u in made):
-        assert tuple(s.columns) == (*source.columns, "slot") and len({len(v) for v in s.columns.values()}) == 1
+def test_tags_are_legal(types: int, seed: int) -> None:
+    for s in (u.sentence for u in utterances(types, count=600, seed=seed)):
         for column in ("slot", "ner"):
             for before, tag in pairwise(["O", *s.columns[column]]):
                 assert tag == "O" or tag[:2] in ("B-", "I-")
                 assert not tag.startswith("I-") or before[2:] == tag[2:]
         assert {tag[2:] for tag in s.columns["slot"]} - {""} <= set(SLOTS)
-        assert [w for w, t in zip(s.words, s.columns["upos"], strict=True) if t not in source.lexicon.tags[w]] == []
-        assert 2 < len(s.words) <= 30 and s.words[-1] in ".?!"
-    corpus = Corpus.of([u.sentence.columns for u in made])
-    forest = Forest.of(corpus)
-    assert forest.is_tree.all() and forest.is_projective.mean() == 1
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_the_smallest_lexicon_has_what_utterances_need(seed: int) -> None:
-    assert len(utterances(500, "dev", 20, seed)) == 20
 
 
 def test_every_intent_and_slot_is_used_and_most_slots_have_several_words() -> None:
@@ -186,13 +168,6 @@ def test_a_bag_of_words_is_far_above_chance_and_not_perfect() -> None:
     assert majority + 0.4 < score < 0.95
 
 
-def test_an_utterance_depends_on_nothing_but_its_place() -> None:
-    again = list(slot_sentences(MiniEnglish(sentences=5), "train", 40))
-    assert again == list(utterances()[:40])
-    assert next(slot_sentences(MiniEnglish(), "dev", 1)) != utterances()[0]
-    assert next(slot_sentences(MiniEnglish(seed=1), "train", 1)) != utterances()[0]
-
-
 def test_splits_share_hardly_an_utterance_and_utterances_hardly_repeat() -> None:
     train = [u.sentence.text for u in utterances()]
     test = {u.sentence.text for u in utterances(split="test", count=600)}
@@ -217,12 +192,6 @@ def test_the_task_set() -> None:
         next(iter(task.batches("test")))
 
 
-def test_a_known_utterance_is_pinned() -> None:
-    """Same spec, same bytes: if this changes, raise the version in tasks/words.py."""
-    assert MiniEnglishSlots(MiniEnglish()).fingerprint == PINNED_FINGERPRINT
-    assert [u.sentence.text for u in utterances()[:2]] == PINNED
-
-
 @pytest.mark.parametrize("spec", ["trans", "inv", "trans+inv"])
 def test_labels_follow_their_words(spec: str) -> None:
     [batch] = MiniEnglishSlots(MiniEnglish(sentences=300)).batches("train")
@@ -231,11 +200,3 @@ def test_labels_follow_their_words(spec: str) -> None:
     for old, new in zip(batch.corpus, derived.corpus, strict=True):
         mine = Counter((stop - start, slot) for start, stop, slot in spans(old.columns["slot"]))
         assert mine == Counter((stop - start, slot) for start, stop, slot in spans(new.columns["slot"]))
-
-
-def test_wrong_options() -> None:
-    with pytest.raises(InputError, match="no split"):
-        slot_sentences(MiniEnglish(), "valid", 1)
-    with pytest.raises(InputError, match="0 or more"):
-        slot_sentences(MiniEnglish(), "dev", -1)
-    assert list(slot_sentences(MiniEnglish(), "dev", 0)) == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.sources import open_source, text, words
-from synthlang.sources.text import TextSource, find_splits, read_pieces, split_of
+from synthlang.sources.text import PIECE, TextSource, find_splits, read_pieces, split_of
 from synthlang.sources.words import LONGEST, split_sentences, split_words
 from tests.real_data import DATA
 
@@ -235,3 +235,54 @@ def test_real_text():
     line_words = sum(len(split_words(line)) for line in path.read_text("utf-8").split("\n"))
     assert sum(int(batch.offsets[-1]) for batch in batches) == line_words
     assert 15 < line_words / sum(map(len, batches)) < 30  # words in a sentence of encyclopedic English
+
+
+# --- lines:PATH: one sentence a line, known by its line number
+
+
+def numbered(source, split="train"):
+    return [(s.id, s.words) for batch in source.batches(split) for s in batch]
+
+
+def test_a_line_is_a_sentence_and_blank_lines_keep_their_number(tmp_path):
+    (tmp_path / "a.txt").write_text("One. Two!\n\n  \nThree, four\r\n\nend", encoding="utf-8")
+    assert numbered(open_source(f"lines:{tmp_path / 'a.txt'}")) == [
+        (0, ["One", ".", "Two", "!"]),
+        (3, ["Three", ",", "four"]),
+        (5, ["end"]),
+    ]
+
+
+def test_long_and_many_lines_of_sentences(tmp_path):
+    long = "word " * (PIECE // 4)
+    (tmp_path / "a.txt").write_text(long + "\n" + "x\n" * 4500)
+    read = numbered(open_source(f"lines:{tmp_path / 'a.txt'}"))
+    assert [i for i, _ in read] == list(range(4501))
+    assert read[0][1] == ["word"] * (PIECE // 4)
+
+
+def test_splits_and_gzip_of_lines(tmp_path):
+    (tmp_path / "train.txt").write_text("a b\n")
+    (tmp_path / "dev.txt.gz").write_bytes(gzip.compress(b"c\n\nd", mtime=0))
+    source = open_source(f"lines:{tmp_path}")
+    assert source.splits == ("train", "dev")
+    assert numbered(source, "dev") == [(0, ["c"]), (2, ["d"])]
+
+
+def test_it_is_not_the_text_source(tmp_path):
+    (tmp_path / "a.txt").write_text("a b\n")
+    lines, text = (open_source(f"{kind}:{tmp_path / 'a.txt'}") for kind in ("lines", "text"))
+    assert lines.fingerprint != text.fingerprint
+
+
+@pytest.mark.parametrize(("content", "message"), [(b"", "holds no word"), (b"\n \n", "holds no word")])
+def test_empty_files_of_lines(content, message, tmp_path):
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        open_source(f"lines:{tmp_path / 'a.txt'}")
+
+
+def test_bytes_of_lines_that_are_not_utf8(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"fine\nb\xffd\n")
+    with pytest.raises(InputError, match="not UTF-8"):
+        numbered(open_source(f"lines:{tmp_path / 'a.txt'}"))

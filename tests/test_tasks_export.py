@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from probes.cli import app
+from synthlang.derive import derive_task_command
 from synthlang.errors import InputError
 from synthlang.export import push_to_hub, verify_manifest
 from synthlang.fingerprint import sha256_file
 from synthlang.language import parse_language
 from synthlang.scripts import SCRIPTS
 from synthlang.tasks import derive_task, open_task
-from synthlang.tasks.command import derive_task_command
 from synthlang.tasks.export import answer_texts, export_task
 from tests.task_cases import labels_of
 from tests.test_tasks import CONTEXT, question, squad, write

@@ -16,7 +16,7 @@ from synthlang.tasks.export import answer_texts, export_task
 from tests.hub_folders import datasets, offline  # noqa: F401  a fixture
 from tests.real_data import DATA
 from tests.test_tasks import CONTEXT, only, question, squad, write
-from tests.test_tasks_parsed import Parser
+from tests.test_tasks_derive import Parser
 
 MINI = "builtin:mini-english?types=500&sentences=60&dev=7&test=0"
 TREE = """\

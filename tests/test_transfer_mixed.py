@@ -19,7 +19,7 @@ from synthlang.tasks.batch import TaskBatch, join_batches
 from tests.aligned_runs import random_run
 from tests.real_data import DATA
 from tests.task_cases import CONTEXT, QUESTION, random_batch
-from tests.test_tasks_parsed import Parser as Trees
+from tests.test_tasks_derive import Parser as Trees
 
 SEEDS = range(4)
 MINI = "builtin:mini-english?types=500&sentences=150&dev=30&test=40"

@@ -27,7 +27,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.size import Sizes, blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
-from synthlang.sources.text import digest_splits, files_by_split
+from synthlang.sources.text import FileSource, digest_splits, files_by_split
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
 ENDING = (".conllu",)
@@ -54,7 +54,7 @@ class Block(NamedTuple):
         return Block([], [], [], [], [], [], [])
 
 
-class ConlluSource:
+class ConlluSource(FileSource):
     """Sentences with trees; a wrong path is an InputError here, a wrong line when it is reached."""
 
     columns: tuple[str, ...] = (FORM, "upos", "head", "deprel")
@@ -82,13 +82,7 @@ class ConlluSource:
         more |= {"tags": list(self._tags)} if self._tags else {}
         return fingerprint("conllu", reader=READER, splits=digest_splits(self.files), **more)
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits there is a file for."""
-        return tuple(self.files)
-
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
         check_split(self, split, f"conllu:{self.path}")
         blocks = read_blocks(self.files[split])
         if not self._tags:

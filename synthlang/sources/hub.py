@@ -64,12 +64,10 @@ class HubSource:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that map to train, dev or test."""
         return tuple(self._data)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """``form`` and the annotations there are."""
         return (FORM, *self._plan.labels)
 
     @cached_property
@@ -80,11 +78,9 @@ class HubSource:
         return self._plan.item[1] or tuple(sorted({str(i) for split in self._data for _, i, _ in self._rows(split)}))
 
     def size(self, split: str) -> int | None:
-        """The rows of a split, if a row is a sentence."""
         return None if self._plan.is_text or split not in self._data else len(self._data[split])
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
         if self._plan.is_text:
             check_split(self, split, self.name)
             return batches_of(sentence[FORM] for sentence, _, _ in self._rows(split))

@@ -22,7 +22,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split
 from synthlang.sources.conllu import annotated_batches, one_word
 from synthlang.sources.tags import TAG, iob_tag, legal_tags
-from synthlang.sources.text import SPLITS, digest_splits, find_splits, is_file, named_splits, split_of
+from synthlang.sources.text import SPLITS, FileSource, digest_splits, find_splits, is_file, named_splits, split_of
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
 ENDINGS = (".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv")
@@ -30,7 +30,7 @@ PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 Sentence = dict[str, list[str]]
 
 
-class IobSource:
+class IobSource(FileSource):
     """Sentences with entities; a wrong path is an InputError here, a wrong line when it is reached."""
 
     columns: tuple[str, ...] = (FORM, "ner")
@@ -49,11 +49,6 @@ class IobSource:
     def fingerprint(self) -> str:
         """Of the bytes of each split and the version of this reader."""
         return fingerprint("iob", reader=READER, splits=digest_splits(self.files))
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits there is a file for."""
-        return tuple(self.files)
 
     def batches(self, split: str) -> Iterator[Corpus]:
         """The sentences of a split in order, the tags as legal IOB2."""

@@ -27,7 +27,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, Labelled, because, check_split
 from synthlang.sources.conllu import one_word
 from synthlang.sources.tags import iob_tag, legal_tags
-from synthlang.sources.text import SPLITS, digest_splits, find_splits, is_file, named_splits, split_of
+from synthlang.sources.text import SPLITS, FileSource, digest_splits, find_splits, is_file, named_splits, split_of
 from synthlang.sources.words import RULES, Words
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
@@ -43,7 +43,7 @@ class Utterance(NamedTuple):
     intent: str
 
 
-class SlotsSource:
+class SlotsSource(FileSource):
     """Utterances with slots; a wrong path is an InputError here, a wrong line when it is reached."""
 
     columns: tuple[str, ...] = (FORM, "slot")
@@ -70,11 +70,6 @@ class SlotsSource:
             for part in ([path / name for name in PARTS] if path.is_dir() else [path])
         }
         return fingerprint("slots", reader=READER, rules=RULES, splits=digest_splits(parts))
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits there is a file or a folder for."""
-        return tuple(self.files)
 
     @cached_property
     def intents(self) -> tuple[str, ...]:

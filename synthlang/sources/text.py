@@ -34,7 +34,17 @@ SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), 
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
 
 
-class TextSource:
+class FileSource:
+    """A source with a file for each split, of any format."""
+
+    files: dict[str, Path]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.files)
+
+
+class TextSource(FileSource):
     """Sentences of plain text; the only column is ``form``.
 
     A wrong path, an empty file or one without a word is an InputError here, before any work;
@@ -56,13 +66,7 @@ class TextSource:
         """Of the unpacked bytes of each split and the rules for words."""
         return fingerprint("text", rules=RULES, splits=digest_splits(self.files))
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits there is a file for."""
-        return tuple(self.files)
-
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
         check_split(self, split, f"text:{self.path}")
         opened: list[IO[bytes]] = []
         pieces = read_pieces(self.files[split], opened)
@@ -208,7 +212,6 @@ class LinesSource(TextSource):
         return fingerprint("lines", rules=RULES, splits=digest_splits(self.files))
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
         check_split(self, split, f"lines:{self.path}")
         opened: list[IO[bytes]] = []
         return self._sizes.watch(split, _batches(read_pieces(self.files[split], opened)), opened)

@@ -105,12 +105,10 @@ class SentencesOf:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those of the task."""
         return self.task.splits
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the task."""
         return self.task.columns
 
     def size(self, split: str) -> int | None:
@@ -118,7 +116,6 @@ class SentencesOf:
         return self.task.size(split) if self.task.kind == "words" else None
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
         check_split(self, split, self.task.name)
         for batch in self.task.batches(split):
             for start in range(0, len(batch.corpus), BATCH_SENTENCES):
@@ -132,12 +129,10 @@ class FileTask(TaskSet):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits there is a file for."""
         return tuple(self.files)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Words only."""
         return (FORM,)
 
 
@@ -155,11 +150,9 @@ class HubTask(TaskSet):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Words only."""
         return (FORM,)
 
     def size(self, split: str) -> int | None:
-        """The rows of a split."""
         return len(self._data[split]) if split in self._data else None
 
 
@@ -193,15 +186,12 @@ class MiniEnglishTask(TaskSet):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every annotation there is."""
         return self.source.columns if self.tags is None else (*self.source.columns, self.tags)
 
     def size(self, split: str) -> int:
-        """That of the source."""
         return self.source.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The items of a split in order."""
         self.check(split)
         return batches_of_groups(self._groups(split), self.labels, Counter(), self.answered)
 

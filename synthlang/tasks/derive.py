@@ -132,17 +132,14 @@ class ParsedTask(TaskSet):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those of the task."""
         return self.task.splits
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the source."""
         return tuple(name for name in self.source.columns if name != NUMBER)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Those of the task."""
         return self.task.labels
 
     def size(self, split: str) -> int | None:

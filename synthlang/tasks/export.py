@@ -47,6 +47,9 @@ from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.derive import derive_task
 
+FORMAT = 3  # 2: the manifest vouches for every file; 3: columns of texts say how words are parted
+SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
+Progress = Callable[[str, int], None]
 TAG_NAMES = {"ner": "ner_tags", "slot": "slots"}
 TREE = ("upos", "head", "deprel")  # what a task whose tags are relations has
 
@@ -160,6 +163,8 @@ def _sections(
         for s, counts in splits.items()
         for reason, n in counts.items()
     ]
+    changed = markdown_table(("config", "split", "reason", "times"), happened) if happened else "Nothing."
+    fingerprints = [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]
     rebuilt = [("Make it again", code_block(command, "sh"))] if command else []
     return [
         (
@@ -169,31 +174,18 @@ def _sections(
         ("Configurations", markdown_table(("config", "what it holds"), which)),
         ("Labels", LABELS.get(task.tags or "", LABELS[task.kind])),
         ("Items", markdown_table(("config", "split", "items"), sizes)),
-        ("What was left out or changed", _or_none(("config", "split", "reason", "times"), happened)),
+        ("What was left out or changed", changed),
         ("Licence", _licence(licence)),
         ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
         *rebuilt,
-        ("Fingerprints", markdown_table(("of", "fingerprint"), _fingerprints(manifest))),
+        ("Fingerprints", markdown_table(("of", "fingerprint"), fingerprints)),
     ]
-
-
-def _or_none(head: tuple[str, ...], rows: list[tuple[str, str, str, int]]) -> str:
-    return markdown_table(head, rows) if rows else "Nothing."
-
-
-def _fingerprints(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    return [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]
 
 
 def _licence(licence: str | None) -> str:
     if licence is None:
         return "That of the task set it comes from; look there before you pass it on."
     return f"{licence}, as that of the task set it comes from allows."
-
-
-FORMAT = 3  # 2: the manifest vouches for every file; 3: columns of texts say how words are parted
-SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
-Progress = Callable[[str, int], None]
 
 
 def export_fingerprint(task: TaskSet, language: Language, fields: tuple[str, ...] | None) -> str:

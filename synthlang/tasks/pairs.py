@@ -107,7 +107,6 @@ class PairTask(FileTask):
         return order_labels({p.label for f in self.files.values() for p in read_pairs(f, self.language, Counter())})
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The pairs of a split in order."""
         check_split(self.as_source(), split, self.name)
         counts: Counter[str] = Counter()
         return batches_of_pairs(read_pairs(self.files[split], self.language, counts), self.labels, counts)
@@ -265,7 +264,6 @@ class HubPairs(HubTask):
         return order_labels({name for name in map(self._label, values) if name is not None})
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The pairs of a split in order."""
         self.check(split)
         counts: Counter[str] = Counter()
         words = (lambda text: Words.spaced(text).words) if self._plan.spaced else split_words

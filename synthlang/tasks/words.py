@@ -79,7 +79,6 @@ class WordTask(TaskSet):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the source."""
         return self.source.columns
 
     @property
@@ -88,11 +87,9 @@ class WordTask(TaskSet):
         return self.source.intents if isinstance(self.source, SlotsSource | HubSource) else ()
 
     def size(self, split: str) -> int | None:
-        """That of the source."""
         return size_of(self.source, split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The sentences of a split in order."""
         self.check(split)
         return self._labelled(split, Counter(), {})
 

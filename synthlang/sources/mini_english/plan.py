@@ -43,7 +43,6 @@ class NounPhrase:
 
     @property
     def sense(self) -> str:
-        """The sense of its head."""
         if isinstance(self.head, Pronoun):
             return "p" if self.head.person else "t"
         return self.head.sense

@@ -57,17 +57,14 @@ class MiniEnglish:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """All three."""
         return ("train", "dev", "test")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every annotation there is."""
         return ("form", "upos", "head", "deprel", "ner")
 
     @property
     def world(self) -> World:
-        """Lexicon and preferences."""
         return world_of(self.types, self.seed)
 
     @property
@@ -76,12 +73,10 @@ class MiniEnglish:
         return self.world.lexicon
 
     def size(self, split: str) -> int:
-        """Sentences of a split."""
         check_split(self, split, NAME)
         return {"train": self.sentences, "dev": self.dev, "test": self.test}[split]
 
     def sentence(self, split: str, index: int) -> Columns:
-        """The columns of sentence ``index`` of a split."""
         context = context_of(self.world, self.seed, self.types, split, index)
         while True:  # ends: most sentences are short
             columns = realise(sentence(context))
@@ -89,7 +84,6 @@ class MiniEnglish:
                 return columns
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
         size = self.size(split)
         for start in range(0, size, BATCH_SENTENCES):
             end = min(start + BATCH_SENTENCES, size)

@@ -175,7 +175,6 @@ class Context:
     topic: int
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
         return self.draw() < probability
 
     def weighted(self, items: tuple[tuple[str, float], ...]) -> str:

@@ -1,19 +1,27 @@
-"""What ``synthlang derive`` does with a source of sentences."""
+"""What ``synthlang derive`` does with a source of sentences, and with a labelled task."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synthlang.errors import InputError
 from synthlang.export.run import export_language
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, size_of
-from synthlang.vocabulary import Vocabulary, train_vocabulary
+from synthlang.tasks import open_task
+from synthlang.tasks.derive import ParsedTask
+from synthlang.tasks.export import export_task
+
+if TYPE_CHECKING:
+    from synthlang.vocabulary import Vocabulary
 
 
 def derive_command(
@@ -40,7 +48,7 @@ def derive_command(
     source = open_source(spec)
     with Display() as display:
         if parser is not None:
-            source = _parsed(source, parser, cache, workers, display)
+            source = _parser(parser, cache, workers, display)(source)
         tokens = _vocabulary(source, vocabulary)
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source), tokens)
@@ -64,25 +72,21 @@ def derive_command(
     return _first(source, spoken, examples)
 
 
-def rebuild_command(spec: str, options: dict[str, str | None]) -> str:
+def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:
     """The command that makes the data set again from the language in its folder."""
     words = ["synthlang", "derive", spec, "--language", "language.yaml"]
     for name, value in options.items():
         words += [f"--{name}", value] if value else []
+    words += [word for name in fields for word in ("--field", name)]
     return shlex.join([*words, "--out", "DIR"])
-
-
-def _parsed(source: Source, parser: str, cache: Path | None, workers: int, display: Display) -> Source:
-    from synthlang.parsing import ParsedSource, open_engine
-
-    report = display.counter("parse", partial(size_of, source))
-    return ParsedSource(source, open_engine(parser), cache, workers=workers, report=report)
 
 
 def _vocabulary(source: Source, option: str | None) -> Vocabulary | None:
     """The vocabulary in a folder, or one of so many tokens of the training split."""
     if option is None:
         return None
+    from synthlang.vocabulary import Vocabulary, train_vocabulary  # with it come the tokenizers
+
     if not (option.isascii() and option.isdigit()):
         return Vocabulary.load(Path(option))
     return train_vocabulary(source.batches("train" if "train" in source.splits else source.splits[0]), int(option))
@@ -97,3 +101,57 @@ def _first(source: Source, language: Language, number: int) -> list[tuple[str, s
                 some = rewrite.take(np.arange(min(number, len(rewrite))))
                 return list(zip(some.source(batch).texts(), some.apply(batch).texts(), strict=True))
     return []
+
+
+def derive_task_command(
+    spec: str,
+    language: str,
+    out: Path,
+    *,
+    parser: str | None = None,
+    fields: tuple[str, ...] | None = None,
+    licence: str | None = None,
+    counts_source: str | None = None,
+    cache: Path | None = None,
+    workers: int = 1,
+) -> dict[str, Any]:
+    """Derive a task set and write it as a data set; returns the manifest.
+
+    parser          an engine such as ``spacy:NAME`` that gives the sentences their trees
+    fields          the config ``mixed`` has only these in the derived language
+    counts_source   the text whose word counts the language needs, if it needs any: that of the
+                    pretraining; without it the task's own training split
+    cache, workers  where parses are kept (None: the usual place), and how many processes parse
+    """
+    if out.exists():
+        raise InputError("exists already; name a new folder", out)
+    task = open_task(spec)
+    task.field_rows(fields)
+    spoken = parse_language(language)
+    with Display() as display:
+        if parser is not None:
+            task = ParsedTask(task, _parser(parser, cache, workers, display))
+        if counts_source is not None:
+            spoken = bind_language(spoken, open_source(counts_source))
+        progress = display.counter("derive", partial(size_of, task))
+        options = {"parser": parser, "counts": counts_source, "licence": licence}
+        command = rebuild_command(spec, options, fields or ())
+        manifest = export_task(task, spoken, out, fields=fields, licence=licence, command=command, progress=progress)
+        for config, splits in manifest["items"].items():
+            display.message(f"{config}: " + ", ".join(f"{split} {n} items" for split, n in splits.items()))
+        for config, splits in manifest["changes"].items():
+            for split, counts in splits.items():
+                for reason, count in counts.items():
+                    display.message(f"{config} {split}: {reason}: {count}")
+        display.message(f"written: {out}")
+    return manifest
+
+
+def _parser(parser: str, cache: Path | None, workers: int, display: Display) -> Callable[[Source], Source]:
+    """What gives the sentences of a source their trees."""
+    from synthlang.parsing import ParsedSource, open_engine
+
+    engine = open_engine(parser)
+    return lambda source: ParsedSource(
+        source, engine, cache, workers=workers, report=display.counter("parse", partial(size_of, source))
+    )
