@@ -28,6 +28,16 @@ def test_linear_by_hand():
     assert learning_rate(1.0, 0, 2, 0) == 1.0
 
 
+def test_a_run_may_be_shorter_than_its_warm_up(tmp_path):
+    """The rate rises to the end, and the user hears of it."""
+    told: list[str] = []
+    pretrain(config_of(steps=2), tmp_path / "run", Store(tmp_path / "store"), say=told.append)
+    config = config_of(steps=2).optimizer
+    rates = [json.loads(line)["lr"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert rates[-1] == pytest.approx(config.learning_rate * 2 / config.warmup_steps)
+    assert [line for line in told if line.startswith("the learning rate only rises: the warm-up (2 steps)")]
+
+
 def test_the_other_schedules_by_hand():
     def rates(schedule, warmup=2):
         return [learning_rate(2.0, warmup, 6, s, schedule) for s in range(6)]

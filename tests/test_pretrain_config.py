@@ -34,7 +34,6 @@ def natural(**values):
         ({"vocabulary": {"kind": "joint", "size": 300}}, "align needs a dictionary"),
         ({"steps": 0}, "steps"),
         ({"steps": "many"}, "steps.*many"),
-        ({"steps": 2}, "warmup_steps .2. must be below steps"),
         ({"model__heads": 3}, "hidden .16. must be a multiple of heads"),
         ({"model__positions": 32}, "batch.length .48. is over model.positions .32."),
         ({"objective__mask_rate": 1.5}, "mask_rate"),

@@ -113,8 +113,8 @@ def test_wrong_cells_are_named(values, message):
         ({"grid": {"product": None}}, "grid.product is empty"),
         ({"grid": {"product": {}, "zip": None, "exclude": []}}, "grid.product is empty"),
         (
-            {"pretrain__optimizer": {"warmup_steps": 150}, "pretrain__steps": 60},
-            r"mlm: pretrain.optimizer.warmup_steps \(150\) must be below pretrain.steps \(60\)",
+            {"pretrain__checkpoints": {"every": 4, "archive": 6}},
+            r"mlm: pretrain.checkpoints.archive \(6\) must be a multiple of pretrain.checkpoints.every \(4\)",
         ),
         ({"name": "a/b"}, "study name 'a/b'"),
         ({"sources": "x"}, "sources: unknown key; did you mean source"),

@@ -127,10 +127,6 @@ class PretrainConfig(StrictModel):
     def _sizes_fit(self) -> PretrainConfig:
         if self.model.positions is not None and self.batch.length > self.model.positions:
             raise ValueError(f"batch.length ({self.batch.length}) is over model.positions ({self.model.positions})")
-        if self.optimizer.warmup_steps >= self.steps:
-            raise ValueError(
-                f"optimizer.warmup_steps ({self.optimizer.warmup_steps}) must be below steps ({self.steps})"
-            )
         archive, every = self.checkpoints.archive, self.checkpoints.every
         if archive is not None and archive % every:
             raise ValueError(f"checkpoints.archive ({archive}) must be a multiple of checkpoints.every ({every})")

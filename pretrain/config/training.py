@@ -24,7 +24,7 @@ class BatchConfig(StrictModel):
 
 
 class OptimizerConfig(StrictModel):
-    """AdamW; the rate rises linearly for ``warmup_steps`` and then follows ``schedule``.
+    """AdamW; the rate rises linearly for ``warmup_steps``, of a shorter run for all of it, then follows ``schedule``.
 
     linear          to zero at the last step (ALIGN-MLM)
     inverse_sqrt    ∝ 1 / √step (Vaswani et al. 2017; Emerging Cross-lingual Structure)
