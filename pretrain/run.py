@@ -52,7 +52,7 @@ def pretrain(
     if not (run / DONE).exists():
         say(effective_batch(config, process_state().num_processes))
         if (warmup := config.optimizer.warmup_steps) >= config.steps:
-            say(f"the learning rate only rises: the warm-up ({warmup:,} steps) is longer than the run ({config.steps:,})")
+            say(f"the learning rate only rises: the warm-up ({warmup:,} steps) is as long as the run or longer")
         _say_extension(artifacts, say)
         _say_control_words(artifacts, say)
         trainer = Trainer(config, artifacts, run, name, report, say, stop)

@@ -81,7 +81,7 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     the last. InputError with the line of what is wrong.
     """
     name = str(path)
-    if kind is None or name.endswith(YAML) or Path(path).is_file():
+    if kind is None or name.endswith(YAML) or Path(path).exists():
         return _with_bases(Path(path), ())
     return dict(find(kind, name).data)
 

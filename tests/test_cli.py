@@ -121,11 +121,12 @@ OPTIONS = {
     ],
     "correlate": ["--x", "--y", "--by", "--block", "--cluster", "--kind", "--level", "--out", "--figure"],
     "study": [
-        *("--out", "--store", "--executor", "--workers", "--retry", "--only", "--dry-run"),
+        *("--out", "--store", "--size", "--executor", "--workers", "--retry", "--only", "--dry-run"),
         *("--slurm", "--no-wait", "--set"),
     ],
     "report": ["--out"],
     "gc": ["--keep", "--unused", "--dry-run"],
+    "configs": [],
     "doctor": [],
 }
 

@@ -216,19 +216,17 @@ class Anything:
 def nothing_needed(monkeypatch):
     """Nothing that a study names has to be there: no data, aligner, parser, extra or checkpoint."""
     stubs: dict[str, Any] = {
-        "opened.open_source": Anything,
-        "opened.find_aligner": lambda program: program,
-        "opened.reach_of_model": lambda model: Reach(12, 512, bert=True),
-        "opened.count_text": lambda pair: None,
-        "checks.check_start": lambda *_: None,
-        "checks_probe.find_spec": lambda name: name,
-        **dict.fromkeys(["checks_transfer.open_engine", "checks_probe.open_engine"], lambda parser: parser),
-        **dict.fromkeys(
-            [f"{m}.check_files" for m in ("checks", "checks_transfer", "checks_probe")], lambda config: None
-        ),
+        "open_source": Anything,
+        "find_aligner": lambda program: program,
+        "reach_of_model": lambda model: Reach(12, 512, bert=True),
+        "count_text": lambda pair: None,
+        "check_start": lambda *_: None,
+        "find_spec": lambda name: name,
+        "open_engine": lambda parser: parser,
+        "check_files": lambda config: None,
     }
     for name, stub in stubs.items():
-        monkeypatch.setattr(f"probes.study.{name}", stub)
+        monkeypatch.setattr(f"probes.study.checks.{name}", stub)
     monkeypatch.setattr(
         "probes.transfer.splits._Opener.split",
         lambda _, spec, name: Split(cast(Any, Anything(spec.partition("#")[0])), name),
