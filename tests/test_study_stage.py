@@ -15,6 +15,7 @@ from probes.study.digests import Digests
 from probes.study.done import is_done
 from probes.study.executors.base import run_stage
 from probes.study.stage import (
+    OF_DATA,
     AdjustStage,
     AlignmentStage,
     Look,
@@ -49,6 +50,15 @@ def of_kind(whole, kind):
 
 
 # --- what there is to do ---
+
+
+def test_another_format_of_the_data_is_another_key(monkeypatch):
+    """Also of what is made of the run; a raised format finds nothing that was made before."""
+    before, _ = graph_of(FULL)
+    formats = "probes.study.stage.OF_DATA"
+    monkeypatch.setattr(formats, (*OF_DATA[:-1], OF_DATA[-1] + 1))
+    after, _ = graph_of(FULL)
+    assert len(after.stages) == len(before.stages) and not after.stages.keys() & before.stages.keys()
 
 
 def test_the_stages_of_a_cell():

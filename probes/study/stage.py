@@ -33,15 +33,21 @@ from probes.study.cell import Cell
 from probes.study.digests import Digests, Stats
 from probes.transfer.config import FORMAT as TRANSFER_FORMAT
 from probes.transfer.config import TransferConfig
+from synthlang import language as languages
+from synthlang import shards, vocabulary
 from synthlang.config import StrictModel
+from synthlang.dictionary import ids, words
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.language import FORMAT as LANGUAGE_FORMAT
 from synthlang.language import Language
+from synthlang.parallel import aligners
 from synthlang.references import ModelName, Named, references, resolved
 from synthlang.store import Store
+from synthlang.vocabularies import extension, space
 
 FORMAT = 2  # raise when a stage of the same settings has another content, and no format of its kind says so
+OF_DATA = tuple(module.FORMAT for module in (languages, shards, vocabulary, space, extension, ids, words, aligners))
+"""The formats of the code that makes what models are trained on."""
 DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.parquet", "probes.json"  # files of stages
 DATA = frozenset({"source", "language", "languages", "vocabulary", "dictionary", "start"})
 """Of a pretraining, what says which data it reads, and what of it counts as translations."""
@@ -398,7 +404,7 @@ class Look:
 
     def key(self, stage: Stage) -> str:
         """The key of a stage whose parents have theirs."""
-        formats = [FORMAT, stage.format, LANGUAGE_FORMAT]
+        formats = [FORMAT, stage.format, *OF_DATA]
         parents = [parent.key for parent in stage.parents]
         return fingerprint(stage.kind, formats=formats, settings=stage.settings(self), parents=parents)
 
