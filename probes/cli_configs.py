@@ -46,7 +46,8 @@ def _called(name: str) -> list[tuple[str, str]]:
     if not found and rest in known.get(first, ()):
         found = [(first, rest)]
     if not found:
-        hint = did_you_mean(name, [one for names in known.values() for one in names])
+        listed = [one for kind in kinds if kind != "parts" for one in known[kind]]
+        hint = did_you_mean(name, [one for one in listed if one.startswith(f"{name}/")] or listed)
         raise InputError(f"there is no {name!r}; {hint}synthlang configs lists all")
     return found
 

@@ -81,7 +81,8 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     the last. InputError with the line of what is wrong.
     """
     name = str(path)
-    if kind is None or name.endswith(YAML) or Path(path).exists():
+    is_file = Path(path).is_file() or (Path(path).exists() and name not in names(kind or ""))
+    if kind is None or name.endswith(YAML) or is_file:
         return _with_bases(Path(path), ())
     return dict(find(kind, name).data)
 

@@ -9,14 +9,15 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
 from probes.study import digests, work
-from probes.study.digests import Digests
+from probes.study.digests import OF_READERS, TABLE, Digests
 from probes.study.done import is_done
 from probes.study.executors.base import run_stage
 from probes.study.stage import AdjustStage, AlignmentStage, Look, PretrainStage, ProbeStage, TransferStage
 from probes.transfer.config import TransferConfig
 from synthlang.config import dump_yaml, parse
-from synthlang.files import write_json
+from synthlang.files import read_json, write_json
 from synthlang.progress import silent
+from synthlang.references import Named
 from synthlang.store import Store
 from tests.study_graphs import FULL, graph_of, run_all, write_treebank
 from tests.tiny import PRETRAIN, changed
@@ -305,8 +306,10 @@ def test_a_file_that_changed_since_the_start_is_for_the_next_start(study):
     assert not list(store.root.glob("pretrain-*"))
 
 
+@pytest.mark.parametrize("changed_too", [True, False], ids=["other content", "touched"])
 @pytest.mark.parametrize("kind", ["pretrain", "transfer"])
-def test_what_was_read_of_a_file_while_it_changed_is_not_kept(study, monkeypatch, kind):
+def test_what_was_read_of_a_file_while_it_changed_is_not_kept(study, monkeypatch, kind, changed_too):
+    """A file that was only touched, and another one beside it, are no reason."""
     whole, store = study
     *before, last = whole.stages.values()
     stage = whole.stages[whole.of_cell["full"]["pretrain"]] if kind == "pretrain" else last
@@ -314,14 +317,72 @@ def test_what_was_read_of_a_file_while_it_changed_is_not_kept(study, monkeypatch
         run_all({one.key: one for one in before}, store)
     name = "prepare" if kind == "pretrain" else "load_data"
     read = getattr(work, name)
+    file = Path("bank/x-ud-test.conllu")
+    content = file.read_bytes()
 
     def meanwhile(*arguments):
-        os.utime("bank/x-ud-test.conllu")
+        Path("bank/notes.md").write_text("mine")
+        if changed_too:
+            file.write_bytes(content + b"1\tw1\t_\tN\t_\t_\t0\tx\t_\t_\n\n")
+        else:
+            os.utime(file)
         return read(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(work, name, meanwhile)
         outcome = run_stage(stage, store, silent)
-    assert outcome.error is not None and "x-ud-test.conllu: has changed while it was read" in outcome.error
-    assert not is_done(store, stage)
+    if changed_too:
+        assert outcome.error is not None and "has changed while it was read" in outcome.error
+        assert not is_done(store, stage)
+        file.write_bytes(content)
     assert run_stage(stage, store, silent).error is None and is_done(store, stage)
+
+
+# --- what is no content, what was made by other code, what cannot be opened ---
+
+
+def named(kind, name):
+    return Named((), kind, name)
+
+
+def test_another_version_of_a_reader_finds_nothing_that_was_noted(here, monkeypatch):
+    store, file = Store(here / "store"), named("source", "conllu:bank")
+    digests = Digests(store)
+    digests.of(file)
+    digests.save(store)
+    noted = read_json(store.root / TABLE)
+    monkeypatch.setattr("probes.study.digests.OF_READERS", (*OF_READERS[:-1], OF_READERS[-1] + 1))
+    again = Digests(store)
+    again.of(file)
+    again.save(store)
+    assert len(read_json(store.root / TABLE)) == 2 * len(noted)
+
+
+def test_cards_and_hidden_files_are_no_content(here):
+    for folder in ("a", "b"):
+        Path(folder, ".git").mkdir(parents=True)
+        Path(folder, "train.json").write_text('{"words": ["x"]}')
+    Path("b/.git/index").write_text("1")
+    Path("b/README.md").write_text("# About")
+    a, b = (Digests().of(named("source", f"hf:{folder}")) for folder in ("a", "b"))
+    assert a.digest == b.digest
+    Path("b/train.json").write_text('{"words": ["y"]}')
+    assert Digests().of(named("source", "hf:b")).digest != a.digest
+
+
+def test_a_checkpoint_in_the_folder_export_counts(here):
+    for folder, weights in (("a", "1"), ("b", "2")):
+        Path(folder, "export").mkdir(parents=True)
+        Path(folder, "export", "model.safetensors").write_text(weights)
+    assert Digests().of(named("model", "a")).digest != Digests().of(named("model", "b")).digest
+
+
+def test_a_record_that_is_not_ours_is_a_problem_and_no_traceback(here):
+    Path("foreign").mkdir()
+    Path("foreign/run.json").write_text("[]")
+    assert "is no record of a run" in Digests().of(named("model", "foreign")).problem
+
+
+def test_names_of_languages_count_since_a_model_may_have_one_of_the_name():
+    one, other = (Digests().of(named("language", name)).digest for name in ("trans", "trans:1.0"))
+    assert one != other

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.config import PretrainConfig
+from pretrain.folder import CARD, EXPORT
 from probes.study.cell import MODEL, SECOND, START
 from probes.transfer.model_names import is_run
 from synthlang.catalogue import YAML, files_behind
@@ -22,14 +23,22 @@ from synthlang.errors import InputError
 from synthlang.files import read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, parse_language
-from synthlang.parsing import open_engine
+from synthlang.order import model as order_model
+from synthlang.parsing import clearnlp, engines, open_engine
 from synthlang.references import Named, resolved
-from synthlang.sources import open_source
+from synthlang.sources import conllu, hub, iob, open_source, slots, words
 from synthlang.store import Store
-from synthlang.tasks import choose
+from synthlang.tasks import choose, pairs, questions
 
 TABLE = "digests.json"
+OF_READERS = (
+    *(module.READER for module in (conllu, hub, iob, slots, pairs, questions)),
+    *(pairs.HUB_READER, questions.HUB_READER, words.RULES),
+    *(order_model.FORMAT, clearnlp.FORMAT, engines.SPACY_FORMAT, engines.STANZA_FORMAT),
+)
+"""What of the code says which content a file has: with another version nothing that was noted before holds."""
 HUB, BUILTIN = "hf:", "builtin:"
+
 RECORDS = ("config.yaml", "run.json", "done.json")  # what tells one run from another
 Stats = dict[str, list[int]]
 """Absolute path → [size (0 of a folder), time of change in ns]; [-1, -1] for what is not there."""
@@ -37,10 +46,11 @@ Stats = dict[str, list[int]]
 
 @dataclass(frozen=True)
 class Found:
-    """The content of something that is named, and the files it is in."""
+    """The content of something that is named, and the files it is in; the ``problem`` of what cannot be opened."""
 
     digest: str
     files: Stats
+    problem: str = ""
 
 
 class Digests:
@@ -63,7 +73,7 @@ class Digests:
         return self._known[key]
 
     def _look(self, kind: str, name: str, task: str | None) -> Found:
-        row = " ".join((str(Path.cwd()), kind, task or "-", name))
+        row = " ".join((fingerprint("readers", readers=OF_READERS), str(Path.cwd()), kind, task or "-", name))
         held = self._table.get(row)
         if held is not None and stats(map(Path, held["files"])) == held["files"]:
             return Found(held["digest"], held["files"])
@@ -71,8 +81,8 @@ class Digests:
             files = FILES[kind](name, task)
             before = stats(files)
             found = Found(CONTENT[kind](name, task, self), before)
-        except InputError as error:
-            return Found(f"unreadable: {error}", {})
+        except (InputError, OSError) as error:
+            return Found(f"unreadable: {error}", {}, problem=str(error))
         if before and before == stats(files):
             self._new[row] = {"digest": found.digest, "files": before}
         return found
@@ -137,7 +147,8 @@ def _digest_of_spec(spec: str, task: str | None, digests: Digests) -> str:
         content = open_source(plain).fingerprint
     elif plain.startswith(HUB):
         folder, rest = _hub_folder(plain.removeprefix(HUB))
-        content = fingerprint("folder", files=_digest_tree(folder), of=rest) if folder.is_dir() else plain
+        files = _digest_tree(folder) if folder.is_dir() else plain
+        content = fingerprint("hub", files=files, of=rest, readers=OF_READERS)
     else:
         content = _opened(spec, task).fingerprint
     return content if task is None else fingerprint("items", task=task, content=content, split=chosen)
@@ -157,8 +168,11 @@ def _hub_folder(name: str) -> tuple[Path, str]:
 
 
 def _tree(folder: Path) -> list[Path]:
-    """A folder with all that is in it; nothing if it is none."""
-    return [folder, *sorted(folder.rglob("*"))] if folder.is_dir() else []
+    """A folder with all that is in it, but for what only people and git read; nothing if it is none."""
+    if not folder.is_dir():
+        return []
+    inside = (path for path in sorted(folder.rglob("*")) if path.name != CARD)
+    return [folder, *(p for p in inside if not any(part.startswith(".") for part in p.relative_to(folder).parts))]
 
 
 def _digest_tree(folder: Path) -> str:
@@ -192,7 +206,7 @@ def _files_of_model(name: str, task: str | None) -> list[Path]:
         return []
     held = [folder / record for record in RECORDS if (folder / record).is_file()]
     if not held:
-        return [folder, *(path for path in sorted(folder.iterdir()) if path.is_file())]
+        return _model_tree(folder)
     config = _config_of_run(folder)
     return held if config is None else [*held, *_files_named(config)]
 
@@ -203,13 +217,21 @@ def _digest_of_model(name: str, task: str | None, digests: Digests) -> str:
     if name in (MODEL, SECOND, START) or not folder.is_dir():
         return name
     if (record := folder / "run.json").is_file():
-        made, config = read_json(record)["fingerprint"], _config_of_run(folder)
+        made, config = read_json(record), _config_of_run(folder)
+        if not isinstance(made, dict) or "fingerprint" not in made:
+            raise InputError("is no record of a run", record)
         settings = None if config is None else resolved(config, lambda named: digests.of(named).digest)
-        return fingerprint("run", run=made, settings=settings)
+        return fingerprint("run", run=made["fingerprint"], settings=settings)
     if (record := folder / "done.json").is_file():
         return sha256_file(record)
-    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
-    return fingerprint("files", files=[(path.name, sha256_file(path)) for path in files])
+    files = [path for path in _model_tree(folder) if path.is_file()]
+    return fingerprint("files", files=[(path.relative_to(folder).as_posix(), sha256_file(path)) for path in files])
+
+
+def _model_tree(folder: Path) -> list[Path]:
+    """A folder of a checkpoint, or with one in ``export``; not other checkpoints that a trainer left in it."""
+    own = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
+    return [folder, *own, *_tree(folder / EXPORT)]
 
 
 def _config_of_run(folder: Path) -> PretrainConfig | None:
@@ -256,9 +278,10 @@ def _files_of_language(name: str, task: str | None) -> list[Path]:
 def _digest_of_language(name: str, task: str | None, digests: Digests) -> str:
     del task, digests
     try:
-        return parse_language(name).fingerprint
+        content = parse_language(name).fingerprint
     except InputError:  # the name of a language of the model
         return name
+    return fingerprint("language", name=name, content=content)  # a model may have one of this name, of other content
 
 
 def _files_of_parser(name: str, task: str | None) -> list[Path]:

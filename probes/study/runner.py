@@ -43,6 +43,7 @@ from probes.study.schedule import Schedule
 from probes.study.settings import common_settings, told_changes
 from probes.study.stage import Look, Stage, graph
 from probes.study.tables import Tables
+from synthlang.errors import InputError
 from synthlang.files import remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
@@ -101,6 +102,7 @@ class StudyRun:
         self._gone = self._before.keys() - {cell.name for cell in cells}
         self.seconds: dict[str, float] = held.get("seconds", {})
         self._recall_errors()
+        self._check_left_alone()
         self.done: set[str] = set()
         self.look()
         self._works = bool(self.to_do())
@@ -111,6 +113,16 @@ class StudyRun:
 
             check_cells([cell for cell in cells if cell.name in left])
         check_weights(self.to_do(), self.done, self.store)
+
+    def _check_left_alone(self) -> None:
+        """InputError where a cell with results, which this start leaves as it is, names what cannot be read: its stages
+        have other keys then, and nobody would know whose the results are."""
+        for cell in self.cells:
+            if cell.name in self.chosen or not self._before.get(cell.name, {}).get("stages"):
+                continue
+            problems = (self.graph.stages[key].unreadable(self.digests) for key in cell.keys.values())
+            if problem := next(filter(None, problems), ""):
+                raise InputError(f"cell {cell.name} has results and cannot be left as it is: {problem}; bring it back")
 
     def look(self) -> None:
         """See which stages are done."""

@@ -90,6 +90,13 @@ class Stage(StrictModel):
             raise InputError(f"{self.label}: a file has changed since the study was started; start again")
         return again
 
+    def unreadable(self, digests: Digests) -> str:
+        """What is wrong with the first thing that it, or a stage it is made of, names and that cannot be opened; ""
+        if nothing is."""
+        named = ((name, _items_of(config)) for config in self.configs for name in references(config))
+        own = next((problem for name, task in named if (problem := digests.of(name, task).problem)), "")
+        return own or next((problem for parent in self.parents if (problem := parent.unreadable(digests))), "")
+
     def to_json(self) -> dict[str, Any]:
         """As JSON values; ``stage_from_json`` makes the same stage again."""
         return self.model_dump(mode="json", round_trip=True)
@@ -167,7 +174,9 @@ class AdjustStage(Stage):
     def settings(self, look: Look) -> Any:
         names = OF_ADJUSTMENT | {"pairs"}
         found = {name: value for name, value in look.at(self.config).items() if name in names}
-        return {**found, "model": look.model(self.model)}
+        # the names of derived languages choose the tokenizers
+        spoken = [[pair.left.name, pair.right.name] for pair in self.config.texts.values() if pair.kind == "derived"]
+        return {**found, "model": look.model(self.model), "names": spoken}
 
 
 Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
@@ -414,6 +423,7 @@ class Look:
 
 
 def _is_as_keyed(stage: Stage, look: Look) -> bool:
+    """Whether what is named has the content that it had when the stage, and those it is made of, got their keys."""
     return look.key(stage) == stage.key and all(_is_as_keyed(parent, look) for parent in stage.parents)
 
 

@@ -60,13 +60,17 @@ class _Reading:
         self._before = stage.files(Digests(store))
 
     def check(self, made: Path | None = None) -> None:
-        """InputError if one is another by now: what was read may be of neither, so what was ``made`` of it goes."""
+        """InputError if one has other content by now: what was read may be of neither, so what was ``made`` of it
+        goes."""
         now = self._stage.files(Digests(self._store))
         changed = [path for path in {**self._before, **now} if self._before.get(path) != now.get(path)]
-        if changed:
+        try:
+            if changed:
+                self._stage.reread(self._store)  # which opens them: touched files, and others of a folder, are the same
+        except InputError:
             if made is not None:
                 shutil.rmtree(made)
-            raise InputError("has changed while it was read; start again", changed[0])
+            raise InputError("has changed while it was read; start again", changed[0]) from None
 
 
 def _pretrain(stage: PretrainStage, store: Store, report: Report, reading: _Reading) -> None:

@@ -203,8 +203,7 @@ class SlurmExecutor:
 
     def _job(self, stage: Stage) -> Job:
         path = self.folder / "tasks" / f"{stage.key}.json"
-        if not path.exists():
-            write_json(path, stage.to_json())
+        write_json(path, stage.to_json())  # of the same key with other spellings, or other steps to log at, the last
         self.record(stage.key).unlink(missing_ok=True)
         return Job(str(path), str(self.store.root), str(self.record(stage.key)), self.options.warning)
 
