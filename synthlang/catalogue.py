@@ -81,8 +81,9 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     the last. InputError with the line of what is wrong.
     """
     name = str(path)
-    is_file = Path(path).is_file() or (Path(path).exists() and name not in names(kind or ""))
-    if kind is None or name.endswith(YAML) or is_file:
+    if kind is None or name.endswith(YAML) or Path(path).is_file():
+        return _with_bases(Path(path), ())
+    if Path(path).exists() and name not in names(kind):  # a folder: reading it says so
         return _with_bases(Path(path), ())
     return dict(find(kind, name).data)
 
