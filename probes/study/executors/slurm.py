@@ -30,7 +30,8 @@ from synthlang.store import Store
 FOLDER = "slurm"
 FORMAT = 2
 LOOK = 1.0  # seconds between two looks at the records
-PATIENCE = {UNKNOWN: 15.0, "COMPLETED": 15.0, "FAILED": 3.0}  # seconds that a record may need from another node
+PATIENCE = {UNKNOWN: 15.0, "COMPLETED": 15.0, "FAILED": 10.0}
+"""Seconds that a record may need from another node, or Slurm to put a job back that ends by the signal to do so."""
 LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # no fault of the stage
 LOG_BYTES = 8_000
 FULL = "SubmitJob|MaxJobCount"
@@ -244,7 +245,9 @@ class SlurmExecutor:
         recorded = {path.stem for path in (self.folder / "records").glob("*.json")}
         for key, stage in list(self._running.items()):
             outcome = self._recorded(stage) if key in recorded else None
-            if outcome is None and known and self.jobs[key] not in self._queue:
+            if outcome is None and known and self.jobs[key] in self._queue:
+                self._missing.pop(key, None)  # it was between two starts
+            elif outcome is None and known:
                 outcome = self._gone(stage)
             if outcome is not None:
                 ended.append(outcome)
