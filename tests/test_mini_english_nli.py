@@ -9,13 +9,10 @@ from math import log
 from typing import Any
 
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.mini_english.entries import HE, SHE, Frame, Verb
+from synthlang.sources.mini_english.entries import HE, SHE, Clause, NounPhrase
+from synthlang.sources.mini_english.lexicon import inflected
 from synthlang.sources.mini_english.nli import LABELS, NliPair, downward, negated, nli_pairs, opposite, passive, swapped
-from synthlang.sources.mini_english.plan import Clause, NounPhrase
 from synthlang.sources.mini_english.realise import realise
-from synthlang.sources.mini_english.world import context_of
-
-SEE = Verb("see", "sees", "saw", "seen", "seeing", 0, (Frame("tr", "p", "p"),))
 
 
 @cache
@@ -88,8 +85,8 @@ def test_dropping_a_modifier_follows_the_polarity() -> None:
 
 
 def test_changes_by_hand() -> None:
-    c = context_of(MiniEnglish().world, 0, 1000, "train", 0, "test")
-    plan = Clause("verb", NounPhrase(SHE), SEE, object=NounPhrase(HE), past=True)
+    c = MiniEnglish().world.context("train", 0, "test")
+    plan = Clause("verb", NounPhrase(SHE), inflected("see"), object=NounPhrase(HE), past=True)
     assert text(plan) == "she saw him ."
     turned, other = passive(plan), swapped(plan)
     assert turned is not None and text(turned) == "he was seen by her ."
