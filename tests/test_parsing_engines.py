@@ -180,11 +180,11 @@ def test_stanza_takes_a_language_from_its_resources(stanza_folder, tmp_path, mon
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ('{"lang": "en", "pos": "tagger.pt"}', "needs the key 'depparse'"),
-        ('{"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt", "ner": "x"}', "unknown key 'ner'"),
+        ('{"lang": "en", "pos": "tagger.pt"}', "depparse: is required"),
+        ('{"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt", "ner": "x"}', "ner"),
         ('{"lang": "en", "pos": "tagger.pt", "depparse": "other.pt"}', "other.pt, which is not there"),
-        ('["en"]', "must map names"),
-        ('{"lang": 1}', "must map names"),
+        ('["en"]', "must be an object"),
+        ('{"lang": 1}', "lang: 1 must be a valid string"),
         ('{"lang"', "not JSON"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
-from synthlang.sources import conllu, open_source
+from synthlang.sources import base, conllu, open_source
 from synthlang.sources.base import require_columns
 from synthlang.sources.conllu import ConlluSource, tree_problem
 from tests.real_data import DATA
@@ -89,7 +89,7 @@ def test_random_trees_are_read_back(tmp_path_factory, sentences, newline, noise)
 
 
 def test_batches_count_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(conllu, "BATCH_SENTENCES", 2)
+    monkeypatch.setattr(base, "BATCH_SENTENCES", 2)
     source = ConlluSource(write(tmp_path / "x.conllu", *[word(1, f"w{i}") + "\n" for i in range(5)]))
     batches = list(source.batches("train"))
     assert [len(batch) for batch in batches] == [2, 2, 1]

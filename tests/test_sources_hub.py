@@ -140,7 +140,7 @@ def test_tags_that_are_none_are_refused_with_their_row(tmp_path, tag):
             {"train": {"tokens": [["a"]], "upos": [["X", "Y"]]}},
             "row 1 of the split train: 1 words but 2 values in 'upos'",
         ),
-        ({"train": {"tokens": [["a"]], "upos": [[None]], "deprel": [["x"]]}}, "'upos' has a word without a label"),
+        ({"train": {"tokens": [["a"]], "upos": [[None]], "deprel": [["x"]]}}, "has no label in 'upos'"),
         ({"train": {"tokens": [["a"]], "head": [[1]]}}, "row 1 of the split train: the sentence has no root"),
         ({"train": {"tokens": [["a"]], "head": [["x"]]}}, "row 1 of the split train: a head must be an integer"),
     ],

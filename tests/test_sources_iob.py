@@ -66,7 +66,7 @@ def test_splits_of_a_folder(tmp_path):
     assert IobSource(tmp_path / "bare").fingerprint == IobSource(tmp_path / "named").fingerprint
     assert IobSource(tmp_path / "bare" / "test").splits == ("test",)
     write(tmp_path / "bare" / "dev", "x O\n")
-    with pytest.raises(InputError, match="dev and valid are both the split dev; keep one"):
+    with pytest.raises(InputError, match="several files for the split dev: dev, valid"):
         IobSource(tmp_path / "bare")
 
 
@@ -109,7 +109,7 @@ def test_a_folder_of_utterances(tmp_path):
         ({"tags": "O\nO\n"}, "seq.out:1: 1 tags"),
         ({"words": "a b\nc\n"}, "seq.out ends before the other files of its folder do"),
         ({"labels": "\n"}, "label:1: the intent is empty"),
-        ({"tags": "O Bx\n"}, "seq.out:1: the tag 'Bx' must be O, B-slot or I-slot"),
+        ({"tags": "O Bx\n"}, "seq.out:1: the tag 'Bx' must be O, or B- or I-"),
         ({"words": "", "tags": "", "labels": ""}, "holds no utterance"),
     ],
 )
@@ -125,7 +125,7 @@ def test_slots_of_any_scheme(tmp_path):
 
 def test_a_folder_of_neither_layout_names_both(tmp_path):
     write(tmp_path / "other.tsv", "x\n")
-    message = "holds neither folders train, valid, test of seq.in, seq.out, label, nor files whose names say .* in .tsv"
+    message = "no folders train, valid, test of seq.in, seq.out, label either: .* holds no file whose name says .* in .tsv"
     with pytest.raises(InputError, match=message):
         SlotsSource(tmp_path)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
-from synthlang.sources import open_source, text, words
+from synthlang.sources import base, open_source, text, words
 from synthlang.sources.text import PIECE, TextSource, find_splits, read_pieces, split_of
 from synthlang.sources.words import LONGEST, split_sentences, split_words
 from tests.real_data import DATA
@@ -120,7 +120,7 @@ def test_names_for_dev(part):
 def test_ids_count_on_over_batches(tmp_path, monkeypatch):
     source = TextSource(write(tmp_path / "x.txt", "".join(f"Line {i}.\n" for i in range(7))))
     whole = list(source.batches("train"))
-    monkeypatch.setattr(text, "BATCH_SENTENCES", 3)
+    monkeypatch.setattr(base, "BATCH_SENTENCES", 3)
     parts = list(source.batches("train"))
     assert [len(b) for b in whole] == [7]
     assert [len(b) for b in parts] == [3, 3, 1]
