@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.corpus import Corpus
-from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, NodeClass, Scheme
+from synthlang.order.items import MOST_ITEMS, NodeClass, Scheme
 from synthlang.order.model import load_model
 from synthlang.order.nodes import find_nodes, heads_of, item_count
 from synthlang.rewrite import Rewrite
@@ -120,7 +120,7 @@ class Reorder(Transform):
 
     def _heads(self, corpus: Corpus) -> Flags:
         classes = self._classes()
-        return heads_of(corpus, {upos: c for upos, c in CLASS_OF_HEAD.items() if c in classes})
+        return heads_of(corpus, *classes)
 
     def _index(self, corpus: Corpus, forest: Forest, nodes: Flags, glued: Flags | None, key: int) -> NDArray[np.int64]:
         """For each output word the row of its source word."""
@@ -133,7 +133,7 @@ class Reorder(Transform):
         ids, position = corpus.ids[corpus.sentence_of_word], _position(corpus, glued)
         models = shared_distribution(self.model, self.substrate, self.substrate_weight, self.labels, self.corpus_labels)
         for node in self._classes():
-            heads = nodes & heads_of(corpus, {u: c for u, c in CLASS_OF_HEAD.items() if c == node})
+            heads = nodes & heads_of(corpus, node)
             for n, group in find_nodes(corpus, forest, heads, glued).items():
                 if self.choose == "best":
                     order = models[node].best(group)
