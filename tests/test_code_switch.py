@@ -14,7 +14,7 @@ from synthlang.language import parse_language
 from synthlang.rng import key_of, uniform
 from synthlang.sources import open_source
 from synthlang.transforms.code_switch import CodeSwitch
-from synthlang.transforms.word_types import type_hashes
+from synthlang.transforms.transliterate import type_hashes
 from tests.annotated import annotated
 from tests.real_data import DATA
 

@@ -13,8 +13,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import Language, parse_language
 from synthlang.sources import open_source
-from synthlang.transforms.layout import AFTER, BEFORE, Layout, attach_inserted, layout_forest
-from synthlang.transforms.relations import base
+from synthlang.transforms.layout import AFTER, BEFORE, Layout, attach_inserted, base, layout_forest
 from synthlang.transforms.typology import Typology
 from synthlang.trees import Forest
 from tests.annotated import annotated
