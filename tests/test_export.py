@@ -9,21 +9,23 @@ from collections import Counter
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from datasets import load_dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Column, Corpus
+from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.export import derived_fingerprint, export_language, verify_manifest
 from synthlang.export.rows import CONFIGS, Side, Strings, Types, hash_strings, merged, overlap_of, tables_of
-from synthlang.export.shard import read_batches, write_batches
 from synthlang.language import PARENT, parse_language
 from synthlang.overlap import overlap
 from synthlang.rewrite import Rewrite
-from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 
 SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
+
+
 DROPPING = {"name": "torn", "torn_entities": "drop", "transforms": [{"kind": "permute"}]}
 
 
@@ -104,32 +106,6 @@ def test_the_manifest_counts_what_is_there(exported):
     assert 0.5 < found.by_token < 1
 
 
-LOAD = """
-import json, sys
-from datasets import load_dataset
-found = {}
-for config in ("parent", "derived", "parallel", None):
-    data = load_dataset(sys.argv[1], config)
-    stream = load_dataset(sys.argv[1], config, streaming=True)
-    assert {k: len(v) for k, v in data.items()} == {k: sum(1 for _ in v) for k, v in stream.items()}
-    found[str(config)] = {"sizes": {k: len(v) for k, v in data.items()}, "row": data["train"][3]}
-assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
-print(json.dumps(found))
-"""
-
-
-def test_datasets_alone_loads_every_configuration(exported, tmp_path):
-    folder, _ = exported
-    done = subprocess.run(
-        [sys.executable, "-c", LOAD, folder], capture_output=True, text=True, cwd=tmp_path, check=True
-    )
-    found = json.loads(done.stdout)
-    for config in CONFIGS:
-        sizes = {split: len(rows(folder, config, split)) for split in ("train", "test")}
-        assert found[config] == {"sizes": sizes, "row": rows(folder, config)[3]}
-    assert found["None"] == found["derived"]
-
-
 def test_the_bytes_do_not_depend_on_workers(tmp_path, monkeypatch):
     monkeypatch.setattr("synthlang.export.run.cores", lambda: 8)
     monkeypatch.setattr("synthlang.export.run.SHARD_BATCHES", 1)  # 4,500 sentences are three shards
@@ -203,27 +179,6 @@ def test_equal_names_of_a_column_stay_apart_by_code():
     assert table["words"].chunk(0).values.dictionary.to_pylist() == ["a", "b", "c"]
 
 
-TEXTS = st.lists(st.lists(st.text(min_size=0, max_size=4), max_size=5), min_size=1, max_size=6)
-
-
-@given(st.lists(TEXTS, min_size=1, max_size=3))
-def test_a_spool_gives_the_same_batches(tmp_path_factory, texts):
-    batches = [
-        Corpus.of([{"form": s, "head": [7] * len(s), "upos": ["X"] * len(s)} for s in sentences], 10 * i)
-        for i, sentences in enumerate(texts)
-    ]
-    batches = [b for b in batches if b.columns["head"].names is None]
-    path = tmp_path_factory.mktemp("spool") / "s"
-    if not batches:
-        return
-    write_batches(path, batches)
-    for ours, theirs in zip(batches, read_batches(path), strict=True):
-        assert np.array_equal(ours.offsets, theirs.offsets) and np.array_equal(ours.ids, theirs.ids)
-        assert {n: (c.codes.tolist(), c.names) for n, c in ours.columns.items()} == {
-            n: (c.codes.tolist(), c.names) for n, c in theirs.columns.items()
-        }
-
-
 WORDS = st.lists(st.text("abc é日", min_size=0, max_size=3), max_size=30)
 
 
@@ -243,8 +198,85 @@ def test_hashes_tell_words_apart():
     assert hash_strings(Strings.of(["0"])) == hashes[words.index("0")]  # whatever stands beside it
 
 
-def test_transliteration_is_readable_in_the_export(tmp_path):
-    source = open_source("builtin:mini-english?types=500&sentences=20&dev=0&test=0")
-    export_language(source, parse_language("trans"), tmp_path / "d", source_name="x")
-    for row in rows(tmp_path / "d", "parallel"):
-        assert [SCRIPTS["cyrillic"].decode(w) for w in row["derived_words"]] == row["parent_words"]
+SMALL = "builtin:mini-english?types=500&sentences=300&dev=40&test=0"
+
+
+def counts_of(rows):
+    return Counter(i for row in rows for i in row)
+
+
+@pytest.mark.parametrize("strength", ["1", "0.5"])
+def test_ids_are_those_of_the_tokenizers(tmp_path, strength, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    out = tmp_path / "d"
+    derive_command(SMALL, f"trans:{strength}+inv", out, vocabulary="400")
+    manifest = verify_manifest(out)
+    size = manifest["vocabulary"]["size"]
+    parent, derived, default, parallel = (
+        load_dataset(str(out), config, cache_dir=str(tmp_path / "c"))
+        for config in ("parent", "derived", None, "parallel")
+    )
+    assert default["train"][3] == derived["train"][3] and derived["train"][3]["origin"]
+    assert parallel["validation"]["derived_text"] == derived["validation"]["text"]
+    assert list(load_dataset(str(out), streaming=True)["train"]) == list(derived["train"])
+    texts = {"parent": parent["train"]["text"][:50], "derived": derived["train"]["text"][:50]}
+    # the tokenizers by themselves, in a process without this project
+    code = (
+        "import json, sys\nfrom transformers import AutoTokenizer\ntexts = json.load(sys.stdin)\n"
+        "encode = lambda n: AutoTokenizer.from_pretrained(f'{sys.argv[1]}/tokenizer/{n}')(texts[n], "
+        "add_special_tokens=False)['input_ids']\n"
+        "ids = {n: encode(n) for n in texts}\nassert 'synthlang' not in sys.modules\nprint(json.dumps(ids))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(out)],
+        input=json.dumps({k: list(v) for k, v in texts.items()}),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    encoded = json.loads(done.stdout)
+    assert encoded["parent"] == list(parent["train"]["input_ids"][:50])
+    assert encoded["derived"] == list(derived["train"]["input_ids"][:50])
+    # what the manifest says of the overlap, counted again
+    before, after = (
+        counts_of(row["input_ids"] for split in data.values() for row in split) for data in (parent, derived)
+    )
+    both = before & after
+    assert manifest["overlap_of_ids"] == {
+        "types_shared": len(both),
+        "types": len(before),
+        "tokens_shared": sum(both.values()),
+        "tokens": sum(before.values()),
+    }
+    moved = {i for i in after if i >= size}
+    assert moved and (not both if strength == "1" else both)
+    assert "input_ids" in (out / "README.md").read_text()
+
+
+def test_a_language_of_tokens(tmp_path):
+    language = tmp_path / "l.yaml"
+    language.write_text(
+        "name: t\ntransforms: [{kind: invert, unit: token}, {kind: transliterate, unit: token, strength: 0.5}]\n"
+    )
+    with pytest.raises(InputError, match="needs a vocabulary"):
+        derive_command(SMALL, str(language), tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    derive_command(SMALL, str(language), tmp_path / "d", vocabulary="400")
+    manifest = verify_manifest(tmp_path / "d")
+    shared = manifest["overlap_of_ids"]
+    assert 0.3 < shared["types_shared"] / shared["types"] < 0.7
+    # the vocabulary may be that of another export
+    derive_command(SMALL, str(language), tmp_path / "e", vocabulary=str(tmp_path / "d" / "tokenizer" / "parent"))
+    again = verify_manifest(tmp_path / "e")
+    assert again["fingerprint"] == manifest["fingerprint"]
+    assert {k: v for k, v in again["sha256"].items() if k.startswith("data")} == {
+        k: v for k, v in manifest["sha256"].items() if k.startswith("data")
+    }
+
+
+@pytest.mark.parametrize(("vocabulary", "reason"), [("3", "too small"), ("nowhere", "no such file")])
+def test_wrong_vocabularies(tmp_path, vocabulary, reason):
+    with pytest.raises(InputError, match=reason):
+        derive_command(SMALL, "trans", tmp_path / "d", vocabulary=vocabulary)
+    assert not list(tmp_path.iterdir())

@@ -80,7 +80,7 @@ def test_kill_9_in_the_middle(workers, text, whole, tmp_path):
     gone, alive = psutil.wait_procs(children, timeout=10)
     assert not alive
     assert len(gone) >= (workers if workers > 1 else 0)
-    assert [p.name for p in tmp_path.iterdir()] == [".partial-d"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".lock-d", ".partial-d"]
     kept = {p: p.stat().st_mtime_ns for p in partial.glob("out/data/*/*.parquet") if not p.name.startswith(".tmp")}
     done = {p.stem for p in partial.glob("done/*.json")}
     times = {p.relative_to(partial / "out"): at for p, at in kept.items() if p.stem in done}
@@ -271,5 +271,5 @@ def delayed(item):
 
 def test_a_shard_is_a_function_of_its_batches(tmp_path):
     batches = [Corpus.of_words([["a", "b"]] * 10)]
-    first, second = (write_shard(Plan(LANGUAGE, tmp_path / n, ("derived",)), "train", 0, batches) for n in "ab")
+    first, second = (write_shard(Plan(LANGUAGE, tmp_path / n, ("derived",)), ("train", 0, batches)) for n in "ab")
     assert first == second

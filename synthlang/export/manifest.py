@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
-from synthlang.export.rows import merged, overlap_of
-from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, overlap_of_ids, types_of, write_tokenizers
+from synthlang.export.rows import Types, merged, overlap_of
+from synthlang.export.shard import SPLIT_NAMES, Plan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language, portable, write_spec
@@ -178,7 +178,8 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}
-    types = [types_of(plan, r["split"], r["number"]) for r in records]
+    held = [types_of(plan, r["split"], r["number"]) for r in records]
+    parent, derived = (merged(Types(h[f"{s}_hashes"], h[f"{s}_counts"]) for h in held) for s in ("parent", "derived"))
     manifest: dict[str, Any] = {
         **about,
         "language": portable(plan.language)[0],
@@ -188,9 +189,9 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
         "counts": {
             SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in held), Counter())) for s, held in splits.items()
         },
-        "overlap": asdict(overlap_of(*(merged(side) for side in zip(*types, strict=True)))),
+        "overlap": asdict(overlap_of(parent, derived)),
     }
-    tokenizers = _tokenizers(plan, records, manifest) if plan.vocabulary is not None else []
+    tokenizers = _tokenizers(plan, held, manifest) if plan.vocabulary is not None else []
     codes = tuple(getattr(source, "language_codes", ()))
     card = write_language_card(manifest, plan.language, source.columns, codes, _examples(plan, records))
     with atomic_file(out / "README.md", "w") as handle:
@@ -203,11 +204,10 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     return manifest
 
 
-def _tokenizers(plan: Plan, records: Sequence[Record], manifest: dict[str, Any]) -> list[Path]:
+def _tokenizers(plan: Plan, held: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
     """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
     assert plan.vocabulary is not None
-    counts = [id_counts_of(plan, r["split"], r["number"]) for r in records]
-    parent, derived = (sum(side[1:], start=side[0]) for side in zip(*counts, strict=True))
+    parent, derived = (sum(h[f"{side}_ids"] for h in held) for side in ("parent", "derived"))
     manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
     manifest["vocabulary"] = {"size": plan.vocabulary.size, "ids": plan.vocabulary.size_with(plan.language.script)}
     manifest["overlap_of_ids"] = asdict(overlap_of_ids(parent, derived))
