@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -109,6 +110,9 @@ def doctor() -> None:
 def main() -> None:
     """Run the command; what a user can mend is one line and exit code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # for those that have no letter for an arrow or a dash
     try:
         app()
     except InputError as error:

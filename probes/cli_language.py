@@ -88,28 +88,6 @@ def derive(
     cache: Cache = None,
 ) -> None:
     """Derive a language and write it as a data set that datasets.load_dataset(DIR) reads."""
-    from synthlang.errors import InputError
-    from synthlang.tasks import is_task
-
-    if is_task(source):
-        from synthlang.derive import derive_task_command
-
-        if vocabulary is not None:
-            raise InputError("--vocabulary is for a source of sentences, not for a labelled task")
-        derive_task_command(
-            source,
-            language,
-            out,
-            parser=parser,
-            fields=tuple(field) or None,
-            licence=licence,
-            counts_source=counts,
-            cache=cache,
-            workers=workers,
-        )
-        return
-    if field:
-        raise InputError("--field is for a labelled task (nli:, qa:); this is a source of sentences")
     from synthlang.derive import derive_command
 
     examples = derive_command(
@@ -118,6 +96,7 @@ def derive(
         out,
         workers=workers,
         parser=parser,
+        fields=field,
         licence=licence,
         vocabulary=vocabulary,
         counts_source=counts,

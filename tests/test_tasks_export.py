@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from probes.cli import app
-from synthlang.derive import derive_task_command
+from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.export import push_to_hub, verify_manifest
 from synthlang.fingerprint import sha256_file
@@ -317,7 +317,7 @@ def test_the_fingerprint_is_of_all_that_matters(tmp_path):
 
 def test_the_command_and_that_of_the_card_make_the_same_bytes(tmp_path, capsys, monkeypatch):
     out = tmp_path / "new" / "d"
-    derive_task_command(SMALL, "trans", out, fields=("premise",), counts_source=SMALL[4:])
+    derive_command(SMALL, "trans", out, fields=("premise",), counts_source=SMALL[4:])
     assert "derived: train 30 items" in capsys.readouterr().err
     card = (out / "README.md").read_text()
     assert "license: apache-2.0" in card
@@ -341,7 +341,7 @@ def test_the_command_and_that_of_the_card_make_the_same_bytes(tmp_path, capsys, 
         (f"nli:{bad}", "trans", {}, "x.tsv:7: here are 2 columns"),
     ):
         with pytest.raises(InputError, match=message):
-            derive_task_command(spec, language, tmp_path / "f" / "g", **options)
+            derive_command(spec, language, tmp_path / "f" / "g", **options)
         assert not (tmp_path / "f").exists()
     with pytest.raises(InputError, match="exists already"):
-        derive_task_command(SMALL, "trans", out)
+        derive_command(SMALL, "trans", out)
