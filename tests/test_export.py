@@ -1,7 +1,8 @@
-"""Exported data sets: every row as the corpus has it, loadable elsewhere, the same bytes for any workers."""
+"""Exported data sets: every row as the corpus has it, loadable elsewhere, the same for any workers; their cards."""
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -10,13 +11,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
+from huggingface_hub import DatasetCard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Column, Corpus
 from synthlang.derive import derive_command
 from synthlang.errors import InputError
-from synthlang.export import derived_fingerprint, export_language, verify_manifest
+from synthlang.export import derived_fingerprint, export_language, push_to_hub, run, verify_manifest
+from synthlang.export.card import CardConfig, card_header, code_block, markdown_table, size_category, write_card
 from synthlang.export.rows import CONFIGS, Side, Strings, Types, hash_strings, merged, overlap_of, tables_of
 from synthlang.language import PARENT, parse_language
 from synthlang.overlap import overlap
@@ -129,14 +132,6 @@ def test_the_card_rebuilds_the_data_set(exported, tmp_path):
     assert "synthlang derive 'builtin:mini-english?types=500&sentences=4500&dev=0&test=50' --language" in card
 
 
-def test_configurations_can_be_left_out(tmp_path):
-    source = open_source("builtin:mini-english?types=500&sentences=20&dev=1&test=1")
-    export_language(source, PARENT, tmp_path / "d", source_name="x", configs=("parallel",), licence="CC0-1.0")
-    assert [p.name for p in (tmp_path / "d" / "data").iterdir()] == ["parallel"]
-    card = (tmp_path / "d" / "README.md").read_text()
-    assert "license: cc0-1.0\n" in card and "default: true" in card and "data/derived" not in card
-
-
 TRICKY = [["é", "日本", "🙂‍↔️", "ا"], [], ["w"] * 50_000, ["a|b", "`c`", "---", '"', "\\", "\x85"]]
 
 
@@ -205,11 +200,10 @@ def counts_of(rows):
     return Counter(i for row in rows for i in row)
 
 
-@pytest.mark.parametrize("strength", ["1", "0.5"])
-def test_ids_are_those_of_the_tokenizers(tmp_path, strength, monkeypatch):
+def test_ids_are_those_of_the_tokenizers(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     out = tmp_path / "d"
-    derive_command(SMALL, f"trans:{strength}+inv", out, vocabulary="400")
+    derive_command(SMALL, "trans:0.5+inv", out, vocabulary="400")
     manifest = verify_manifest(out)
     size = manifest["vocabulary"]["size"]
     parent, derived, default, parallel = (
@@ -250,7 +244,7 @@ def test_ids_are_those_of_the_tokenizers(tmp_path, strength, monkeypatch):
         "tokens": sum(before.values()),
     }
     moved = {i for i in after if i >= size}
-    assert moved and (not both if strength == "1" else both)
+    assert moved and both
     assert "input_ids" in (out / "README.md").read_text()
 
 
@@ -280,3 +274,118 @@ def test_wrong_vocabularies(tmp_path, vocabulary, reason):
     with pytest.raises(InputError, match=reason):
         derive_command(SMALL, "trans", tmp_path / "d", vocabulary=vocabulary)
     assert not list(tmp_path.iterdir())
+
+
+CARD_SOURCE = "builtin:mini-english?types=500&sentences=20&dev=5&test=5"
+
+
+CONFIG = CardConfig("default", {"train": "data/train-*.parquet", "test": "data/test-*.parquet"}, default=True)
+
+
+@pytest.fixture(scope="module")
+def card_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("card") / "d"
+    export_language(open_source(CARD_SOURCE), parse_language("trans+inv"), folder, source_name=CARD_SOURCE)
+    return folder
+
+
+def test_the_hub_reads_the_header_of_an_export(card_folder):
+    data = DatasetCard.load(card_folder / "README.md").data.to_dict()
+    assert data["license"] == "apache-2.0" and data["size_categories"] == ["n<1K"] and data["language"][-1] == "art"
+    assert [(c["config_name"], c.get("default", False)) for c in data["configs"]] == [
+        ("parent", False),
+        ("derived", True),
+        ("parallel", False),
+    ]
+    for config in data["configs"]:
+        for files in config["data_files"]:
+            assert list(card_folder.glob(files["path"])), files
+
+
+def test_the_card_says_what_was_done(card_folder):
+    card = (card_folder / "README.md").read_text()
+    for part in ("1. **transliterate**", "2. **invert**", "| train | 20 | 20 | 0 |", "--language language.yaml"):
+        assert part in card
+    for config in ("parent", "derived", "parallel"):
+        assert f'`{config}`:\n\n```json\n{{"id": ' in card
+
+
+@given(st.text(max_size=30), st.text(max_size=60))
+def test_no_name_or_text_breaks_a_card(name, text):
+    header = card_header([CONFIG], pretty_name=name, tags=[name], task_categories=["token-classification"])
+    card = write_card("T", header, [("", "start"), ("A", code_block(text)), ("B", markdown_table(("a",), [(text,)]))])
+    assert DatasetCard(card.replace("\r", " ")).data.to_dict()["pretty_name"] == name or "\r" in name
+    fence = code_block(text).split("\n")[0]
+    assert len(fence) > max((len(run) for run in text.replace("`", " ` ").split(" ") if set(run) == {"`"}), default=0)
+    assert fence not in text
+    assert markdown_table(("a",), [(text,)]).count("\n") == 2
+
+
+class Api:
+    def __init__(self, error=None):
+        self.calls, self.error = [], error
+
+    def create_repo(self, repo_id, **options):
+        self.calls.append(("create", repo_id, options))
+        return f"https://hub.invalid/datasets/{repo_id}"
+
+    def upload_folder(self, **options):
+        self.calls.append(("upload", options))
+        if self.error:
+            raise self.error
+
+
+def test_a_language_of_tokens_needs_a_vocabulary_and_travels_to_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "cores", lambda: 2)
+    language = tmp_path / "l.yaml"
+    language.write_text("name: tokens\ntransforms: [{kind: invert, unit: token}]\n")
+    for workers in (1, 2):
+        derive_command(CARD_SOURCE, str(language), tmp_path / str(workers), vocabulary="400", workers=workers)
+    manifests = [verify_manifest(tmp_path / str(workers)) for workers in (1, 2)]
+    assert manifests[0] == manifests[1] and "--vocabulary 400" in manifests[0]["command"]
+    with pytest.raises(InputError, match="needs a vocabulary"):
+        derive_command(CARD_SOURCE, str(language), tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_licences_and_sizes():
+    for licence, expected in (
+        ("CC-BY-SA-4.0", {"license": "cc-by-sa-4.0"}),
+        ("unknown", {"license": "unknown"}),
+        ("cc-by-nc-sa-3.0-us", {"license": "other", "license_name": "cc-by-nc-sa-3.0-us"}),
+    ):
+        header = card_header([CONFIG], pretty_name="x", licence=licence)
+        assert {k: v for k, v in header.items() if k.startswith("license")} == expected
+    for licence in ("", "a b", "-x", "x" * 65, "mit\n", "[mit]"):
+        with pytest.raises(InputError, match="must be an SPDX id"):
+            card_header([CONFIG], pretty_name="x", licence=licence)
+    sizes = [size_category(rows) for rows in (0, 999, 1000, 10**6, 10**13)]
+    assert sizes == ["n<1K", "n<1K", "1K<n<10K", "1M<n<10M", "n>1T"]
+
+
+def test_a_verified_folder_is_uploaded_and_no_other(card_folder, tmp_path):
+    api = Api()
+    assert push_to_hub(card_folder, "me/data", api=api) == "https://hub.invalid/datasets/me/data"
+    (_, repo, created), (_, uploaded) = api.calls
+    assert (repo, created) == ("me/data", {"repo_type": "dataset", "private": True, "exist_ok": True})
+    assert uploaded["folder_path"] == str(card_folder) and uploaded["repo_id"] == "me/data"
+    for name in ("", "a/b/c", "../x", "a b", "x" * 97):
+        with pytest.raises(InputError, match="must be NAME or OWNER/NAME"):
+            push_to_hub(card_folder, name, api=api)
+    other = shutil.copytree(card_folder, tmp_path / "d")
+    for change, message in (
+        (lambda: (other / "more.txt").write_text("x"), "is not in the manifest"),
+        (lambda: (other / "README.md").write_text("x"), "differs from the manifest"),
+        ((other / "README.md").unlink, "is missing"),
+        (lambda: (other / "manifest.json").write_text("[]"), "is no manifest"),
+        ((other / "manifest.json").unlink, "no such file"),
+    ):
+        change()
+        with pytest.raises(InputError, match=message):
+            push_to_hub(other, "me/data", api=api)
+    assert len(api.calls) == 2
+    for error in (ConnectionError("offline\nmore"), ValueError(""), None):  # None: the real hub, offline
+        with pytest.raises(InputError) as raised:
+            push_to_hub(card_folder, "me/data", token="hf_none", api=error and Api(error))
+        assert str(raised.value).startswith("hub repository me/data: cannot upload: ")
+        assert "\n" not in str(raised.value) and not str(raised.value).endswith(": ")
