@@ -5,17 +5,16 @@ from __future__ import annotations
 import textwrap
 from typing import Annotated
 
-import typer
+from probes.cli_options import argument
 
 COLUMN, WIDTH = 46, 120
 
 
 def configs(
     kind: Annotated[
-        str | None,
-        typer.Argument(metavar="[KIND]", help="List one kind (runs, studies, …), or print what has this name."),
+        str | None, argument("List one kind (runs, studies, …), or print what has this name.", metavar="[KIND]")
     ] = None,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the one of this kind and name.")] = None,
+    name: Annotated[str | None, argument("Print the one of this kind and name.", metavar="[NAME]")] = None,
 ) -> None:
     """List the configs that come along, or print one as YAML to save, change and run."""
     from synthlang import catalogue

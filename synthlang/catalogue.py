@@ -27,7 +27,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.files import user_path
 from synthlang.strict_yaml import read_yaml
 
@@ -53,12 +53,16 @@ Words = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the catalogue: ``data`` with that of its bases below it, and what ``about`` says of each of them."""
+    """An entry of the catalogue: ``data`` with that of its bases below it, and what is said about it and them.
+
+    Where an entry says something of itself (``is_told``), what its bases of the same kind say is marked as of these.
+    """
 
     kind: str
     name: str
     about: tuple[str, ...]
     data: dict[str, Any]
+    is_told: bool
 
     @property
     def summary(self) -> str:
@@ -80,11 +84,9 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     Mappings are merged key by key, any other value of a later base replaces that of an earlier one, and this file is
     the last. InputError with the line of what is wrong.
     """
-    name = str(path)
-    if kind is None or name.endswith(YAML) or Path(path).is_file():
-        return _with_bases(Path(path), ())
-    if Path(path).exists() and name not in names(kind):  # a folder: reading it says so
-        return _with_bases(Path(path), ())
+    name, file = str(path), Path(path)
+    if kind is None or name.endswith(YAML) or file.is_file() or (file.exists() and name not in names(kind)):
+        return _with_bases(file, ())
     return dict(find(kind, name).data)
 
 
@@ -145,7 +147,10 @@ def find(kind: str, name: str) -> Entry:
     for layer in (*(base.data for base in bases), own):
         data = merged(data, layer)
     about = [value[ABOUT]] if ABOUT in value else []
-    return Entry(kind, name, tuple(dict.fromkeys((*about, *(line for base in bases for line in base.about)))), data)
+    for base in bases:
+        changed = ABOUT in value and base.is_told and base.kind == kind  # what it says need not hold here
+        about += [f"Changed from {base.kind}/{base.name}: {base.about[0]}", *base.about[1:]] if changed else base.about
+    return Entry(kind, name, tuple(dict.fromkeys(about)), data, ABOUT in value)
 
 
 def names(kind: str) -> list[str]:
@@ -233,7 +238,9 @@ def _base(name: str, place: Path) -> Path | str:
     if path.is_file() or (path.exists() and kind not in FILES):
         return path
     if kind not in FILES or name.endswith(YAML):
-        raise InputError(f"base: there is no file {path}")
+        known = [] if name.endswith(YAML) else [f"{kind}/{entry}" for kind in FILES for entry in names(kind)]
+        hint = did_you_mean(name, [entry for entry in known if entry.endswith(f"/{name}")] or known).rstrip()
+        raise InputError(f"base: there is no file {path}{hint and '; '}{hint}")
     find(kind, rest)
     return name
 

@@ -106,17 +106,3 @@ def _show(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"
-
-
-def half_character(data: Any, key: tuple[str, ...] = ()) -> str | None:
-    """What is wrong with the first text, or key, of plain data that is none: with half of a surrogate pair, escaped."""
-    if isinstance(data, str):
-        broken = any("\ud800" <= character <= "\udfff" for character in data)
-        where = f"{ascii('.'.join(key))[1:-1]}: " if key else ""
-        return f"{where}{data!a}: \\ud800 to \\udfff are no characters" if broken else None
-    inner: list[tuple[Any, tuple[str, ...]]] = []
-    if isinstance(data, Mapping):
-        inner = [(part, at) for name, held in data.items() for part, at in ((name, key), (held, (*key, str(name))))]
-    elif isinstance(data, list | tuple):
-        inner = [(held, (*key, str(number))) for number, held in enumerate(data)]
-    return next((found for held, at in inner if (found := half_character(held, at)) is not None), None)

@@ -20,6 +20,7 @@ from synthlang.errors import InputError
 TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # no texts for readers of version 1.1
+OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
@@ -68,6 +69,8 @@ def read_yaml(path: str | PathLike[str]) -> Any:
 
 def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
     """The value of one YAML document; ``path`` is for the messages."""
+    if OTHER_VERSION.match(text):
+        raise InputError("is said to be of another version of YAML than 1.2; leave the line %YAML out", path)
     try:
         return _with_text_keys(_loaded(text))  # a copy
     except MarkedYAMLError as error:
@@ -95,10 +98,14 @@ def _with_text_keys(value: Any) -> Any:
         return [_with_text_keys(item) for item in value]
     if not isinstance(value, dict):
         return value
-    for key in value:
+    found: dict[str, Any] = {}
+    for key, item in value.items():
         if not isinstance(key, str | int) or isinstance(key, bool):
             raise YAMLError(f"a key must be a text, not {key!r}")
-    return {str(key): _with_text_keys(item) for key, item in value.items()}
+        if str(key) in found:
+            raise YAMLError(f"the key {key} stands twice, once as a text and once as a number")
+        found[str(key)] = _with_text_keys(item)
+    return found
 
 
 def write_yaml(data: Any) -> str:

@@ -17,8 +17,7 @@ from synthlang.sources.mini_english import MiniEnglish
 from synthlang.store import Store
 from synthlang.vocabularies import Specials, VocabularySpec, build_id_space, hf_id_space
 from synthlang.vocabularies.checkpoint import read_checkpoint
-from tests.saved_tokenizers import encode_elsewhere
-from tests.tokenizer_folders import KINDS, make_folder
+from tests.tokenizer_folders import KINDS, encode_elsewhere, make_folder
 
 WORDS = [
     "the",
@@ -147,12 +146,6 @@ def test_files_from_before_tokenizer_json(kind, folders, spaces, tmp_path):
     found = read_checkpoint(str(tmp_path)).tokenizer
     for text in WORDS:
         assert found.encode(text).ids == member.tokenizer.encode(text).ids
-
-
-def test_a_model_with_more_rows_than_tokens(folders, source, tmp_path):
-    folder = changed(folders["bert"], tmp_path / "padded", "config.json", vocab_size=416)
-    space, _, _ = hf_id_space(str(folder), [("en", source, PARENT)], Store(tmp_path))
-    assert space.size == 416 and space.languages[0].size == 400
 
 
 def test_settings_that_would_change_ids_are_switched_off(folders, spaces, tmp_path):

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import PERIOD, Display, Speed, already, duration, pace
+from synthlang.progress import PERIOD, Display, Speed, already, pace
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
@@ -117,20 +117,6 @@ def test_cached_parts_in_between_are_no_speed(clock):
     assert lines(out)[-1] == "parse train: 5010/10000 (50 %, 10/s, 8 min left)"
 
 
-def test_who_counts_without_a_display_hears_of_old_work_too():
-    heard = []
-    already(lambda part, amount: heard.append((part, amount)), "dev", 3)
-    assert heard == [("dev", 3)]
-
-
-def test_a_size_that_was_guessed_too_low_grows(clock):
-    display, out = shown()
-    count = display.counter("derive", {"train": 10}.get)
-    clock.tick(2)
-    count("train", 12)
-    assert lines(out) == ["derive train: 12/12 (100 %, 6.0/s)"]
-
-
 def test_a_task_that_starts_again_has_a_new_rate(clock):
     display, out = shown()
     for step in (0, 50, 100, 0, 1):
@@ -150,18 +136,6 @@ def test_short_work_that_is_done_often_is_told_now_and_then(clock, live):
     clock.tick(10)
     display.report("search", 2, 2, "the last")
     assert "the last" in lines(out)[-1]
-
-
-def test_nothing_to_do_is_done(clock):
-    display, out = shown()
-    display.report("run", 0, 0)
-    assert lines(out) == ["run: 0/0 (0 %)"]
-
-
-def test_names_are_no_markup(clock):
-    display, out = shown()
-    display.counter("derive [bold]x[/bold]")("train", 1)
-    assert lines(out) == ["derive [bold]x[/bold] train: 1"]
 
 
 def test_bars_have_rate_and_time_left(clock):
@@ -192,13 +166,6 @@ def test_speed_is_that_of_the_period(steps):
     expected = (done - first) / (now - start) if done > first and now - start >= 1 else None
     assert speed.per_second == (expected if expected is None else pytest.approx(expected))
     assert expected is None or ["left" in pace(speed, done, done + more) for more in (1, 0)] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2.0 h"), (4e4, "11 h")]
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
 
 
 TEXT = [
@@ -256,12 +223,6 @@ def test_the_size_of_a_long_treebank_is_guessed_from_its_beginning(tmp_path, mon
     assert source.size("train") == pytest.approx(3000, rel=0.05)
     assert source.size("train") != 3000
     assert sum(len(b) for b in source.batches("train")) == source.size("train") == 3000
-
-
-def test_the_size_of_a_pipe_is_not_known(tmp_path):
-    with open("/dev/null", "rb") as handle:
-        assert sizes.share_read(handle) is None
-    assert size_of(object(), "train") is None
 
 
 def test_tasks_know_their_size_where_items_are_sentences(tmp_path):

@@ -22,8 +22,7 @@ from synthlang.store import Store
 from synthlang.vocabularies import ExtendSpec, hf_id_space
 from synthlang.vocabularies.grow import _shift, learn_merges, longest_match
 from synthlang.vocabulary import LONGEST_LEARNED
-from tests.saved_tokenizers import encode_elsewhere
-from tests.tokenizer_folders import KINDS, make_folder
+from tests.tokenizer_folders import KINDS, encode_elsewhere, make_folder
 
 GERMAN = [
     "die katze saß auf der matte .",

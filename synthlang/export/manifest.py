@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
-from synthlang.export.rows import merged, overlap_of
-from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, overlap_of_ids, types_of, write_tokenizers
+from synthlang.export.rows import Types, merged, overlap_of
+from synthlang.export.shard import SPLIT_NAMES, Plan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language, portable, write_spec
@@ -33,6 +33,7 @@ ROWS = {
     "parallel": "both sentences of each pair and `alignment`, the pairs of word indices {parent, derived} (from 0); "
     "an inserted word is in no pair, nor is a deleted one",
 }
+HEAD = ("split", "sentences of the parent", "kept", "dropped", "words of the parent", "words of the derived")
 SHOWN = 1200  # characters of an example
 
 
@@ -55,26 +56,35 @@ def write_language_card(
         rows=rows,
         tags=["synthlang", "synthetic-language"],
     )
+    about = (
+        f"A synthetic language made by synthlang from the sentences of `{manifest['source']}`: another word order or "
+        "other words, by rules that are given below, so that every word and label can be traced to its parent."
+    )
+    licence = f"`{manifest['licence']}`, as the source: this data set is derived from its text."
+    if manifest["licence"] == UNKNOWN_LICENCE:
+        licence = "Not known here: the licence of the source applies to this data set too; look at the source."
+    left_out = "" if len(configs) == len(ROWS) else f" (configurations: {', '.join(configs)})"
+    parents = ", ".join(f"{name} `{value}`" for name, value in manifest["parents"].items())
+    again = f"Data set fingerprint `{manifest['fingerprint']}`{left_out}, from {parents}."
     sections = [
-        ("", _about(manifest)),
+        ("", about),
         ("What was done", _transforms(language)),
         ("Configurations", _configs(configs, columns, main)),
-        ("Sizes", _sizes(sizes)),
+        ("Sizes", markdown_table(HEAD, [(n, *_row_of(size)) for n, size in sizes.items()])),
         ("What happened", _counts(manifest["counts"])),
         ("Overlap with the parent", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
         *([("Token ids", _tokens(manifest, language))] if "vocabulary" in manifest else []),
         ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in configs)),
-        ("Licence", _licence(manifest["licence"])),
-        ("How to make it again", _again(manifest)),
+        ("Licence", licence),
+        ("How to make it again", f"{code_block(manifest['command'])}\n\n{again}"),
     ]
     return write_card(header["pretty_name"], header, sections)
 
 
-def _about(manifest: Mapping[str, Any]) -> str:
-    return (
-        f"A synthetic language made by synthlang from the sentences of `{manifest['source']}`: another word order or "
-        "other words, by rules that are given below, so that every word and label can be traced to its parent."
-    )
+def _row_of(size: Mapping[str, int]) -> tuple[int, ...]:
+    """What stands under HEAD."""
+    dropped = size["sentences"] - size["kept"]
+    return size["sentences"], size["kept"], dropped, size["words"], size["derived_words"]
 
 
 def _transforms(language: Language) -> str:
@@ -99,15 +109,6 @@ def _configs(configs: tuple[str, ...], columns: tuple[str, ...], main: str) -> s
     )
 
 
-def _sizes(sizes: Mapping[str, Mapping[str, int]]) -> str:
-    head = ("split", "sentences of the parent", "kept", "dropped", "words of the parent", "words of the derived")
-    rows = [
-        (n, s["sentences"], s["kept"], s["sentences"] - s["kept"], s["words"], s["derived_words"])
-        for n, s in sizes.items()
-    ]
-    return markdown_table(head, rows)
-
-
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
     reasons = sorted({reason for of_split in counts.values() for reason in of_split})
     if not reasons:
@@ -116,18 +117,13 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
     return markdown_table(("reason", *counts), rows)
 
 
-def _overlap(counts: Mapping[str, int], of_ids: Mapping[str, int] | None) -> str:
-    rows = []
-    for held, type_name, token_name in (
-        (counts, "word types", "running words"),
-        (of_ids, "token ids", "running tokens"),
-    ):
+def _overlap(words: Mapping[str, int], ids: Mapping[str, int] | None) -> str:
+    rows: list[tuple[str, int, int, str]] = []
+    for held, names in ((words, ("word types", "running words")), (ids, ("token ids", "running tokens"))):
         if held is not None:
             found = Overlap(**held)
-            rows += [
-                (type_name, found.types, found.types_shared, f"{100 * found.by_type:.2f} %"),
-                (token_name, found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"),
-            ]
+            rows.append((names[0], found.types, found.types_shared, f"{100 * found.by_type:.2f} %"))
+            rows.append((names[1], found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"))
     return (
         "Words of the parent that occur in the derived text too, written exactly alike; a running word counts as often "
         "as it stands in both.\n\n" + markdown_table(("", "parent", "shared", "share"), rows)
@@ -153,19 +149,6 @@ def _example(row: Mapping[str, Any]) -> str:
     return code_block(text if len(text) <= SHOWN else text[:SHOWN] + " …", "json" if len(text) <= SHOWN else "")
 
 
-def _licence(licence: str) -> str:
-    if licence == UNKNOWN_LICENCE:
-        return "Not known here: the licence of the source applies to this data set too; look at the source."
-    return f"`{licence}`, as the source: this data set is derived from its text."
-
-
-def _again(manifest: Mapping[str, Any]) -> str:
-    configs = "" if len(manifest["configs"]) == len(ROWS) else f" (configurations: {', '.join(manifest['configs'])})"
-    parents = ", ".join(f"{name} `{value}`" for name, value in manifest["parents"].items())
-    made = f"Data set fingerprint `{manifest['fingerprint']}`{configs}, from {parents}."
-    return f"{code_block(manifest['command'])}\n\n{made}"
-
-
 SIZES = ("sentences", "kept", "words", "derived_words")
 READABLE = range(4, 21)  # words of a good example
 Record = Mapping[str, Any]
@@ -178,7 +161,8 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}
-    types = [types_of(plan, r["split"], r["number"]) for r in records]
+    held = [types_of(plan, r["split"], r["number"]) for r in records]
+    parent, derived = (merged(Types(h[f"{s}_hashes"], h[f"{s}_counts"]) for h in held) for s in ("parent", "derived"))
     manifest: dict[str, Any] = {
         **about,
         "language": portable(plan.language)[0],
@@ -188,9 +172,9 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
         "counts": {
             SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in held), Counter())) for s, held in splits.items()
         },
-        "overlap": asdict(overlap_of(*(merged(side) for side in zip(*types, strict=True)))),
+        "overlap": asdict(overlap_of(parent, derived)),
     }
-    tokenizers = _tokenizers(plan, records, manifest) if plan.vocabulary is not None else []
+    tokenizers = _tokenizers(plan, held, manifest) if plan.vocabulary is not None else []
     codes = tuple(getattr(source, "language_codes", ()))
     card = write_language_card(manifest, plan.language, source.columns, codes, _examples(plan, records))
     with atomic_file(out / "README.md", "w") as handle:
@@ -203,11 +187,10 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     return manifest
 
 
-def _tokenizers(plan: Plan, records: Sequence[Record], manifest: dict[str, Any]) -> list[Path]:
+def _tokenizers(plan: Plan, held: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
     """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
     assert plan.vocabulary is not None
-    counts = [id_counts_of(plan, r["split"], r["number"]) for r in records]
-    parent, derived = (sum(side[1:], start=side[0]) for side in zip(*counts, strict=True))
+    parent, derived = (sum(h[f"{side}_ids"] for h in held) for side in ("parent", "derived"))
     manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
     manifest["vocabulary"] = {"size": plan.vocabulary.size, "ids": plan.vocabulary.size_with(plan.language.script)}
     manifest["overlap_of_ids"] = asdict(overlap_of_ids(parent, derived))

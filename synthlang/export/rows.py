@@ -143,10 +143,13 @@ def tables_of(
 
 
 def _labels(corpus: Corpus) -> dict[str, Any]:
-    return {name: lists(corpus.offsets, _values(column)) for name, column in corpus.columns.items() if name != FORM}
+    return {
+        name: lists(corpus.offsets, column_values(column)) for name, column in corpus.columns.items() if name != FORM
+    }
 
 
-def _values(column: Column) -> Any:
+def column_values(column: Column) -> Any:
+    """Numbers, or codes into names that are distinct."""
     if column.names is None:
         return numbers(column.codes.astype(np.int32, copy=False))
     distinct = Column.of(column.names)
