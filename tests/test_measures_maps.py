@@ -9,8 +9,6 @@ import pytest
 import torch
 
 from probes.measures.maps.vectors import layer_groups
-from probes.rotation.fitted import fit_layers, fit_map, passes_of, spooled
-from probes.rotation.settings import METHODS
 from probes.transfer.aligned_text import Aligned
 from synthlang.parallel.prepare import prepare_pair
 from synthlang.rng import key_of, permutation
@@ -162,30 +160,6 @@ def test_shuffled_sentences_are_at_chance(runs):
     values = values_of(given)
     for held in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
         assert held[0]["context"]["cosine"]["mean"] < 10 and held[0]["sentences"]["cosine"]["mean"] < 30
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_layers_in_one_stream_are_maps_one_by_one(method):
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(3, 90, 6, generator=generator) + torch.arange(3)[:, None, None]
-    y = torch.randn(3, 90, 6, generator=generator) + x
-    x[1, 7] = 0.0
-    read = []
-
-    def pairs():
-        read.append(1)
-        return zip(x.split(40, dim=1), y.split(40, dim=1), strict=True)
-
-    for source in (pairs, spooled(pairs())):
-        maps = fit_layers(source, 3, 6, method, 3)
-        for layer, held in enumerate(maps):
-            expected = fit_map(x[layer], y[layer], method, rounds=3)
-            torch.testing.assert_close(held.fit.map.matrix, expected.fit.map.matrix, atol=1e-10, rtol=0)
-            torch.testing.assert_close(held.left.means, expected.left.means, atol=1e-12, rtol=0)
-            assert held.zeros == expected.zeros == (layer == 1)
-            rows = x[layer, :5]
-            torch.testing.assert_close(held.apply(rows), expected.apply(rows), atol=1e-5, rtol=0)
-    assert len(read) == passes_of(method, 3) + 1
 
 
 def differences(one: Any, other: Any) -> list[tuple[float, float]]:

@@ -147,9 +147,9 @@ def test_vectors_are_trained_on_what_is_not_measured(run, kind, monkeypatch):
         pytest.importorskip("gensim", reason="gensim (extra probe) is not installed")
     read: list[tuple[tuple[int, ...], int]] = []
 
-    def training(config, batches, also, report):
-        read.append((tuple(row for batch in batches() for row in batch.ids.tolist()), len(also)))
-        return train_vectors(config, batches, also, report)
+    def training(config, corpus, also, report):
+        read.append((tuple(corpus.ids.tolist()), len(also)))
+        return train_vectors(config, corpus, also, report)
 
     monkeypatch.setattr("probes.measures.rotated.train_vectors", training)
     vectors = {"kind": kind, "size": 8, "min_count": 1, "epochs": 1, "buckets": 100}

@@ -19,7 +19,7 @@ from probes.rotation.fitted import fit_layers
 from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import check_linear, load_maps
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading
+from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, reading, sentence_pairs
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
@@ -105,7 +105,7 @@ def fit_rotation(
     pairs = _pairs(config, text, types, sides, seed, report)
     moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     with reading(bodies.values()):
-        maps = fit_layers(lambda: moved, len(features.layers), next(iter(sizes)), "none", centre=config.centre)
+        maps = fit_layers(moved, len(features.layers), next(iter(sizes)), "none", centre=config.centre)
     name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
     return Rotation(config.moves, features.layers, tuple(one.fit for one in maps), dict(text.data.counts), name)
 
@@ -176,7 +176,7 @@ def _pairs(
         yield from linked_vectors(text.data, left, right, config.words, seed, report)
         return
     if config.supervision == "sentences":
-        yield from paired_means(text.data, left, right, drawn_pairs(text.data, config.words, seed), report)
+        yield from sentence_pairs(text.data, left, right, drawn_pairs(text.data, config.words, seed), report=report)
         return
     assert types is not None, "of a dictionary"
     corpora = (text.text.left, text.data.left, types[:, 0]), (text.text.right, text.data.right, types[:, 1])

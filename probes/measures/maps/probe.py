@@ -33,7 +33,7 @@ from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.rotated import MovingMap, Sides, fit_moving, fit_read
 from probes.rotation.fitted import NormalisedMap
-from probes.rotation.saved import FORMAT, About, check_place, save_maps
+from probes.rotation.saved import About, check_place, save_maps
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report, silent
@@ -134,7 +134,7 @@ def _fit(
         return fit_read(measured.given, supervision, sides, measured.config, report)
     known = torch.from_numpy(measured.dictionary.fitted.pairs()[: measured.config.words])
     pairs = vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]]
-    return fit_moving(lambda: [pairs], sides, measured.config)
+    return fit_moving([pairs], sides, measured.config)
 
 
 def _scores(
@@ -202,7 +202,7 @@ def _save(measured: _Measured, maps: Maps) -> None:
         return
     for name, layers in maps.items():
         about = About(
-            format=FORMAT, moves=config.moves, source=measured.layers[1], target=measured.layers[0],
+            moves=config.moves, source=measured.layers[1], target=measured.layers[0],
             subword=given.config.subword, supervision=name, model=given.pretrained.fingerprint,
             language=given.name("target"),
         )  # fmt: skip

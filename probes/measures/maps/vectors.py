@@ -137,7 +137,7 @@ def read_vectors(
     """What is measured on; ``files`` are sides of the same readers and layers."""
 
     def of_sentences(side: LanguageSide, rows: Rows) -> Tensor:
-        return sentence_means(side.sentences, side.reader, rows, report, f"sentences, {side.name}")
+        return sentence_means(side.sentences, side.reader, rows, False, report, f"sentences, {side.name}")
 
     types, occurrences, sentences = [], [], []
     for side, corpus, codes, measured in zip(sides, dictionary.corpora, dictionary.types, words, strict=True):

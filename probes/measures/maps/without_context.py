@@ -80,7 +80,7 @@ def static_scores(
     missed = _missed_words(dictionary, left, right)
     for name, pools in (("context", static.config.pools), ("alone", ())):
         left, right = (
-            torch.cat(list(augmented(one, [corpus.take(of_words.rows)], pools)))
+            torch.cat(list(augmented(one, corpus.take(of_words.rows), pools)))
             for one, corpus, of_words in zip(sides, dictionary.corpora, words, strict=True)
         )
         found[name] = context_scores(right, left, links, config.candidates == "linked", report)

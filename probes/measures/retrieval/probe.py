@@ -7,7 +7,6 @@ language, under CSLS, the one that it is linked with? Accuracy is the share of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,22 +93,20 @@ def _by_layer(
     given, source = measured.given, measured.source
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
-    with ExitStack() as stack:
-        kept = []
-        for i, role in enumerate(ROLES):
-            device = given.body(role).norm.weight.device
-            vectors = stack.enter_context(WordVectors(len(source.layers), source.width, device))
-            words = np.unique(np.concatenate([(one.left, one.right)[i] for one in measured.items.values()]))
-            vectors.write(source.read(i), words, f"retrieval: language {given.name(role)}")
-            kept.append(vectors)
-        for place, layer in enumerate(source.layers):
-            matrices = kept[0].layer(place), kept[1].layer(place)
-            for variant, one in measured.items.items():
-                retrieved = _retrieve(one, kept, matrices, measured.config.k, report)
-                found[variant].append(_scores(layer, one, retrieved, given.same_model))
-                if place == source.last:
-                    best[variant] = retrieved
-            report("retrieval by layer", place + 1, len(source.layers), "")
+    kept = []
+    for i, role in enumerate(ROLES):
+        vectors = WordVectors(len(source.layers), source.width, given.body(role).norm.weight.device)
+        words = np.unique(np.concatenate([(one.left, one.right)[i] for one in measured.items.values()]))
+        vectors.write(source.read(i), words, f"retrieval: language {given.name(role)}")
+        kept.append(vectors)
+    for place, layer in enumerate(source.layers):
+        matrices = kept[0].layer(place), kept[1].layer(place)
+        for variant, one in measured.items.items():
+            retrieved = _retrieve(one, kept, matrices, measured.config.k, report)
+            found[variant].append(_scores(layer, one, retrieved, given.same_model))
+            if place == source.last:
+                best[variant] = retrieved
+        report("retrieval by layer", place + 1, len(source.layers), "")
     return found, best
 
 
