@@ -19,12 +19,11 @@ from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
 from probes.transfer.batch import Reader, bounded_batches
 from synthlang.corpus import Corpus
-from synthlang.parallel.prepare import PairData, Sentences
+from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, Sentences
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies import Specials
 
-AROUND = 2  # sentence tokens
 Ids = NDArray[np.int64]
 
 
@@ -83,6 +82,11 @@ def linked_vectors(
     data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
         yield of_left, of_right
+
+
+def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
+    """[sentences] how many tokens each row has."""
+    return np.diff(sentences.bounds) + SENTENCE_TOKENS
 
 
 def link_batches(
@@ -150,11 +154,6 @@ def batches_by_length(
         report(task, done, len(batches), "")
 
 
-def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
-    """[sentences] how many tokens each row has."""
-    return np.diff(sentences.bounds) + AROUND
-
-
 HELD = 2048  # sentence pairs whose vectors are put beside each other; each side is read in the order of its lengths
 
 
@@ -213,11 +212,6 @@ def sentence_pairs(
         part = rows[start : start + HELD]
         yield sentence_means(data.left, left, part, first), sentence_means(data.right, right, part, first)
         report(task, min(start + HELD, len(rows)), len(rows), "")
-
-
-def drawn_pairs(data: PairData, most: int, seed: int) -> NDArray[np.int64]:
-    """At most so many of the training sentence pairs, drawn by the seed; ascending."""
-    return np.sort(data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))][:most])
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,14 +18,14 @@ from pretrain.run import open_run
 from probes.measures.cka import Estimator, Pooling
 from probes.measures.cka.similarity import CKA, CKAResult
 from probes.measures.probe_input import ProbeInput
-from probes.states import AROUND, LanguageSide, StateReader, link_batches, sentence_pairs
+from probes.states import LanguageSide, StateReader, link_batches, sentence_pairs
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import PARENT
 from synthlang.parallel.links import Links
-from synthlang.parallel.prepare import PairData, encode
+from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, encode
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 
@@ -116,7 +116,7 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
     own = replace(side, corpus=corpus, sentences=sentences[0])
     other = replace(own, name=f"{own.name} ({opened.name})", sentences=sentences[1], reader=reader)
     lengths, limit = np.diff(sentences[1].bounds), body.embeddings.length
-    fits, empty = lengths + AROUND <= limit, lengths == 0
+    fits, empty = lengths + SENTENCE_TOKENS <= limit, lengths == 0
     counts = {
         f"source sentences over the {limit} tokens of {opened.name}": int((~fits).sum()),
         f"source sentences that {opened.name} has no token of": int(empty.sum()),
