@@ -16,7 +16,7 @@ from synthlang.errors import InputError
 from tests.adjust_models import save_model
 from tests.aligned_runs import random_run
 from tests.maps_cases import unit
-from tests.test_measures_maps_static import WIDTH, names_of, planted, write_vec
+from tests.test_measures_maps_without_context import WIDTH, names_of, planted, write_vec
 from tests.test_measures_retrieval import Slow, check
 from tests.test_measures_retrieval_controls import DIAGONAL, KEEP, probe, sentences, subject_of
 
