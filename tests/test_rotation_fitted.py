@@ -125,18 +125,20 @@ def test_zeros_are_left_out_and_stay(method):
     assert torch.equal(moved[-1], torch.zeros(WIDTH)) and bool((moved[:-1] != 0).any(1).all())
 
 
-def test_bad_pairs_are_refused():
-    x = rows(10)
-    for method in ("none", "iterative"):
-        with pytest.raises(InputError, match="8 and 4 dimensions"):
-            MapFitter(Normaliser.fit(x, method), Normaliser.fit(x[:, :4], method)).update(x, x[:, :4])
-        with pytest.raises(InputError, match="NaN or infinity"):
-            fit_map(x, torch.where(x == x[3, 3], float("nan"), x), method)
-        with pytest.raises(InputError, match=r"no pairs of vectors|no vectors to normalise"):
-            fit_map(x[:0], x[:0], method)
-    with pytest.raises(InputError, match="a vector is zero in each of 10"):
-        fit_map(x, torch.zeros(10, WIDTH))
-    one = fit_map(x[:1], x[1:2], "centre")  # one sentence: the numbers say that it means nothing
+X, NAN = rows(10), rows(10).index_fill(0, torch.tensor([3]), float("nan"))
+
+
+@pytest.mark.parametrize(("x", "y", "method", "message"), [
+    (X, X[:, :4], "none", "8 and 4 dimensions"),
+    (X, NAN, "none", "NaN or infinity"),
+    (NAN, X, "iterative", "NaN or infinity"),
+    (X[:0], X[:0], "none", "no pairs of vectors"),
+    (X[:0], X[:0], "iterative", "no vectors to normalise"),
+    (X, torch.zeros(10, WIDTH), "none", "a vector is zero in each of 10"),
+    (X[:1], X[1:2], "iterative", "point the same way"),
+])  # fmt: skip
+def test_bad_pairs_are_refused(x, y, method, message):
+    with pytest.raises(InputError, match=message):
+        fit_map(x, y, method)
+    one = fit_map(X[:1], X[1:2], "centre")  # one sentence: the numbers say that it means nothing
     assert one.fit.pairs == 1 and one.fit.rank == 0 and torch.equal(one.fit.map.matrix.float(), torch.eye(WIDTH))
-    with pytest.raises(InputError, match="point the same way"):
-        fit_map(x[:1], x[1:2], "iterative")

@@ -111,28 +111,18 @@ def test_rows_that_all_point_the_same_way_are_refused(method):
     assert torch.equal(Normaliser.fit(torch.ones(1, 4), "centre").means, torch.ones(1, 4, dtype=torch.float64))
 
 
-def test_bad_rows_are_refused():
-    for method in METHODS:
-        with pytest.raises(InputError, match="no vectors to normalise"):
-            Normaliser.fit(torch.zeros(0, 3), method)
-        for bad in (float("nan"), float("inf")):
-            x = rows()
-            x[5, 1] = bad
-            with pytest.raises(InputError, match="NaN or infinity"):
-                Normaliser.fit(x, method)
-        if method != "none":
-            with pytest.raises(InputError, match="all 4 vectors are zeros"):
-                Normaliser.fit(torch.zeros(4, 3), method)
-
-
-def test_types_shapes_and_numbers():
-    x = rows()
-    fitted = Normaliser.fit(x, "iterative", 3)
-    exact = fitted.apply(x.double())
+@pytest.mark.parametrize("method", METHODS)
+def test_bad_rows_are_refused_and_types_kept(method):
+    cases = [(torch.zeros(0, 3), "no vectors to normalise")]
+    cases += [(rows().index_fill(0, torch.tensor([5]), bad), "NaN or infinity") for bad in (float("nan"), float("inf"))]
+    cases += [(torch.zeros(4, 3), "all 4 vectors are zeros")] if method != "none" else []
+    for bad, message in cases:
+        with pytest.raises(InputError, match=message):
+            Normaliser.fit(bad, method)
+    x, fitted = rows(), Normaliser.fit(rows(), method, 3)
+    exact, scale = fitted.apply(x.double()), max(1.0, float(x.abs().max()))
     for dtype, error in ((torch.float32, 1e-5), (torch.bfloat16, 0.05)):
         normal = fitted.apply(x.to(dtype).view(2, 100, 6))
         assert normal.dtype == dtype and normal.shape == (2, 100, 6)
-        torch.testing.assert_close(normal.double().view(200, 6), exact, atol=error, rtol=0)
-    said = fitted.to_json()
-    assert said["method"] == "iterative" and said["rounds"] == 3 and said["rows"] == 200 and said["zeros"] == 0
-    assert Normaliser.fit(x, "centre").to_json().keys() == {"method", "rows", "zeros", "means"}
+        torch.testing.assert_close(normal.double().view(200, 6), exact, atol=error * scale, rtol=0)
+    assert ("rounds" in fitted.to_json()) == method.startswith("iterative")

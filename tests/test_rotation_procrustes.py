@@ -7,7 +7,6 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 from probes.rotation.procrustes import Fitter, LinearMap, procrustes
-from synthlang.errors import InputError
 
 
 def rows(count: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -101,17 +100,6 @@ def test_open_directions_are_turned_as_little_as_possible():
     torch.testing.assert_close(procrustes(flat, flat @ turn.T).map.matrix, turn, atol=1e-10, rtol=0)
     nothing = procrustes(torch.zeros(3, 4), torch.zeros(3, 4))
     assert torch.equal(nothing.map.matrix, torch.eye(4, dtype=torch.float64)) and nothing.rank == 0
-
-
-def test_bad_vectors_are_refused():
-    with pytest.raises(InputError, match="no pairs of vectors"):
-        procrustes(torch.zeros(0, 4), torch.zeros(0, 4))
-    for bad in (float("nan"), float("inf")):
-        x = rows(4, 3)
-        x[1, 2] = bad
-        for pair in ((x, rows(4, 3)), (rows(4, 3), x)):
-            with pytest.raises(InputError, match="NaN or infinity"):
-                procrustes(*pair)
 
 
 def test_a_map_keeps_types_and_shapes():
