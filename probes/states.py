@@ -17,14 +17,13 @@ from torch import Tensor
 from pretrain.adjust.batches import Words, side_words, word_pairs
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
-from probes.transfer.batch import Reader, Role, bounded_batches
+from probes.transfer.batch import Reader, bounded_batches
 from synthlang.corpus import Corpus
-from synthlang.parallel.prepare import PairData, Sentences
+from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, Sentences
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies import Specials
 
-AROUND = 2  # sentence tokens
 Ids = NDArray[np.int64]
 
 
@@ -50,7 +49,6 @@ class LanguageSide:
     sentences   the same as ids; row r of both sides are a pair
     """
 
-    role: Role
     name: str
     corpus: Corpus
     sentences: Sentences
@@ -84,6 +82,11 @@ def linked_vectors(
     data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
         yield of_left, of_right
+
+
+def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
+    """[sentences] how many tokens each row has."""
+    return np.diff(sentences.bounds) + SENTENCE_TOKENS
 
 
 def link_batches(
@@ -151,11 +154,6 @@ def batches_by_length(
         report(task, done, len(batches), "")
 
 
-def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
-    """[sentences] how many tokens each row has."""
-    return np.diff(sentences.bounds) + AROUND
-
-
 HELD = 2048  # sentence pairs whose vectors are put beside each other; each side is read in the order of its lengths
 
 
@@ -185,28 +183,35 @@ def sentence_states(
 
 
 def sentence_means(
-    sentences: Sentences, reader: StateReader, rows: NDArray[np.int64], report: Report = silent, task: str = ""
+    sentences: Sentences,
+    reader: StateReader,
+    rows: NDArray[np.int64],
+    first: bool = False,
+    report: Report = silent,
+    task: str = "",
 ) -> Tensor:
-    """[layers, rows, d]: the mean of each sentence, in the order of ``rows`` (which grow)."""
+    """[layers, rows, d] on the CPU: what ``sentence_states`` gives, in the order of ``rows`` (which grow)."""
     found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
-    for means, at in sentence_states(sentences, reader, rows, report=report, task=task):
+    for means, at in sentence_states(sentences, reader, rows, first, report, task):
         found[:, torch.from_numpy(np.searchsorted(rows, at))] = means.float().cpu()
     return found
 
 
-def paired_means(
-    data: PairData, left: StateReader, right: StateReader, rows: NDArray[np.int64], report: Report = silent
+def sentence_pairs(
+    data: PairData,
+    left: StateReader,
+    right: StateReader,
+    rows: NDArray[np.int64],
+    first: bool = False,
+    report: Report = silent,
+    task: str = "sentence vectors",
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """The means [layers, n, d] of both sides of the sentence pairs at ``rows`` (which grow), so many at a time."""
+    """``sentence_means`` [layers, n, d] of both sides of the sentence pairs at ``rows`` (which grow), so many at a
+    time."""
     for start in range(0, len(rows), HELD):
         part = rows[start : start + HELD]
-        yield sentence_means(data.left, left, part), sentence_means(data.right, right, part)
-        report("sentence vectors", min(start + HELD, len(rows)), len(rows), "")
-
-
-def drawn_pairs(data: PairData, most: int, seed: int) -> NDArray[np.int64]:
-    """At most so many of the training sentence pairs, drawn by the seed; ascending."""
-    return np.sort(data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))][:most])
+        yield sentence_means(data.left, left, part, first), sentence_means(data.right, right, part, first)
+        report(task, min(start + HELD, len(rows)), len(rows), "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from synthlang.errors import InputError
 from tests.adjust_models import save_model
 from tests.aligned_runs import random_run
 from tests.maps_cases import unit
-from tests.test_measures_maps_static import WIDTH, names_of, planted, write_vec
+from tests.test_measures_maps_without_context import WIDTH, names_of, planted, write_vec
 from tests.test_measures_retrieval import Slow, check
 from tests.test_measures_retrieval_controls import DIAGONAL, KEEP, probe, sentences, subject_of
 
@@ -147,9 +147,9 @@ def test_vectors_are_trained_on_what_is_not_measured(run, kind, monkeypatch):
         pytest.importorskip("gensim", reason="gensim (extra probe) is not installed")
     read: list[tuple[tuple[int, ...], int]] = []
 
-    def training(config, batches, also, report):
-        read.append((tuple(row for batch in batches() for row in batch.ids.tolist()), len(also)))
-        return train_vectors(config, batches, also, report)
+    def training(config, corpus, also, report):
+        read.append((tuple(corpus.ids.tolist()), len(also)))
+        return train_vectors(config, corpus, also, report)
 
     monkeypatch.setattr("probes.measures.rotated.train_vectors", training)
     vectors = {"kind": kind, "size": 8, "min_count": 1, "epochs": 1, "buckets": 100}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from probes.measures import ProbeConfig
-from probes.measures.distances.text import linked_states
+from probes.measures.distances.pairs import linked_states
 from probes.measures.probe_input import ProbeInput
 from probes.states import sentence_states, word_states
 from probes.transfer.model import open_pretrained

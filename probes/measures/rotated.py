@@ -5,9 +5,7 @@ Static vectors are normalised, then rotated, as Cao et al. 2020 have it (section
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measures.probe_input import ProbeInput
-from probes.rotation.fitted import Batches, MapFitter, NormalisedMap, fit_layers, passes_of, spooled
+from probes.rotation.fitted import Batches, MapFitter, NormalisedMap, fit_layers
 from probes.rotation.normalise import Normaliser
 from probes.rotation.settings import FitSettings
-from probes.states import LanguageSide, linked_vectors, paired_means
+from probes.states import LanguageSide, linked_vectors, sentence_pairs
 from probes.static.settings import LoadedVectors, StaticBaseline, TrainedVectors
 from probes.static.training import train_vectors
 from probes.static.vec_file import read_vec
@@ -61,20 +59,20 @@ def fit_read(
 ) -> tuple[NormalisedMap, ...]:
     """A map of each layer of ``sides``, fitted on what is read for it of the sentence pairs that maps are fitted on.
 
-    Pairs are linked words in context, or means of sentences, batch by batch; memory is that of 2 · layers · d² and a
-    batch; see ``FitSettings.words``.
+    Pairs are linked words in context, or means of sentences, batch by batch; memory is that of layers · d² and a batch;
+    see ``FitSettings.words``.
     """
     readers = sides[0].reader, sides[1].reader
     if supervision == "parallel":
         batches = linked_vectors(given.data, *readers, config.words, given.config.seed, report)
     else:
-        batches = paired_means(given.data, *readers, np.sort(given.fitted), report)
-    return fit_moving(spooled(batches) if passes_of(config.normalise) > 1 else lambda: batches, sides, config)
+        batches = sentence_pairs(given.data, *readers, np.sort(given.fitted), report=report)
+    return fit_moving(batches, sides, config)
 
 
-def fit_moving(pairs: Callable[[], Batches], sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    """A map of each layer from the language that moves to the other one; ``pairs()`` as ``fit_layers`` has it."""
-    moved = pairs if config.moves == "target" else lambda: ((y, x) for x, y in pairs())
+def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
+    """A map of each layer from the language that moves to the other one; ``pairs`` as ``fit_layers`` has them."""
+    moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     reader = sides[0].reader
     return fit_layers(moved, len(reader.layers), reader.body.shape.hidden, config.normalise, config.rounds)
 
@@ -106,12 +104,8 @@ def static_vectors(
         rows = given.fitted if config.text == "fitted" else np.arange(i, int(given.measured.min()), 2)
         names = corpus.form.names or ()
         also = [names[code] for code in wanted.tolist()] if config.vectors.kind == "fasttext" else ()
-        found.append(train_vectors(config.vectors, partial(_once, corpus.take(rows)), also, report))
+        found.append(train_vectors(config.vectors, corpus.take(rows), also, report))
     return found[0], found[1]
-
-
-def _once(corpus: Corpus) -> list[Corpus]:
-    return [corpus]
 
 
 def rotated_pair(

@@ -19,7 +19,7 @@ from torch import Tensor
 from probes.measures.maps import MapsConfig
 from probes.measures.maps.dictionary import Dictionary
 from probes.measures.maps.scores import context_scores, intervals, word_scores
-from probes.measures.maps.vectors import Occurrences
+from probes.measures.maps.vectors import MeasuredText
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.rotated import MovingMap, StaticText, linked_codes, rotated_pair, static_vectors
 from probes.rotation.fitted import fit_map
@@ -67,8 +67,7 @@ def static_scores(
     given: ProbeInput,
     static: Static,
     dictionary: Dictionary,
-    words: tuple[Occurrences, Occurrences],
-    links: NDArray[np.int64],
+    text: MeasuredText,
     report: Report,
 ) -> dict[str, Any]:
     """``words`` and ``context`` as the maps have them, ``alone``: context without the sentence's vectors, the ``fit``,
@@ -80,12 +79,12 @@ def static_scores(
     missed = _missed_words(dictionary, left, right)
     for name, pools in (("context", static.config.pools), ("alone", ())):
         left, right = (
-            torch.cat(list(augmented(one, [corpus.take(of_words.rows)], pools)))
-            for one, corpus, of_words in zip(sides, dictionary.corpora, words, strict=True)
+            torch.cat(list(augmented(one, corpus.take(text.rows), pools)))
+            for one, corpus in zip(sides, dictionary.corpora, strict=True)
         )
-        found[name] = context_scores(right, left, links, config.candidates == "linked", report)
+        found[name] = context_scores(right, left, text.links, config.candidates, report)
     missed |= {
-        f"linked words without a vector ({name})": int((rows[torch.from_numpy(links[:, at])] == 0).all(1).sum())
+        f"linked words without a vector ({name})": int((rows[torch.from_numpy(text.links[:, at])] == 0).all(1).sum())
         for name, at, rows in (("parent", 0, right), ("other language", 1, left))
     }
     found["counts"] = {**facts["counts"], **missed}
@@ -154,38 +153,25 @@ def embedding_scores(
 
 def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> tuple[NDArray[np.int64], dict[str, int]]:
     """[types] of a side the id of the word, −1 for one that is not one subword; and how many these are, by reason."""
-    reader = given.reader(ROLES[side])
-    types, forms, names = _forms(given, dictionary, side)
-    ids = single_tokens(reader, names)
+    reader, text = given.reader(ROLES[side]), given.aligned.text
+    written, small = (text.left, text.right)[side], dictionary.corpora[side]
+    place = np.full(len(small.form.names or ()), -1, np.int64)
+    place[dictionary.types[side]] = np.arange(len(dictionary.types[side]))
+    words = words_of(written.offsets, given.fitted)
+    # how types are written in the sentences that maps are fitted on: each type and form once, the most frequent first
+    pairs = np.stack([place[small.form.codes[words]], written.form.codes[words]], axis=1)
+    distinct, counts = np.unique(pairs[pairs[:, 0] >= 0], axis=0, return_counts=True)
+    types, forms = distinct[np.lexsort((distinct[:, 1], -counts, distinct[:, 0]))].T
+    ids = single_tokens(reader, list(written.form.names or ()))
     single = np.zeros(len(dictionary.types[side]), bool)
     single[types[ids[forms] >= 0]] = True
     ids[np.isin(ids, special_tokens(reader))] = -1
     found = np.full(len(single), -1, np.int64)
-    # of the forms of a type, the most frequent first, the first that is one subword
     usable = np.flatnonzero(ids[forms] >= 0)
     at, first = np.unique(types[usable], return_index=True)
     found[at] = ids[forms[usable[first]]]
     unknown = int((single & (found < 0)).sum())
     return found, {"types of several subwords": int((~single).sum()), "types unknown to the tokenizer": unknown}
-
-
-def _forms(
-    given: ProbeInput, dictionary: Dictionary, side: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """How the types of a side are written in the sentences that maps are fitted on.
-
-    The place of a type and the number of a form, each pair once, by type and then by how often; and all forms by their
-    numbers.
-    """
-    text = given.aligned.text
-    written, lowered = (text.left, text.right)[side], dictionary.corpora[side]
-    place = np.full(len(lowered.form.names or ()), -1, np.int64)
-    place[dictionary.types[side]] = np.arange(len(dictionary.types[side]))
-    words = words_of(written.offsets, given.fitted)
-    pairs = np.stack([place[lowered.form.codes[words]], written.form.codes[words]], axis=1)
-    distinct, counts = np.unique(pairs[pairs[:, 0] >= 0], axis=0, return_counts=True)
-    order = np.lexsort((distinct[:, 1], -counts, distinct[:, 0]))
-    return distinct[order, 0], distinct[order, 1], list(written.form.names or ())
 
 
 def _rotated(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import get_args
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,29 +12,24 @@ from numpy.typing import NDArray
 from probes.measures.retrieval import Pairs, RetrievalConfig, Variant
 from probes.states import words_of
 from synthlang.corpus import Corpus
-from synthlang.parallel.prepare import PairData, Sentences, shared_codes
+from synthlang.parallel.prepare import PairData, shared_codes
 
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-SETS: tuple[Pairs, ...] = get_args(Pairs)
 
 
 @dataclass(frozen=True, eq=False)
 class LinkedWords:
-    """Sentence pairs with links, as the words of each side see them.
-
-    types   (left, right) [words of the side's corpus]: one number for one way of writing, the same on both sides
-    """
+    """Sentence pairs with links, as the words of each side see them."""
 
     left: Corpus
     right: Corpus
     data: PairData
-    types: tuple[Numbers, Numbers]
 
-    @staticmethod
-    def of(left: Corpus, right: Corpus, data: PairData) -> LinkedWords:
-        """Number the ways of writing; the table of a corpus may have one of them twice."""
-        return LinkedWords(left, right, data, shared_codes(left, right))
+    @cached_property
+    def types(self) -> tuple[Numbers, Numbers]:
+        """[words of the corpus] of each side one number for one way of writing, the same on both sides."""
+        return shared_codes(self.left, self.right)
 
     def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:
         """[q] left and [q] right words of the links of the sentence pairs at ``rows``, numbered through each corpus."""
@@ -77,31 +72,43 @@ def items(
     rows = np.sort(measured)
     links = np.stack(text.links(rows), 1)
     counts: dict[str, int] = {}
-    sides = [
-        _candidates(sentences, rows, links[:, i], config, counts)
-        for i, sentences in enumerate((text.data.left, text.data.right))
-    ]
+
+    def count(reason: str, dropped: Mask) -> None:
+        if dropped.any():
+            counts[reason] = counts.get(reason, 0) + int(dropped.sum())
+
+    sides = []
+    for sentences, linked in zip((text.data.left, text.data.right), links.T, strict=True):
+        words = words_of(sentences.offsets, rows)
+        there = np.diff(sentences.word_offsets)[words] > 0
+        count("words without a subword", ~there)
+        sides.append(np.unique(linked) if config.candidates == "aligned" else words[there])
     if variant == "types":
-        sides = [words[_first(types[words])] for types, words in zip(text.types, sides, strict=True)]
+        # the first word of each type
+        sides = [
+            words[np.sort(np.unique(types[words], return_index=True)[1])]
+            for types, words in zip(text.types, sides, strict=True)
+        ]
         there = np.isin(links[:, 0], sides[0]) & np.isin(links[:, 1], sides[1])
-        _count(counts, "links of words whose type came before", ~there)
+        count("links of words whose type came before", ~there)
         links = links[there]
     left, right = (types[links[:, i]] for i, types in enumerate(text.types))
     unlike, counted = np.ones(len(links), bool), np.ones(len(links), bool)
     if config.exact_matches == "drop":
         unlike = left != right
-        _count(counts, "links of words written alike", ~unlike)
+        count("links of words written alike", ~unlike)
     if config.seen == "drop":
-        seen = (types[words] for types, words in zip(text.types, text.links(fitted), strict=True))
-        counted = ~np.isin(_keys(left, right), _keys(*seen))
-        _count(counts, "links of types that are linked in the fitted sentences", ~counted & unlike)
+        seen = [types[words] for types, words in zip(text.types, text.links(fitted), strict=True)]
+        size = max(int(types.max(initial=0)) for types in text.types) + 1
+        counted = ~np.isin(left * size + right, seen[0] * size + seen[1])
+        count("links of types that are linked in the fitted sentences", ~counted & unlike)
     sets: dict[Pairs, Mask] = {"linked": np.ones(len(links), bool), "unlike": unlike, "counted": unlike & counted}
     lost = np.zeros(len(links), bool)
     for i, there in enumerate(known or ()):
-        _count(counts, "words without a vector", ~there[sides[i]])
+        count("words without a vector", ~there[sides[i]])
         sides[i] = sides[i][there[sides[i]]]
         lost |= ~there[links[:, i]]
-    _count(counts, "links of words without a vector", lost)
+    count("links of words without a vector", lost)
     return Items(sides[0], sides[1], links, sets, lost, counts)
 
 
@@ -115,27 +122,3 @@ def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[
     last = np.cumsum(sizes[::-1])[::-1]  # of the types that are as frequent: the last one's rank
     ranks = (last - (sizes - 1) / 2)[of_type]
     return np.where(amounts[of_type] > 0, ranks, 0.0)
-
-
-def _candidates(
-    sentences: Sentences, rows: Numbers, linked: Numbers, config: RetrievalConfig, counts: dict[str, int]
-) -> Numbers:
-    words = words_of(sentences.offsets, rows)
-    there = np.diff(sentences.word_offsets)[words] > 0
-    _count(counts, "words without a subword", ~there)
-    words = words[there]
-    return np.unique(linked) if config.candidates == "aligned" else words
-
-
-def _first(types: Numbers) -> Numbers:
-    """Where each type comes first, ascending."""
-    return np.sort(np.unique(types, return_index=True)[1])
-
-
-def _keys(left: Numbers, right: Numbers) -> Numbers:
-    return left * (1 << 32) + right  # types are numbered with 32 bits
-
-
-def _count(counts: dict[str, int], reason: str, dropped: Mask) -> None:
-    if dropped.any():
-        counts[reason] = counts.get(reason, 0) + int(dropped.sum())

@@ -115,14 +115,6 @@ class Tags:
     names: tuple[str, ...]
     source: str
 
-    @staticmethod
-    def of(values: Sequence[str | None], source: str) -> Tags:
-        """Of a tag or None for each word."""
-        known = [ONE.get(value, value) if value else None for value in values]
-        names = tuple(sorted({value for value in known if value}))
-        number = {name: code for code, name in enumerate(names)}
-        return Tags(np.asarray([-1 if v is None else number[v] for v in known], np.int64), names, source)
-
 
 def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report: Report = silent) -> Tags | None:
     """The column ``upos``, else what a parser says of the sentences at ``rows``; None where there is neither.
@@ -133,7 +125,7 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
     words = words_of(corpus.offsets, rows)
     found: list[str | None] = []
     if column is not None:
-        found += [None if tag in ("", "_") else tag for tag in column.take(words).values()]
+        found += column.take(words).values()
     elif parser is None:
         return None
     else:
@@ -146,10 +138,12 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
             for length, outcome in zip(chunk.lengths.tolist(), outcomes, strict=True):
                 found += [None] * length if isinstance(outcome, str) else outcome[0][UPOS]
             report(f"parts of speech by {engine.name}", done, len(chunks), "")
-    values: list[str | None] = [None] * int(corpus.offsets[-1])
-    for word, tag in zip(words.tolist(), found, strict=True):
-        values[word] = tag
-    return Tags.of(values, source)
+    known = [ONE.get(tag, tag) if tag not in (None, "", "_") else None for tag in found]
+    names = tuple(sorted({tag for tag in known if tag is not None}))
+    number = {name: code for code, name in enumerate(names)}
+    codes = np.full(int(corpus.offsets[-1]), -1, np.int64)
+    codes[words] = [-1 if tag is None else number[tag] for tag in known]
+    return Tags(codes, names, source)
 
 
 def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int64], names: Sequence[str]) -> Any:
