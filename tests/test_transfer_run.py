@@ -13,13 +13,14 @@ from probes.transfer import fit, result
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import check_keep, open_pretrained
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
-from probes.transfer.run import Transfer
+from probes.transfer.run import Predictions, Transfer
 from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from tests.adjust_models import save_model
 from tests.aligned_runs import SEPARATE, random_run
+from tests.test_transfer_metrics import NLI
 
 MINI = "builtin:mini-english?types=500&sentences=150&dev=30&test=40"
 SETTINGS: dict[str, Any] = {"train": MINI, "length": 48, "stride": 8, "fine_tune": {"epochs": 1, "learning_rate": 3e-3}}
@@ -204,10 +205,7 @@ def test_a_transfer_without_labelled_text_is_refused(tmp_path):
 
 def test_the_summary_of_a_metric_by_hand():
     """Two seeds of four items: means, and no interval over one seed."""
-    from probes.transfer.compare import metrics_of
-    from probes.transfer.run import Predictions
-
-    gold, accuracy = list("abab"), metrics_of("nli", {})["accuracy"]
+    gold, accuracy = list("abab"), NLI["accuracy"]
     parts = [Predictions(t, s, 0, ("1", "2", "3", "4"), gold, list(p)) for t, s, p in
              (("parent", 0, "abab"), ("parent", 1, "abaa"), ("zs", 0, "aaaa"), ("zs", 1, "bbbb"),
               ("sup", 0, "abab"), ("sup", 1, "abab"))]  # fmt: skip
