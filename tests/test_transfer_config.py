@@ -20,7 +20,7 @@ def entry(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_entry_is_a_entry_its_task(name):
+def test_every_entry_is_of_its_task(name):
     config = entry(name)
     assert config.task in re.split("[-/]", name)
     assert combinations(config)
@@ -66,26 +66,22 @@ def test_settings_that_mean_nothing_for_a_task_are_told():
     assert [name for name in NAMES if entry(name).idle] == []
 
 
-def test_a_search_is_told_how_its_keys_are_written():
-    with pytest.raises(
-        InputError, match=r"must be a dotted key with a list of values, as in {fine_tune\.NAME: \[1, 2\]}"
-    ):
+def test_options_that_are_refused():
+    dotted = r"must be a dotted key with a list of values, as in {fine_tune\.NAME: \[1, 2\]}"
+    with pytest.raises(InputError, match=dotted):
         read_transfer_config(None, {}, {}, ["search.fine_tune.rows=[8]"])
     with pytest.raises(InputError, match="--target-train and --target-dev go with --target-test"):
         read_transfer_config(None, {}, {"train": "a"}, [])
-
-
-def test_a_model_that_is_not_there():
     with pytest.raises(InputError, match="there is no such folder; name a run"):
         open_pretrained("/nowhere/at/all", None)
 
 
-def config_of(**search) -> TransferConfig:
-    return TransferConfig(search={key.replace("__", "."): values for key, values in search.items()})
+def searched(**search) -> TransferConfig:
+    return parse(TransferConfig, {"search": {key.replace("__", "."): values for key, values in search.items()}})
 
 
 def test_every_combination():
-    config = config_of(fine_tune__learning_rate=[1e-5, 2e-5], head__kind=["linear", "crf"], features__layers=[[-1]])
+    config = searched(fine_tune__learning_rate=[1e-5, 2e-5], head__kind=["linear", "crf"], features__layers=[[-1]])
     found = combinations(config)
     assert [label for label, _ in found] == [
         f"fine_tune.learning_rate={rate} head.kind={kind} features.layers=[-1]"
@@ -96,10 +92,7 @@ def test_every_combination():
     assert last.fine_tune.learning_rate == 2e-5 and last.head.kind == "crf" and last.features.layers == (-1,)
     unchanged = last.model_copy(update={"fine_tune": config.fine_tune, "head": config.head, "search": config.search})
     assert unchanged == config and last.search == {}
-
-
-def test_equal_combinations_come_once_and_none_is_the_settings_themselves():
-    assert len(combinations(config_of(fine_tune__epochs=[3, 3, 4]))) == 2
+    assert len(combinations(searched(fine_tune__epochs=[3, 3, 4]))) == 2
     assert combinations(TransferConfig()) == [("", TransferConfig())]
 
 
@@ -110,9 +103,26 @@ def test_equal_combinations_come_once_and_none_is_the_settings_themselves():
         ({"fine_tune__epochs": [1, "many"]}, r"search: fine_tune.epochs=many: .*fine_tune.epochs"),
         ({"fine_tune__epochs__x": [1]}, r"search: fine_tune.epochs.x=1: .*fine_tune.epochs"),
         ({"head__dropout": [0.1, 1.5]}, r"search: head.dropout=1.5: .*head.dropout"),
+        ({"head__dropout": []}, "'head.dropout' has no values"),
+        ({"length": [8, 16]}, "must be a key of fine_tune, head or features"),
     ],
-    ids=["key", "type", "inside", "range"],
+    ids=["key", "type", "inside", "range", "empty", "place"],
 )
 def test_a_search_over_what_is_not_there(search, message):
     with pytest.raises(InputError, match=message):
-        combinations(config_of(**search))
+        combinations(searched(**search))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target_model": "x"}, "target_model needs features that stay as they are"),
+        ({"features": {"tune": "none"}, "continual": {}}, "continual learning moves the body"),
+        ({"mixed": True}, "mixed is for tasks of pairs: nli and qa"),
+        ({"task": "nli", "mixed": True, "target_model": "x", "features": {"tune": "none"}}, "mixed needs one model"),
+        ({"task": "nli", "mixed": True, "rotation": {}}, "mixed rows have both languages"),
+    ],
+)
+def test_settings_that_contradict_each_other(settings, message):
+    with pytest.raises(InputError, match=message):
+        parse(TransferConfig, settings)
