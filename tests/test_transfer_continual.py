@@ -20,8 +20,8 @@ from pretrain.model.from_hf import from_hf
 from pretrain.model.text import Text
 from probes.transfer.aligned_text import read_aligned
 from probes.transfer.config import ContinualConfig
-from probes.transfer.continual import Continual
 from probes.transfer.model import open_pretrained
+from probes.transfer.run import Continual
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
