@@ -26,26 +26,6 @@ def test_every_entry_is_of_its_task(name):
     assert combinations(config)
 
 
-@pytest.mark.parametrize(
-    ("name", "epochs", "rows", "rate"),
-    [
-        ("align_mlm-nli", 5, 32, 2e-5),  # table 11
-        ("align_mlm-ner", 10, 32, 2e-5),
-        ("align_mlm-pos", 10, 32, 2e-5),
-        ("cao2020-nli", 3, 32, 5e-5),  # appendix A.1
-    ],
-)
-def test_what_the_tables_print(name, epochs, rows, rate):
-    tuning = entry(name).fine_tune
-    assert (tuning.epochs, tuning.rows, tuning.learning_rate) == (epochs, rows, rate)
-
-
-@pytest.mark.parametrize(("name", "count"), [("emerging-ner", 6), ("emerging-parsing", 6), ("emerging-nli", 18)])
-def test_searches_are_as_large_as_printed(name, count):
-    config = entry(name)
-    assert (len(combinations(config)), config.best) == (count, 2)
-
-
 def test_options_stand_above_the_file():
     config = read_transfer_config(
         Path("ner/tiny"), {"task": "pos", "train": "a", "dev": None}, {"test": "b"}, ["length=20"]

@@ -405,34 +405,6 @@ def test_words_without_a_tag_are_summed_over(seed):
     assert all(bool(torch.isfinite(parameter.grad).all()) for parameter in crf.parameters())
 
 
-def test_gradients_of_the_partition_are_marginals():
-    crf, emissions, mask, lengths = _crf_case(4, 3)
-    emissions.requires_grad_()
-    crf.log_partition(emissions, mask).sum().backward()
-    words, arcs = torch.zeros_like(emissions), torch.zeros_like(crf.transitions)
-    first = torch.zeros_like(crf.start)
-    for row, length in enumerate(lengths):
-        paths = _paths(crf, emissions[row].detach(), length)
-        total = _log_sum([value for value, _ in paths])
-        for value, path in paths if length else []:
-            p = math.exp(value - total)
-            first[path[0]] += p
-            for place, tag in enumerate(path):
-                words[row, place, tag] += p
-            for a, b in itertools.pairwise(path):
-                arcs[a, b] += p
-    for found, expected in ((emissions.grad, words), (crf.transitions.grad, arcs), (crf.start.grad, first)):
-        torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
-
-
-def test_partly_observed_gradient():
-    """Against finite differences."""
-    crf, emissions, mask, _ = _crf_case(5, 3, scale=0.7)
-    gold = torch.randint(0, 3, (6, 5))
-    gold[:, 1] = NO_LABEL
-    assert torch.autograd.gradcheck(lambda e: crf.log_likelihood(e, gold, mask), emissions.requires_grad_())
-
-
 def test_float32_with_large_scores():
     torch.manual_seed(0)
     crf, mask = Crf(4), prefix([3, 5])

@@ -14,7 +14,6 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
 from probes.transfer.batch import NO_LABEL
-from probes.transfer.tasks.pairs import longest_first
 from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
@@ -49,50 +48,6 @@ def encoded(items, readers, length=128, labels=None):
     return task.encode(items, readers, labels or {"label": LABELS})
 
 
-def test_roberta_rows_by_hand():
-    own = reader()
-    batch = pairs(("q q", "z", "neutral"), ("k", "j", "entailment"))
-    examples = encoded(batch, (own, own))
-    q, z, k, j = (letters(own, c) for c in "qzkj")
-    assert all(len(x) == 2 for x in (q, z, k, j))  # the space and the letter
-    assert examples.lengths.tolist() == [10, 8]
-    text = examples.batch(np.array([0, 1])).text
-    assert text.input_ids.tolist() == [
-        [0, *q, *q, 2, 2, *z, 2, *[1] * 6],
-        [0, *k, 2, 2, *j, 2, *[1] * 8],
-    ]
-    assert text.valid.sum(dim=1).tolist() == [10, 8]
-    assert (text.positions, text.segments, text.spans) == (None, None, ((0, 16, 0),))
-
-
-def test_bert_rows_by_hand():
-    own = reader(bert=True)
-    text = encoded(pairs(("q q", "z", "neutral")), (own, own)).batch(np.array([0])).text
-    q, z = letters(own, "q"), letters(own, "z")
-    assert text.input_ids[0, :9].tolist() == [0, *q, *q, 2, *z, 2]
-    assert text.segments[0].tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, *[0] * 7]
-
-
-def test_two_blocks_by_hand():
-    parent, derived = reader(), reader("trans", 1)
-    batch = pairs(("q", "z z z", "neutral"), ("k k", "j", "entailment"))
-    mixed, _ = derive_task(batch, derived.language, (1,))
-    examples = encoded(mixed, (parent, derived))
-    held = examples.batch(np.array([0, 1]))
-    q, k = letters(parent, "q"), letters(parent, "k")
-    z, j = ([token + parent.tokenizer.size for token in letters(parent, c)] for c in "zj")
-    assert held.text.input_ids.tolist() == [
-        [0, *q, 2, *[1] * 4, 2, *z, *z, *z, 2],
-        [0, *k, *k, 2, *[1] * 2, 2, *j, 2, *[1] * 4],
-    ]
-    assert held.text.spans == ((0, 8, 0), (8, 16, 1)) and held.role == "target"
-    assert held.text.positions.tolist() == [
-        [0, 1, 2, 3, *[0] * 4, *range(4, 12)],
-        [*range(6), 0, 0, *range(6, 10), *[0] * 4],
-    ]
-    assert examples.lengths.tolist() == [12, 10]
-
-
 @pytest.mark.parametrize("bert", [False, True], ids=["roberta", "bert"])
 @pytest.mark.parametrize("names", [("parent", "parent"), ("parent", "trans"), ("trans+inv", "parent")], ids="-".join)
 @pytest.mark.parametrize("length", [8, 40, 128])
@@ -117,16 +72,6 @@ def test_rows_equal_a_plain_reference(bert, names, length):
             assert examples.lengths[row] == len(ids) <= length
     assert examples.counts.get(f"pairs cut to {length} tokens", 0) == many
     assert (many > 0) == (length < 100)
-
-
-def test_longest_first_equals_cutting_token_by_token():
-    a, b = (x.ravel() for x in np.meshgrid(np.arange(12), np.arange(12)))
-    for room in range(1, 24):
-        found = np.stack(longest_first(a, b, room), axis=1).tolist()
-        expected = [
-            [len(x) for x in cut(([0] * m, [0] * n), room)] for m, n in zip(a.tolist(), b.tolist(), strict=True)
-        ]
-        assert found == expected
 
 
 def test_batches_have_what_the_contract_says():

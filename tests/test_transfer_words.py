@@ -67,17 +67,6 @@ def test_a_batch_by_hand():
     assert examples.predictions([[2, 0, 1], [1]]) == [["X", "DET", "", "NOUN"], ["NOUN"]]
 
 
-def test_words_beyond_the_length_are_cut():
-    for length, tokens, read in ((9, "abcdefg", 3), (7, "abcde", 2), (4, "ab", 1), (3, "a", 0)):
-        examples = task(Pos, length).encode(TWO, [SPELLED], TAGS)
-        batch = examples.batch(numbers(0))
-        assert [i for i in batch.text.input_ids[0].tolist() if i != PAD] == [BOS, *letters(tokens), EOS]
-        assert batch.mask.sum() == read and examples.lengths.tolist() == [len(tokens) + 2, 3]
-        assert examples.counts.get("words beyond the length", 0) == 3 - read
-        said = ["DET"] * read + [""] * (3 - read)
-        assert examples.predictions([[0] * read, [1]]) == [[*said[:2], "", said[2]], ["NOUN"]]
-
-
 TREE = {
     "form": "the cats saw bob .",
     "upos": "DET NOUN VERB PROPN PUNCT",
