@@ -93,12 +93,10 @@ def correlation(
     assert left.ndim == 1 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
     block, cluster = _codes(blocks, n, alone=False), _codes(clusters, n, alone=True)
-    units, parts = Units.of(block, cluster), groups_of(block)
+    units, parts = Units(groups_of(cluster), block), groups_of(block)
     counts = (kind, n, len(parts), len(units.rows))
     if n < 3:
-        return Correlation(
-            *counts, level=level, reason=f"{n} pair{'' if n == 1 else 's'}: a correlation needs at least 3"
-        )
+        return Correlation(*counts, level=level, reason=f"{n} pair{'s' * (n != 1)}: a correlation needs at least 3")
     left, right = values_of(left, (1,)), values_of(right, (1,))
     for side, values in (("first", left), ("second", right)):
         if all(np.ptp(values[rows]) == 0 for rows in parts):
@@ -114,11 +112,10 @@ def correlation(
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
     """[n] 0, 1, … in order of first appearance; without names each row its own, or all the same."""
-    if names is None:
-        return np.arange(n) if alone else np.zeros(n, np.intp)
-    assert len(names) == n, (len(names), n)
+    values: Sequence[str | int] = names if names is not None else range(n) if alone else [0] * n
+    assert len(values) == n, (len(values), n)
     index: dict[str | int, int] = {}
-    return np.array([index.setdefault(name, len(index)) for name in names], np.intp)
+    return np.array([index.setdefault(name, len(index)) for name in values], np.intp)
 
 
 def _telling(x: Floats, y: Floats, units: Units, parts: Sequence[Rows]) -> int:
@@ -198,9 +195,7 @@ def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
     edge = 0.5 / len(drawn)
     bias = stats.norm.ppf(np.clip(below, edge, 1 - edge))
     z = bias + stats.norm.ppf(quantiles)
-    scale = np.maximum(1 - a * z, 1e-9)
-    found: Floats = np.asarray(stats.norm.cdf(bias + z / scale), np.float64)
-    return found
+    return np.asarray(stats.norm.cdf(bias + z / np.maximum(1 - a * z, 1e-9)), np.float64)
 
 
 CHUNK = 1_000_000  # row numbers that a chunk of permutations holds
@@ -228,11 +223,6 @@ class Units:
 
     rows: tuple[Rows, ...]
     block: Rows
-
-    @staticmethod
-    def of(block: Rows, cluster: Rows) -> Units:
-        """From the codes of each row [n]: 0, 1, …."""
-        return Units(groups_of(cluster), block)
 
     @property
     def strata(self) -> list[Rows]:

@@ -1,4 +1,4 @@
-"""Pairs of texts of two natural test sets that are translations: one text in each language, labels and answers kept."""
+"""Test sets that are translations, with one text in each language; parsed sets; what is no set to train or test on."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from probes.transfer.config import TransferConfig
-from probes.transfer.mixed import ONE_ONLY, OTHER_LABEL, mixed_items, translated
 from probes.transfer.run import Transfer
-from probes.transfer.splits import load_data
+from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, load_data, mixed_batches
 from synthlang.config import parse
 from synthlang.corpus import Column
 from synthlang.errors import InputError
@@ -49,7 +48,7 @@ def test_one_text_is_of_the_other_language_and_answers_are_where_the_context_is(
     rng = np.random.default_rng(seed)
     source = random_batch(rng, 12)
     target = in_other_words(source, rng.permutation(12))
-    mixed = mixed_items(translated(source, target), field)
+    mixed = mixed_batches(source, target)[field]
     assert mixed.ids == source.ids and mixed.counts == {} and mixed.label is not None and source.label is not None
     assert mixed.label.values() == source.label.values() and mixed.extra == source.extra
     assert mixed.strings(1 - field) == source.strings(1 - field)
@@ -67,31 +66,25 @@ def test_only_what_both_have_with_one_label_is_taken_up_to_a_limit():
     assert source.label is not None and target.label is not None
     labels = target.label.values()
     labels[0] = "no" if labels[0] == "yes" else "yes"
-    found = translated(source, replace(target, label=Column.of(labels)))
+    mixed = mixed_batches(source, replace(target, label=Column.of(labels)))[QUESTION]
     wanted = [name for name in source.ids if name in target.ids and name != target.ids[0]]
-    assert found.counts == {ONE_ONLY: 2, OTHER_LABEL: 1}
-    mixed = mixed_items(found, QUESTION)
-    assert mixed.ids == tuple(wanted) and len(wanted) == 37 and mixed.counts == found.counts
-    assert mixed_items(translated(source, target, 5), CONTEXT).ids == source.ids[:5]
-
-
-def test_a_part_of_the_others_items_is_enough():
-    """As MLQA: a language has a part of the questions."""
-    source = random_batch(np.random.default_rng(3), 40)
-    target = in_other_words(source, range(40)).take(np.arange(8, 20))
-    assert mixed_items(translated(source, target), QUESTION).ids == target.ids
+    assert mixed.ids == tuple(wanted) and len(wanted) == 37
+    assert mixed.counts == {ONE_ONLY: 2, OTHER_LABEL: 1}
+    assert mixed_batches(source, target, 5)[CONTEXT].ids == source.ids[:5]
+    few = target.take(np.arange(8, 20))  # as MLQA: a language has a part of the questions
+    assert sorted(mixed_batches(source, few)[QUESTION].ids) == sorted(few.ids)
 
 
 def test_sets_that_are_no_translations_are_refused():
     rng = np.random.default_rng(1)
     source = random_batch(rng, 40)
     with pytest.raises(InputError, match=r"^mixed: .* no translations of each other: 0 of 12 items have an id"):
-        translated(source, replace(random_batch(rng, 12), ids=tuple(f"x{i}" for i in range(12))))
+        mixed_batches(source, replace(random_batch(rng, 12), ids=tuple(f"x{i}" for i in range(12))))
     assert source.label is not None
     labels = source.label.values()
     labels[:5] = ["no" if label == "yes" else "yes" for label in labels[:5]]
     with pytest.raises(InputError, match="5 of 40 items with the same id have different labels"):
-        translated(source, replace(source, label=Column.of(labels)))
+        mixed_batches(source, replace(source, label=Column.of(labels)))
 
 
 # --- in a transfer ---
@@ -127,7 +120,6 @@ def files(run, tmp_path_factory):
         write_pairs(folder / "en" / f"{split}.tsv", batch, range(len(batch)))
     batch = derived.sets["target test"].batch
     write_pairs(folder / "xx.tsv", batch, range(len(batch)))
-    write_pairs(folder / "other.tsv", batch, [(row * 7) % len(batch) for row in range(len(batch))])
     return folder, derived
 
 
@@ -148,13 +140,6 @@ def test_it_is_what_a_derived_language_has(run, files):
     }
     few = load_data(config(**{**settings.model_dump(exclude_unset=True), "test_items": 6}), natural)
     assert len(few.sets["mixed premise"].batch) == len(few.sets["target test"].batch) == 6
-
-
-def test_test_sets_that_do_not_go_together_are_one_line(run, files):
-    folder, _ = files
-    settings = config(train=f"nli:{folder / 'en'}", target={"test": f"nli:{folder / 'other.tsv'}"})
-    with pytest.raises(InputError, match=r"no translations of each other: .* items with the same id have different"):
-        load_data(settings, replace(run, natural=True))
 
 
 def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
@@ -187,10 +172,9 @@ def test_real_translations_go_together(task):
         pytest.skip(f"needs {DATA / missing[0]}")
     opened = [open_task(f"{task}:{DATA / name}") for name in names]
     source, target = (join_batches(list(one.batches(one.splits[0]))) for one in opened)
-    found = translated(source, target)
-    assert len(found.rows) > 0.999 * count and OTHER_LABEL not in found.counts
-    for field in (0, 1):
-        mixed = mixed_items(found, field)
+    found = mixed_batches(source, target)
+    for field, mixed in enumerate(found):
+        assert len(mixed) > 0.999 * count and OTHER_LABEL not in mixed.counts
         for number, side in ((field, target), (1 - field, source)):
             texts = dict(zip(side.ids, side.strings(number), strict=True))
             assert mixed.strings(number) == [texts[name] for name in mixed.ids]
