@@ -223,7 +223,7 @@ def nothing_needed(monkeypatch):
         "check_start": lambda *_: None,
         "find_spec": lambda name: name,
         "open_engine": lambda parser: parser,
-        "check_files": lambda config: None,
+        "check_names": lambda config, has_second=False: None,
     }
     for name, stub in stubs.items():
         monkeypatch.setattr(f"probes.study.checks.{name}", stub)

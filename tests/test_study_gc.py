@@ -67,7 +67,7 @@ def test_what_each_policy_deletes(keep, checkpoints, exports, out):
     assert all("checkpoints" in path.parts or path.name == "model.safetensors" for path in gone)
     assert found.needed == 0
     again = collect([out], keep)
-    assert (again.freed, again.size) == ((), 0)
+    assert (again.freed, again.size) == ([], 0)
 
 
 def test_the_size_is_what_the_files_had(out):
@@ -96,12 +96,12 @@ def test_a_run_that_is_not_finished_or_still_needed_is_left_alone(out):
     record["cells"][0]["status"] = "pending"
     (out / "study.json").write_text(json.dumps(record))
     found = collect([out], "results")
-    assert (found.freed, found.needed) == ((), 1)
+    assert (found.freed, found.needed) == ([], 1)
     assert held(run) == (EVERY, EXPORTS)
     record["cells"][0]["status"] = "done"
     (out / "study.json").write_text(json.dumps(record))
     (run / "done.json").unlink()
-    assert collect([out], "results").freed == ()
+    assert collect([out], "results").freed == []
 
 
 # --- studies that share a store ---
@@ -126,7 +126,7 @@ def test_what_another_study_of_the_store_needs_stays(tmp_path):
         cell["stages"] = stages
         (tmp_path / "b" / "study.json").write_text(json.dumps(record))
         found = collect([tmp_path / "a"], "results")
-        assert (found.freed, found.needed) == ((), 1)
+        assert (found.freed, found.needed) == ([], 1)
     assert held(run) == (EVERY, EXPORTS)
 
 

@@ -136,7 +136,7 @@ def test_wrong_studies(values, message):
 
 # --- what is looked at before anything runs ---
 
-TEXT = {"kind": "text", "left": "l.txt", "right": "r.txt"}
+TEXT = {"kind": "text", "left": __file__, "right": __file__}
 NO_PROGRAM = {"pairs": {"x": {**TEXT, "links": {"kind": "aligner", "program": "fast_align"}}}}
 ITEMS = "pos:builtin:mini-english?sentences=50&seed=1"
 MONOLINGUAL: dict[str, Any] = {"languages": [{"name": "fr", "source": "builtin:mini-english?sentences=50&seed=1"}]}

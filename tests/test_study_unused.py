@@ -10,7 +10,7 @@ import yaml
 
 from probes.study.gc import _named_by, collect, delete_unused, stages_read
 from probes.study.record import registered
-from probes.study.tables import Tables
+from probes.study.results import Tables
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
 from tests.study_cases import TINY, command, opened
