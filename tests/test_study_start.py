@@ -8,15 +8,11 @@ import pytest
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from probes.study.cell import START
-from probes.study.cells import expand
-from probes.study.checks import check_cells
 from probes.study.stage import AlignmentStage, PretrainStage, TransferStage, stage_from_json
 from synthlang.config import parse
-from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.store import Store
-from tests.study_graphs import FULL, SOURCE, contents, graph_of, run_all, study_of
-from tests.tiny import changed
+from tests.study_graphs import FULL, SOURCE, contents, graph_of, run_all
 
 FIRST = {k: v for k, v in FULL["pretrain"].items() if k not in ("language", "dictionary")}
 FIRST = {**FIRST, "languages": [{"name": "en"}, {"name": "hi", "language": "trans"}]}
@@ -90,40 +86,3 @@ def test_a_store_that_was_moved_is_gone_on_with(made, tmp_path):
     finally:
         shutil.move(tmp_path / "aside", store.root)
     assert contents(moved) == before
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"pretrain__start__model": "bert"}, "pretrain.start.model: pretrain starts from the run that start describes"),
-        ({"grid": {"product": {"pretrain.start.model": ["a"]}}}, "pretrain.start.model: pretrain starts from the run"),
-        ({"grid": {"product": {"pretrain.start": [{"model": "a"}]}}}, "pretrain.start.model: pretrain starts from"),
-        ({"pretrain": None, "model": "bert"}, "start has no effect on a model that is not pretrained"),
-        ({"pretrain__vocabulary": {"size": 400}}, "pretrain.start: the checkpoint brings its vocabulary and shape"),
-        ({"transfer__length": 60}, "transfer.length 60 exceeds the 48 tokens that the model reads|tasks.pos.length 60"),
-        ({"start__stepz": 1}, "start.stepz: unknown key"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(values, message):
-    base = {**STARTED, "pretrain": {**OWN, "start": {**OWN["start"]}}}
-    with pytest.raises(InputError, match=message):
-        expand(study_of(changed(base, **values)))
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (
-            {"pretrain__batch": {"rows": 8, "length": 64}},
-            r"pretrain.batch.length \(64\) is over the 48 positions of sta",
-        ),
-        ({"pretrain__sharing": {"layers": [2]}}, "pretrain.sharing.layers: there is no layer 2, start has 1"),
-        ({"start__source": "lines:none.txt"}, "none.txt: no such file"),
-    ],
-)
-def test_what_cannot_run_is_told_before(values, message):
-    base = {key: value for key, value in STARTED.items() if key != "source"}
-    base |= {"start": {**FIRST, "source": SOURCE}, "pretrain": {**OWN, "source": SOURCE}}
-    check_cells(expand(study_of(base)))
-    with pytest.raises(InputError, match=message):
-        check_cells(expand(study_of(changed(base, **values))))
