@@ -19,10 +19,8 @@ from probes.study.measures import ALIGNMENT
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import check_keep
 from synthlang.errors import InputError
-from tests.study_graphs import FULL, graph_of
-from tests.study_tuned import BASE
+from tests.study_graphs import BASE, FIRST, FULL, OWN, SOURCE, STARTED, graph_of
 from tests.test_study_cells import LANGUAGES, A, B, cells_of, one, study_of
-from tests.test_study_start import FIRST, OWN, SOURCE, STARTED
 from tests.tiny import STUDY, changed
 
 LANG = {"pretrain.language": "trans"}
