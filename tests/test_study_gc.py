@@ -114,7 +114,8 @@ def test_what_each_policy_deletes(keep, left, by_option, tmp_path):
 def test_a_run_that_is_not_finished_or_still_needed_is_left_alone(tmp_path):
     run = of_kind(study(tmp_path / "a"), "pretrain")
     study(tmp_path / "b", MORE)
-    for more in ({}, {"stages": {}}):  # also if it had not come to see the run finished
+    changes: tuple[dict[str, Any], ...] = ({}, {"stages": {}})
+    for more in changes:  # also if it had not come to see the run finished
         pending(tmp_path / "b", **more)
         found = collect([tmp_path / "a"], "results")
         assert (found.freed, found.needed, held(run)) == ([], 1, (EVERY, EXPORTS))

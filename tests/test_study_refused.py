@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -199,7 +200,7 @@ def test_what_is_set_for_all_tasks_reaches_all_or_is_refused(tmp_path):
         ("transfer.fine_tune={epochs: 2, clip: 0.5}", "fine_tune.epochs"),
     ):
         text = rf"transfer\.{key} does not reach tasks\.mine, which has its own: set tasks\.mine\.{key}"
-        refused(text, lambda assignment=assignment: read(assignment, **hidden))
+        refused(text, partial(read, assignment, **hidden))
     # equal to its own, of another key, and set for the task as well
     read("transfer.train_items=70", **hidden)
     read("transfer.test_items=20", **hidden)

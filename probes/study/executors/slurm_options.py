@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
@@ -27,10 +28,17 @@ class Resources(StrictModel):
     exclude: str | None = None
     gres: str | None = None
     time: int = Field(60, ge=1)  # minutes; before they end a job saves and goes back into the queue
-    mem: str | None = Field(None, pattern=r"^[1-9]\d*([KMGT]B?)?$")  # as 16G
+    mem: str | None = None
     cpus: int = Field(1, ge=1)
     gpus: int = Field(0, ge=0, le=1)  # a task uses one
     setup: tuple[str, ...] = ()  # lines of the job script before Python starts
+
+    @field_validator("mem")
+    @classmethod
+    def _memory(cls, text: str | None) -> str | None:
+        if text is not None and not re.fullmatch(r"[1-9]\d*([KMGT]B?)?", text):
+            raise ValueError("must be a number with K, M, G or T, as in 16G")
+        return text
 
 
 class SlurmOptions(Resources):
