@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probes.study.axis_columns import FIXED, AxisColumns
-from probes.study.results import write_results
+from probes.study.results import FIXED, AxisColumns, write_results
 
 TEXT, WHOLE, NUMBER = pa.string(), pa.int64(), pa.float64()
 

@@ -10,8 +10,7 @@ import pytest
 
 from probes.study import measures, results
 from probes.study.measures import alignment_measures, probe_measures
-from probes.study.results import alignment_columns, write_results, write_table
-from probes.study.tables import Tables
+from probes.study.results import Tables, alignment_columns, write_results, write_table
 from synthlang.files import write_json
 from synthlang.store import Store
 
