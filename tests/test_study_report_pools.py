@@ -168,16 +168,6 @@ def test_data_of_base_files_counts(one: dict[str, Any], two: dict[str, Any], tog
     assert len(pools(studies)) == (1 if together else 2)
 
 
-def test_data_that_cells_differ_in_is_compared_as_written(tmp_path: Path) -> None:
-    make_grid(tmp_path / "a", AXES)
-    held = read_study(tmp_path / "a")
-    studies = [
-        replace(_study(held, name, {"tasks": {"pos": {"test": test}}}), settings={"tasks": {"pos": {"test": DIFFERS}}})
-        for name, test in (("a", "ud/en"), ("b", "ud/de"))
-    ]
-    assert len(pools(studies)) == 2
-
-
 def _study(held: Study, name: str, config: dict[str, Any]) -> Study:
     return replace(held, name=name, fingerprint=name, scale="lab", config=config, table=held.table.iloc[:0])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.judged.quantities import Quantity
+from probes.study.judged.papers import Quantity
 from probes.study.report.data import read_study
 from probes.study.report.folder import write_joined_report, write_report
 from probes.study.report.pools import results_of
