@@ -1,6 +1,5 @@
 """CKA against its definition with n × n kernels, invariances, controls, bounded memory, and states that say nothing."""
 
-import argparse
 import json
 import math
 
@@ -11,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from bench import probing as bench
 from probes.measures.cka import similarity as cka
 from probes.measures.cka.similarity import CKA
 from probes.moments import Centre
 from probes.spool import Spool
 from synthlang.errors import InputError
+from synthlang_bench.probes import parser_of, run_cka
 
 
 def states(layers: int, n: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -343,14 +342,12 @@ def test_rows_about_a_point():
 
 
 def test_the_benchmark_measures():
-    parser = argparse.ArgumentParser()
-    bench.add_arguments(parser)
-    parser.set_defaults(threads=None)
+    parser = parser_of()
     full = parser.parse_args([])
     assert (full.cka_layers, full.cka_sentences, full.cka_width) == (9, 10_000, 768)
     for memory, ends in (("8", False), ("1000", True)):
         size = ["--cka-layers", "3", "--cka-sentences", "300", "--cka-width", "256", "--cka-memory", memory]
-        found = bench.run_cka(parser.parse_args(size))
+        found = run_cka(parser.parse_args(size))
         assert (CKA(3, 3, 256, 256, memory=int(memory) * 2**20)._spool is None) is ends
         assert found["seconds"] > 0 and found["peak_memory_mb"] > 10
         assert all(ratio > 0 for kinds in found["ratio_to_products"].values() for ratio in kinds.values())
