@@ -23,7 +23,7 @@ from tokenizers.models import WordLevel
 from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.build import build_objective, new_model, train_batches
 from pretrain.config import ModelConfig, PretrainConfig
-from pretrain.flops import per_token
+from pretrain.data.masking import masked_per_row
 from synthlang.dictionary.ids import IdDictionary
 from synthlang.language import PARENT
 from synthlang.rng import uniform
@@ -54,7 +54,19 @@ class Shape:
     mask_rate: float = 0.15
 
     def flops_per_token(self, all_positions: bool = False) -> float:
-        return per_token(self.model, self.ids, self.length, self.mask_rate, all_positions)
+        """Operations of forward and backward for each token, of all products of matrices; nothing else is counted.
+
+        A product [m, k] × [k, n] is 2mkn; backward has two of them for each one of forward. Ours: in the last layer
+        queries, output and feed-forward at the masked positions only, and so the head; ``all_positions``: the same
+        model as Hugging Face's class runs it.
+        """
+        t, d, ff = self.length, self.model.hidden, self.model.feed_forward
+        k = t if all_positions else masked_per_row(self.mask_rate, t)
+
+        def layer(queries: int) -> int:  # projections to keys and values, from and to queries, attention, feed-forward
+            return 2 * (2 * t * d * d + 2 * queries * d * d + 2 * queries * t * d + 2 * queries * d * ff)
+
+        return 3 * (layer(t) * (self.model.layers - 1) + layer(k) + 2 * k * d * (d + self.ids)) / t
 
     def config(self, objective: str, precision: str, compiled: str, steps: int) -> PretrainConfig:
         return PretrainConfig.model_validate(

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.alignment import alignment
+from pretrain.alignment import pair_credits
 from pretrain.nearest import nearest
 from pretrain.nearest_lists import TILE, Matrix
 from probes.measures.cka.similarity import CKA, MEMORY
@@ -53,7 +53,8 @@ def run_alignment(options: Namespace) -> Figures:
     rows, copies = planted(options)
 
     def work() -> Figures:
-        found = alignment(rows, copies, torch.zeros(len(rows), dtype=torch.bool)).all
+        pairs = torch.arange(len(rows)).unsqueeze(1).expand(-1, 2)
+        found = pair_credits(rows, copies, pairs).scores(torch.zeros(len(rows), dtype=torch.bool)).all
         assert found is not None, "there are rows"
         return {"cosine": found.cosine.mean, "csls": found.csls.mean}
 
@@ -63,14 +64,14 @@ def run_alignment(options: Namespace) -> Figures:
 def run_retrieval(options: Namespace) -> Figures:
     """The same of contextual words: float16 files that are mapped, and every fourth word is linked to none."""
     with tempfile.TemporaryDirectory() as folder:
-        sides: list[Matrix] = [
+        written: Any = [
             np.lib.format.open_memmap(f"{folder}/{side}.npy", "w+", np.float16, (options.n, options.d))
             for side in (0, 1)
         ]
         for start in range(0, options.n, WRITTEN):
-            for side, rows in zip(sides, planted(options, start, min(WRITTEN, options.n - start)), strict=True):
+            for side, rows in zip(written, planted(options, start, min(WRITTEN, options.n - start)), strict=True):
                 side[start : start + WRITTEN] = rows.numpy()
-        sides = [np.load(f"{folder}/{side}.npy", mmap_mode="r", allow_pickle=False) for side in (0, 1)]
+        sides: list[Matrix] = [np.load(f"{folder}/{side}.npy", mmap_mode="r", allow_pickle=False) for side in (0, 1)]
         linked = torch.arange(options.n)[torch.arange(options.n) % 4 > 0]
 
         def work() -> Figures:
@@ -90,8 +91,8 @@ def run_products(options: Namespace) -> Figures:
     tile = torch.empty(min(TILE, options.n) ** 2)
 
     def product(left: Tensor, right: Tensor) -> Figures:
-        for rows in left.split(TILE):
-            for columns in right.split(TILE):
+        for rows in torch.split(left, TILE):
+            for columns in torch.split(right, TILE):
                 torch.mm(rows, columns.T, out=tile[: len(rows) * len(columns)].view(len(rows), len(columns)))
         return {}
 
