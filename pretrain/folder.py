@@ -40,7 +40,6 @@ def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
 
 
 def steps_in(folder: Path) -> list[int]:
-    """The steps of the checkpoints in ``folder``, ascending."""
     names = (p.name.removeprefix("step-") for p in folder.glob("step-*"))
     return sorted(int(name) for name in names if name.isdigit())
 
@@ -105,6 +104,5 @@ class MetricsLog:
                 handle.writelines(json.dumps(row) + "\n" for row in rows)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Append one line."""
         if self.is_main:
             append_line(self.path, json.dumps(row, allow_nan=False))

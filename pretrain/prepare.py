@@ -141,7 +141,6 @@ def _check_lines(specs: tuple[str, str], sources: dict[str, Source]) -> None:
 
 
 def _same_sentences(left: Shards, right: Shards) -> NDArray[np.int64]:
-    """The rows [n, 2] of the sentences that both have."""
     _, a, b = np.intersect1d(left.sentence_ids, right.sentence_ids, assume_unique=True, return_indices=True)
     return np.stack([a, b], axis=1).astype(np.int64)
 

@@ -35,7 +35,6 @@ def end_trackers(accelerator: Accelerator) -> None:
 
 
 def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested settings under dotted keys."""
     if not isinstance(settings, dict):
         return {prefix: settings}
     return {k: v for name, value in settings.items() for k, v in _flat(value, f"{prefix}.{name}".strip(".")).items()}

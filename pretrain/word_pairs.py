@@ -66,7 +66,6 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
 
 
 def _pairs_of(dictionary: IdDictionary, language: int) -> NDArray[np.int64]:
-    """The dictionary's pairs of the parent and a language."""
     mine = (dictionary.languages == (0, language)).all(axis=1)
     pairs: NDArray[np.int64] = dictionary.pairs[mine]
     return pairs
@@ -81,7 +80,6 @@ def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """[n] whether each pair is one of ``others``."""
     known = {(int(a), int(b)) for a, b in others}
     return np.asarray([(int(a), int(b)) in known for a, b in pairs], dtype=bool)
 
@@ -92,7 +90,6 @@ def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentS
 
 
 def credits_of(model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent) -> WordCredits:
-    """What each of the pairs earns."""
     device = next(model.parameters()).device
     with torch.no_grad():
         sides = [

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from pretrain.build import sampling_weights
+from pretrain.data.batch import RowSource, Span
 from pretrain.data.batches import Batches
-from pretrain.data.monolingual import SentenceRows, StreamRows
-from pretrain.data.rows import RowSource, Span
-from pretrain.data.tlm import ParallelRows
+from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from pretrain.objectives import NAMES
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS

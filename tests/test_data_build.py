@@ -6,8 +6,7 @@ import pytest
 from pretrain.build import dev_batches, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import IGNORE
-from pretrain.data.monolingual import SentenceRows, StreamRows
-from pretrain.data.tlm import ParallelRows
+from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from pretrain.objectives import NAMES
 from pretrain.prepare import prepare
 from synthlang.config import parse

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pretrain.data.monolingual import SentenceRows, StreamRows
 from pretrain.data.packing import pack, ranges
+from pretrain.data.sources import SentenceRows, StreamRows
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS, Specials
 from tests.data_cases import packed, random_sentences, shards_of

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pretrain.data.tlm import ParallelRows
+from pretrain.data.sources import ParallelRows
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS
 from tests.data_cases import packed, parallel_of, random_sentences

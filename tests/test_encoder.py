@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from pretrain.config import ModelConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.model.encoder import MaskedLM
-from pretrain.model.slot_loss import slot_loss
+from pretrain.model.losses import slot_loss
 from pretrain.model.text import Text
 from tests.encoder_cases import (
     IDS,

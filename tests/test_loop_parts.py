@@ -10,10 +10,9 @@ import threading
 import pytest
 import torch
 
-from pretrain.loop import Prefetch
+from pretrain.loop import LossWindow, NotFinite, Prefetch
 from pretrain.optim import learning_rate
 from pretrain.run import pretrain
-from pretrain.running import LossWindow, NotFinite
 from pretrain.step import Step
 from pretrain.stopping import Flag, Stopped, on_sigterm
 from synthlang.config import parse

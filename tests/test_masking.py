@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pretrain.data.batch import IGNORE
+from pretrain.data.batch import IGNORE, Rows
 from pretrain.data.masking import masked_per_row, random_word_tables
-from pretrain.data.rows import Rows
 from pretrain.objectives import NAMES
 from synthlang.vocabularies import OURS, Specials
 from tests.masking_cases import (

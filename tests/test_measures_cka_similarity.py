@@ -1,6 +1,5 @@
 """CKA against its definition with n × n kernels, invariances, controls, bounded memory, and states that say nothing."""
 
-import argparse
 import math
 
 import numpy as np
@@ -10,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from bench import probing as bench
 from probes import spool
 from probes.measures.cka.similarity import CKA
 from synthlang.errors import InputError
+from synthlang_bench.probes import parser_of, run_cka
 
 
 def states(layers: int, n: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -253,12 +252,10 @@ def test_no_overflow_and_no_underflow(scale):
 
 
 def test_the_benchmark_measures():
-    parser = argparse.ArgumentParser()
-    bench.add_arguments(parser)
-    parser.set_defaults(threads=None)
+    parser = parser_of()
     full = parser.parse_args([])
     assert (full.cka_layers, full.cka_sentences, full.cka_width) == (9, 10_000, 768)
-    found = bench.run_cka(parser.parse_args(["--cka-layers", "3", "--cka-sentences", "300", "--cka-width", "256"]))
+    found = run_cka(parser.parse_args(["--cka-layers", "3", "--cka-sentences", "300", "--cka-width", "256"]))
     assert found["seconds"] > 0 and found["peak_memory_mb"] > 10
     assert all(ratio > 0 for kinds in found["ratio_to_products"].values() for ratio in kinds.values())
     # half of the variance of each side is common, so that sides correlate with 0.5 in each direction

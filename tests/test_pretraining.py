@@ -12,9 +12,8 @@ import yaml
 
 from pretrain.config import PretrainConfig
 from pretrain.folder import read_metrics, steps_in
-from pretrain.loop import Trainer
 from pretrain.prepare import prepare
-from pretrain.run import open_run, pretrain
+from pretrain.run import Trainer, open_run, pretrain
 from pretrain.step import Step
 from synthlang.config import parse
 from synthlang.errors import InputError

@@ -125,7 +125,9 @@ def test_slots_of_any_scheme(tmp_path):
 
 def test_a_folder_of_neither_layout_names_both(tmp_path):
     write(tmp_path / "other.tsv", "x\n")
-    message = "no folders train, valid, test of seq.in, seq.out, label either: .* holds no file whose name says .* in .tsv"
+    message = (
+        "no folders train, valid, test of seq.in, seq.out, label either: .* holds no file whose name says .* in .tsv"
+    )
     with pytest.raises(InputError, match=message):
         SlotsSource(tmp_path)
 

@@ -19,7 +19,7 @@ def cloud(tmp_path, monkeypatch):
     """A cloud, and a project of the scripts and one config (its path has a space) in place of this one."""
     made = Cloud.make(tmp_path / "a cloud")
     project = tmp_path / "a project"
-    for folder in ("synthlang", "pretrain", "probes", "configs"):
+    for folder in ("synthlang", "pretrain", "probes", "synthlang_bench", "configs"):
         (project / folder).mkdir(parents=True)
     shutil.copytree(SCRIPTS, project / "tpu_scripts", ignore=shutil.ignore_patterns("__pycache__", "tpu.env"))
     for name in ("pyproject.toml", "setup.py", "constraints.txt", "README.md", "LICENSE"):

@@ -78,12 +78,12 @@ def test_dry_runs_print_every_command_and_run_none(cloud):
         f"--scopes=https://www.googleapis.com/auth/cloud-platform --spot --valid-until-duration=6h {END}",
         f"{queued} describe tpu-1 --format='value(state.state)' {END}",
     ]
-    packed = "pyproject.toml setup.py constraints.txt README.md LICENSE synthlang pretrain probes configs tpu_scripts"
+    code = "synthlang pretrain probes synthlang_bench configs tpu_scripts"
+    packed = f"pyproject.toml setup.py constraints.txt README.md LICENSE {code}"
     assert dry(cloud, "setup.sh", "--with", "tests/tiny.py") == [
         f"tar --exclude=__pycache__ -czf TEMPORARY/synthlang.tar.gz -C {ROOT} {packed} tests/tiny.py",
         f"gcloud compute tpus tpu-vm scp TEMPORARY/synthlang.tar.gz tpu-1:synthlang.tar.gz --worker=all {END}",
-        f"{SSH} --command='mkdir -p synthlang && cd synthlang && "
-        f"rm -rf synthlang pretrain probes configs tpu_scripts && tar -xzf ../synthlang.tar.gz' {END}",
+        f"{SSH} --command='mkdir -p synthlang && cd synthlang && rm -rf {code} && tar -xzf ../synthlang.tar.gz' {END}",
         f"{SSH} --command='cd synthlang && bash tpu_scripts/on_worker.sh install' {END}",
     ]
     assert len(dry(cloud, "setup.sh", "--code-only")) == 3

@@ -67,5 +67,4 @@ def _linked_vectors(
 
 
 def _sentence(batch: WordPairs) -> Tensor:
-    """[links] the row of each link."""
     return batch.left.start[batch.links[:, 0]] // batch.left.input_ids.shape[1]

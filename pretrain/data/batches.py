@@ -16,10 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.data.batch import Batch, Group
+from pretrain.data.batch import Batch, Group, Rows, RowSource
 from pretrain.data.masking import MaskedRows
 from pretrain.data.quotas import Quotas
-from pretrain.data.rows import Rows, RowSource
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 
@@ -103,7 +102,6 @@ class Batches:
 
     @property
     def epoch_rows(self) -> int:
-        """The rows of all sources."""
         return sum(source.rows for source in self.sources)
 
     def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,12 @@ from synthlang.files import write_json
 
 Figures = dict[str, Any]
 K = TypeVar("K", bound=Hashable)
-BLOCKS = 5  # of steps, of which the median counts
+CHILD = """
+import json, sys
+from argparse import Namespace
+from {module} import {name} as work
+print(json.dumps(work(Namespace(**json.loads(sys.argv[1])))))
+"""
 
 
 def peak_memory_mb() -> float:
@@ -38,54 +44,17 @@ def measured(work: Callable[[], Figures]) -> Figures:
     return {"seconds": seconds, "cpu_seconds": cpu, "peak_memory_mb": peak_memory_mb(), **found}
 
 
-class Blocks:
-    """Called after each step; the first ``warmup`` steps do not count, the others are timed in blocks.
-
-    Between blocks the device is waited for, so that the clock sees all of its work.
-    """
-
-    def __init__(self, warmup: int, steps: int, tokens: int) -> None:
-        self.warmup, self.tokens = warmup, tokens
-        self.size = max(1, (steps - warmup) // BLOCKS)
-        self.seconds: list[float] = []
-        self.cpu_seconds: list[float] = []
-        self._step = 0
-        self._last: tuple[float, float] | None = None
-
-    def __call__(self) -> None:
-        """A step is done."""
-        import torch
-
-        self._step += 1
-        if self._step < self.warmup or (self._step - self.warmup) % self.size:
-            return
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        now = time.perf_counter(), time.process_time()
-        if self._last is not None:
-            self.seconds.append((now[0] - self._last[0]) / self.size)
-            self.cpu_seconds.append((now[1] - self._last[1]) / self.size)
-        self._last = now
-
-    def result(self) -> Figures:
-        """Speed (of the median block) and peak memory in MB of this process, on a GPU that of the GPU too."""
-        import torch
-
-        step = statistics.median(self.seconds)
-        found = {"tokens_per_second": self.tokens / step, "step_seconds": step}
-        found |= {"step_cpu_seconds": statistics.median(self.cpu_seconds), "peak_memory_mb": peak_memory_mb()}
-        if torch.cuda.is_available():
-            found["peak_gpu_memory_mb"] = torch.cuda.max_memory_allocated() / 2**20
-        return found
+def command(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> list[str]:
+    """A command that calls a function of a module and prints what it returns as JSON."""
+    code = CHILD.format(module=work.__module__, name=work.__name__)
+    return [sys.executable, "-c", code, json.dumps({**vars(options), **more}, default=str)]
 
 
-def call(module: str, arguments: Sequence[str], quiet: bool = True) -> Figures:
-    """The JSON that a module prints last, in a process of its own; what it says beside is shown unless ``quiet``."""
-    errors = subprocess.PIPE if quiet else None
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)  # noqa: S603  our own code
+def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> Figures:
+    """What a function of a module returns in a process of its own; ``more`` are further options."""
+    done = subprocess.run(command(work, options, **more), capture_output=True, text=True, check=False)  # noqa: S603  our own code
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with code {done.returncode}:\n{(done.stderr or '')[-2000:]}")
+        raise RuntimeError(f"{work.__name__} ended with code {done.returncode}:\n{done.stderr[-2000:]}")
     found: Figures = json.loads(done.stdout.splitlines()[-1])
     return found
 

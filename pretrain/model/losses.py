@@ -1,9 +1,10 @@
-"""Cross entropy over a large vocabulary, with one buffer of the size of the logits.
+"""Losses whose gradients are made by hand: cross entropy over a large vocabulary with one buffer of the size of the
+logits, and the sum of the cosines of pairs of rows.
 
-PyTorch's keeps the logits, their log-softmax and the gradient of both. Here the logits z of a position with the label y
-become u = exp(z − max z) − s·[y], s = Σ exp(z − max z), in the buffer they stand in: the gradient is u/s, so that
-backward has two matrix products to do and no pass over the logits. The exponentials are taken in float32, of a few
-rows at a time, which stay in a CPU's cache.
+PyTorch's cross entropy keeps the logits, their log-softmax and the gradient of both. Here the logits z of a position
+with the label y become u = exp(z − max z) − s·[y], s = Σ exp(z − max z), in the buffer they stand in: the gradient is
+u/s, so that backward has two matrix products to do and no pass over the logits. The exponentials are taken in float32,
+of a few rows at a time, which stay in a CPU's cache.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pretrain.data.batch import IGNORE
 
 CHUNK = {"cpu": 1 << 18}  # logits at a time
 LARGE_CHUNK = 1 << 28  # of an accelerator, which likes large kernels
+
+SMALLEST = 1e-8  # of a norm, so that a row of zeros has the cosine 0
 
 Exponentials = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -67,3 +70,31 @@ def slot_loss(
     """
     loss: Tensor = _SlotLoss.apply(hidden, weight, bias, labels, step)  # type: ignore[no-untyped-call]
     return loss
+
+
+def sum_of_cosines(rows: Tensor) -> Tensor:
+    """Σ cos(a_i, b_i) of ``rows`` [2n, d]: a, then b."""
+    total: Tensor = _SumOfCosines.apply(rows)  # type: ignore[no-untyped-call]
+    return total
+
+
+class _SumOfCosines(Function):
+    """The gradient is made on the way, in half the time of autograd's: ∂cos/∂a = b / (|a| |b|) − cos · a / |a|²."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        a, b = rows.chunk(2)
+        norms = torch.linalg.vector_norm(rows, dim=1).clamp_min(SMALLEST)
+        inverse = 1.0 / (norms[: len(a)] * norms[len(a) :])
+        cosines = (a * b).sum(dim=1) * inverse
+        gradient = rows * (-torch.cat([cosines, cosines]) / norms**2).unsqueeze(1)
+        for mine, other in zip(gradient.chunk(2), (b, a), strict=True):
+            mine.addcmul_(other, inverse.unsqueeze(1))
+        ctx.save_for_backward(gradient)
+        total: Tensor = cosines.sum()
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        rows: Tensor = ctx.saved_tensors[0]
+        return rows * gradient
