@@ -142,9 +142,15 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read JSON; a missing, truncated or badly encoded file is an InputError."""
     try:
-        return json.loads(path.read_bytes().decode())
+        return json_of(path.read_bytes(), path)
     except FileNotFoundError as error:
         raise InputError("no such file", path) from error
+
+
+def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
+    """The JSON value that the bytes of ``path`` spell, else InputError."""
+    try:
+        return json.loads(raw.decode(codec))
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8", path) from error
     except json.JSONDecodeError as error:

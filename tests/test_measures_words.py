@@ -12,7 +12,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from pretrain.alignment import alignment, word_credits
 from pretrain.config import PretrainConfig
 from pretrain.run import open_run, pretrain
 from probes.measures import ProbeConfig
@@ -30,6 +29,8 @@ from synthlang.files import write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.store import Store
 from tests.adjust_models import save_model
+from tests.test_alignment import credits as credits_of_rows
+from tests.test_alignment import scores_of
 from tests.test_natural import config_of, folder  # noqa: F401  a fixture
 from tests.tiny import PRETRAIN, changed
 
@@ -139,7 +140,7 @@ def test_bands_have_the_scores_of_their_words():
     well = torch.from_numpy(ranks <= 100)
     parent, derived = _rows(n, well)
     inside = torch.rand(n, generator=torch.Generator().manual_seed(1)) < 0.5
-    found = band_scores(word_credits(parent, derived), inside, ranks, (100, 250))
+    found = band_scores(credits_of_rows(parent, derived), inside, ranks, (100, 250))
     assert [(band["from"], band["to"]) for band in found] == [(1, 100), (101, 250), (251, None)]
     assert sum(band["types"] for band in found) == n
     for band, members in zip(found, (ranks <= 100, (ranks > 100) & (ranks <= 250), ranks > 250), strict=True):
@@ -148,7 +149,7 @@ def test_bands_have_the_scores_of_their_words():
             ("in_dictionary", members & inside.numpy()),
             ("held_out", members & ~inside.numpy()),
         ):
-            expected = alignment(parent, derived, torch.from_numpy(subset)).in_dictionary
+            expected = scores_of(parent, derived, torch.from_numpy(subset)).in_dictionary
             assert json.loads(json.dumps(band["scores"][key])) == json.loads(
                 json.dumps(expected.__dict__, default=vars)
             )
@@ -158,7 +159,7 @@ def test_bands_have_the_scores_of_their_words():
 
 def test_a_band_without_words_has_no_scores_and_wrong_bands_are_named():
     parent, derived = _rows(6, torch.ones(6, dtype=torch.bool))
-    credits = word_credits(parent, derived)
+    credits = credits_of_rows(parent, derived)
     first, rest = band_scores(credits, torch.zeros(6, dtype=torch.bool), np.arange(5, 11), (4,))
     assert (first["types"], rest["types"]) == (0, 6)
     assert first["scores"] == {"all": None, "in_dictionary": None, "held_out": None}
