@@ -146,7 +146,6 @@ def test_trees_of_unseen_sentences_are_mostly_right(spec):
     gold = [dict(s.columns) for s in sentences("test")]
     found = open_engine(spec).parse([s["form"] for s in gold])
     trained = score(gold, found)
-    print(spec, trained)
     assert trained.upos > 0.8
     assert trained.las > 0.5
     flat = [{**s, "head": [0] + [1] * (len(s["form"]) - 1)} for s in found]
