@@ -60,7 +60,6 @@ def test_splits_of_a_folder(tmp_path):
         source = IobSource(tmp_path / folder)
         assert source.splits == ("train", "dev", "test")
         assert rows(source, "dev") == [(["valid"], ["O"])]
-    assert IobSource(tmp_path / "bare").fingerprint == IobSource(tmp_path / "named").fingerprint
     assert IobSource(tmp_path / "bare" / "test").splits == ("test",)
     write(tmp_path / "bare" / "dev", "x O\n")
     with pytest.raises(InputError, match="several files for the split dev: dev, valid"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
-from synthlang.sources import base, open_source, text, words
+from synthlang.sources import base, open_source, text
 from synthlang.sources.text import PIECE, TextSource, find_splits, read_pieces, split_of
 from synthlang.sources.words import LONGEST, split_words
 from tests.real_data import DATA
@@ -50,10 +51,17 @@ def test_a_folder_has_a_file_for_each_split(tmp_path, scheme):
     }
 
 
-@pytest.mark.parametrize("part", ["dev", "valid", "val", "validation"])
-def test_names_for_dev(part):
-    assert split_of(f"Wiki.{part}.txt", (".txt",)) == "dev"
-    assert split_of(f"{part}x.txt", (".txt",)) is None
+@pytest.mark.parametrize(
+    ("name", "endings", "split"),
+    [
+        *((f"Wiki.{part}.txt", (".txt",), "dev") for part in ("dev", "valid", "val", "validation")),
+        *(("x-ud-dev.conllu", (".conllu",), "dev"), ("en_test.conllu", (".conllu",), "test")),
+        *(("devx.txt", (".txt",), None), ("my.conllu", (".conllu",), None), ("dev.txt", (".conllu",), None)),
+        *(("Valid", ("", ".txt"), "dev"), ("valid.md", ("", ".txt"), None), ("valid", (".txt",), None)),
+    ],
+)
+def test_the_split_that_a_name_says(name, endings, split):
+    assert split_of(name, endings) == split
 
 
 def test_ids_count_on_over_batches(tmp_path, monkeypatch):
@@ -84,16 +92,30 @@ def test_a_line_of_many_pieces_is_cut_between_words(tmp_path, monkeypatch):
     assert set(" ".join(line for _, line in read(TextSource(path))).split()) == {"word", "end"}
 
 
-def test_fingerprint_is_of_the_content_and_the_rules(tmp_path, monkeypatch):
-    first = TextSource(write(tmp_path / "a.txt", "A b.\n")).fingerprint
-    for name, same in (("b.txt", True), ("b.txt.gz", True), ("c.txt", False)):
-        path = write(tmp_path / name, "A b.\n" if same else "A c.\n")
-        assert (TextSource(path).fingerprint == first) == same
-    write(tmp_path / "d" / "dev.txt", "A b.\n")
-    assert TextSource(tmp_path / "d").fingerprint != first
-    assert open_source(f"lines:{tmp_path / 'a.txt'}").fingerprint != first
-    monkeypatch.setattr(text, "RULES", words.RULES + 1)
-    assert TextSource(tmp_path / "a.txt").fingerprint != first
+@pytest.mark.parametrize(
+    ("scheme", "one", "other"),
+    [
+        ("text", "A b.\n", "A c.\n"),
+        ("lines", "A b.\n", "A c.\n"),
+        ("conllu", "1\tw\t_\tX\t_\t_\t0\tdep\t_\t_", "1\tw\t_\tY\t_\t_\t0\tdep\t_\t_"),
+        ("iob", "a O\n", "a B-X\n"),
+        ("slots", "i\t\ta\n", "j\t\ta\n"),
+    ],
+)
+def test_fingerprint_is_of_the_content_and_the_reader(tmp_path, monkeypatch, scheme, one, other):
+    def mark(name, content=one, scheme=scheme):
+        return open_source(f"{scheme}:{write(tmp_path / name, content)}").fingerprint
+
+    ending = {"conllu": "conllu", "iob": "iob", "slots": "tsv"}.get(scheme, "txt")
+    first = mark(f"a.{ending}")
+    assert mark(f"b.{ending}") == first != mark(f"c.{ending}", other)
+    write(tmp_path / "d" / f"dev.{ending}", one)
+    assert open_source(f"{scheme}:{tmp_path / 'd'}").fingerprint != first
+    if ending == "txt":
+        assert mark("b.txt.gz") == first != mark("b.txt", scheme="lines" if scheme == "text" else "text")
+    module = importlib.import_module(f"synthlang.sources.{'text' if ending == 'txt' else scheme}")
+    monkeypatch.setattr(module, "RULES" if ending == "txt" else "READER", 99)
+    assert mark(f"a.{ending}") != first
 
 
 @pytest.mark.parametrize("scheme", ["text", "lines"])
