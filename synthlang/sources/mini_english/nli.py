@@ -7,7 +7,7 @@ tell little about the label ("not" stands under every label alike).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from synthlang.corpus import Sentence
@@ -76,8 +76,10 @@ def _plans(c: Context, family: str, label: str) -> Pair | None:
     broad = content(c, family)
     if broad is None:
         return None
-    make = {"entailment": _entailment, "neutral": _neutral, "contradiction": _contradiction}[label]
-    pair = make(c, broad, family)
+    if label == "entailment" and c.chance(0.2):
+        pair: Pair | None = (broad, broad)  # and a second clause or the passive tells them apart
+    else:
+        pair = {"entailment": _chain, "neutral": _neutral, "contradiction": _contradiction}[label](c, broad, family)
     if pair is None:
         return None
     premise, hypothesis = ((passive(plan) if c.chance(0.2) else None) or plan for plan in pair)
@@ -106,12 +108,6 @@ def _aside(c: Context) -> Clause:
         plan = clause(c)
         if plan.subject is not None and not (isinstance(plan.subject.head, Pronoun) and plan.kind == "exist"):
             return plan
-
-
-def _entailment(c: Context, broad: Clause, family: str) -> Pair | None:
-    if c.chance(0.2):
-        return broad, broad  # and a second clause or the passive tells them apart
-    return _chain(c, broad, family)
 
 
 def _neutral(c: Context, broad: Clause, family: str) -> Pair | None:
@@ -311,8 +307,6 @@ def _other_predicate(c: Context, plan: Clause, family: str) -> Clause | None:
 
 # --- special cases of a clause
 
-Change = Callable[[Context, Clause], Clause | None]
-
 
 def _narrower(c: Context, plan: Clause, family: str, down: bool) -> Clause | None:
     """A clause whose state of affairs is a special case of ``plan``'s.
@@ -320,53 +314,45 @@ def _narrower(c: Context, plan: Clause, family: str, down: bool) -> Clause | Non
     Where nothing is above it that turns the direction, it entails ``plan``; under "not",
     "never" and "no" ``plan`` entails it. "exactly three" and "every" allow few changes.
     """
-    changes: list[Change] = []
+    changes: list[str] = []
     if family != "number" and plan.kind == "verb":
-        changes += [_with_oblique, _with_manner] if family != "manner" else [_with_oblique]
-        changes += [_with_object_adjective]
+        changes += ["oblique", "object"] if family == "manner" else ["oblique", "manner", "object"]
     if plan.kind == "adjective":
-        changes += [_with_degree]
+        changes.append("degree")
     quantified = plan.subject.determiner if plan.subject is not None else ""
     if quantified in ("a", "no") or (quantified in DEFINITE and not down):
-        changes += [_with_subject_adjective]
+        changes.append("subject")
     first = int(c.draw() * max(1, len(changes)))
-    tries = (change(c, plan) for change in changes[first:] + changes[:first])
+    tries = (_more(c, plan, what) for what in changes[first:] + changes[:first])
     return next((narrow for narrow in tries if narrow is not None), None)
 
 
-def _with_oblique(c: Context, plan: Clause) -> Clause | None:
-    link = c.adjunct(plan.verb)
-    if plan.obliques:
-        return None
-    phrase = definite(noun_phrase(c, plan.verb.base, link.preposition, link.senses))
-    return replace(plan, obliques=((link.preposition, phrase),))
+def _more(c: Context, plan: Clause, what: str) -> Clause | None:
+    """The clause with one modifier more, None if it has one or this draw gave none."""
+    match what:
+        case "oblique":
+            link = c.adjunct(plan.verb)
+            if not plan.obliques:
+                phrase = definite(noun_phrase(c, plan.verb.base, link.preposition, link.senses))
+                return replace(plan, obliques=((link.preposition, phrase),))
+        case "manner":
+            manner = c.manner(plan.verb).form
+            return None if plan.manner else replace(plan, manner=manner)
+        case "degree":
+            return None if plan.degree else replace(plan, degree="very" if c.chance(0.7) else "really")
+        case "object":
+            known = plan.object is not None and plan.object.determiner in DEFINITE
+            narrow = None if known and downward(plan) else _with_adjective(c, plan.object)
+            return None if narrow is None else replace(plan, object=narrow)
+        case "subject":
+            narrow, about = _with_adjective(c, plan.subject), plan.adjective
+            alike = about is not None and narrow and narrow.adjectives[0].form in (about.form, about.antonym)
+            return None if narrow is None or alike else replace(plan, subject=narrow)
+    return None
 
 
-def _with_manner(c: Context, plan: Clause) -> Clause | None:
-    manner = c.manner(plan.verb).form
-    return None if plan.manner else replace(plan, manner=manner)
-
-
-def _with_degree(c: Context, plan: Clause) -> Clause | None:
-    return None if plan.degree else replace(plan, degree="very" if c.chance(0.7) else "really")
-
-
-def _with_object_adjective(c: Context, plan: Clause) -> Clause | None:
-    known = plan.object is not None and plan.object.determiner in DEFINITE
-    narrow = None if plan.object is None or (known and downward(plan)) else _with_adjective(c, plan.object)
-    return None if narrow is None else replace(plan, object=narrow)
-
-
-def _with_subject_adjective(c: Context, plan: Clause) -> Clause | None:
-    narrow = None if plan.subject is None else _with_adjective(c, plan.subject)
-    about = plan.adjective
-    if narrow is None or (about is not None and narrow.adjectives[0].form in (about.form, about.antonym)):
-        return None
-    return replace(plan, subject=narrow)
-
-
-def _with_adjective(c: Context, phrase: NounPhrase) -> NounPhrase | None:
-    if not isinstance(phrase.head, Noun) or phrase.adjectives:
+def _with_adjective(c: Context, phrase: NounPhrase | None) -> NounPhrase | None:
+    if phrase is None or not isinstance(phrase.head, Noun) or phrase.adjectives:
         return None
     adjective = c.adjective(phrase)
     return None if adjective is None else replace(phrase, adjectives=(adjective,))

@@ -122,52 +122,26 @@ def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
 # --- ways to put a clause
 
 
-def _command(c: Context, plan: Clause) -> Clause:
-    """ "Go …", "please go …"."""
-    plan.mood, plan.please = "imperative", c.chance(0.25)
+def _put(c: Context, plan: Clause, way: str) -> Clause:
+    """A clause in one of the ways of grammar.yaml; "hope" and "plan" are wished with where the lexicon has them."""
+    if way in ("bid", "may I or can you"):
+        way = ("command" if c.chance(0.6) else "can you") if way == "bid" else "may I" if c.chance(0.5) else "can you"
+    match way:
+        case "command":  # "go …", "please go …"
+            plan.mood, plan.please = "imperative", c.chance(0.25)
+        case "may I":
+            plan.subject, plan.mood = _us(c), "question"
+            plan.modal = c.weighted("may I")
+        case "can you":
+            plan.subject, plan.mood, plan.modal = NounPhrase(YOU), "question", c.weighted("can you")
+        case "duty":  # "we must go …"
+            plan.subject, plan.modal = _us(c), c.weighted("must")
+        case "wish":  # "I want to …", "we would like to …"
+            verb = c.one(verbs_of(c, "want", "like", "hope", "plan"))
+            plan = _over(Clause("verb", _us(c), verb, modal="would" if verb.base == "like" else ""), plan)
+        case "help":  # "help me to …"
+            plan = _put(c, _over(Clause("verb", None, verbs_of(c, "help")[0], object=_us(c)), plan), "bid")
     return plan
-
-
-def _may_i(c: Context, plan: Clause) -> Clause:
-    plan.subject, plan.mood = _us(c), "question"
-    plan.modal = c.weighted("may I")
-    return plan
-
-
-def _can_you(c: Context, plan: Clause) -> Clause:
-    plan.subject, plan.mood, plan.modal = NounPhrase(YOU), "question", c.weighted("can you")
-    return plan
-
-
-def _duty(c: Context, plan: Clause) -> Clause:
-    """ "We must go …"."""
-    plan.subject, plan.modal = _us(c), c.weighted("must")
-    return plan
-
-
-def _wish(c: Context, plan: Clause) -> Clause:
-    """ "I want to …", "we would like to …"; "hope" and "plan" where the lexicon has them."""
-    verb = c.one(verbs_of(c, "want", "like", "hope", "plan"))
-    return _over(Clause("verb", _us(c), verb, modal="would" if verb.base == "like" else ""), plan)
-
-
-def _help(c: Context, plan: Clause) -> Clause:
-    """ "Help me to …"."""
-    return _bid(c, _over(Clause("verb", None, verbs_of(c, "help")[0], object=_us(c)), plan))
-
-
-def _bid(c: Context, plan: Clause) -> Clause:
-    return (_command if c.chance(0.6) else _can_you)(c, plan)
-
-
-def _may_i_or_can_you(c: Context, plan: Clause) -> Clause:
-    return (_may_i if c.chance(0.5) else _can_you)(c, plan)
-
-
-WAYS: Mapping[str, Callable[[Context, Clause], Clause]] = {
-    **{"command": _command, "wish": _wish, "may I or can you": _may_i_or_can_you, "duty": _duty, "help": _help},
-    "bid": _bid,
-}
 
 
 def _over(plan: Clause, inner: Clause) -> Clause:
@@ -238,7 +212,7 @@ def _aside(c: Context) -> Clause:
     if c.chance(0.4):
         _tense(c, _with_agent(c, found))
     else:
-        _duty(c, found.clause)
+        _put(c, found.clause, "duty")
     found.clause.negated = c.chance(0.25)  # so that "not" alone cancels nothing
     return found.clause
 
@@ -246,12 +220,12 @@ def _aside(c: Context) -> Clause:
 def _request(c: Context) -> Utterance:
     name = c.weighted("domain")
     found = content(c, name)
-    return Utterance(WAYS[c.weighted("request")](c, found.clause), name, found)
+    return Utterance(_put(c, found.clause, c.weighted("request")), name, found)
 
 
 def _cancel(c: Context) -> Utterance:
     found = _told(c) if c.chance(0.3) else content(c)
-    plan = WAYS[c.weighted("cancel")](c, found.clause)
+    plan = _put(c, found.clause, c.weighted("cancel"))
     plan.negated = True
     return Utterance(plan, "cancel", found)
 
@@ -263,16 +237,16 @@ def _remind(c: Context) -> Utterance:
     verb = c.one(known) if known and c.chance(0.5) else None
     if verb is None:
         tells = _over(Clause("verb", None, verbs_of(c, "tell")[0], recipient=_us(c)), found.clause)
-        return Utterance(_bid(c, tells), "remind", found)
-    plan = _over(Clause("verb", None, verb), found.clause)
-    plan = (_command if c.chance(0.6) else _duty)(c, plan)
+        return Utterance(_put(c, tells, "bid"), "remind", found)
+    way = "command" if c.chance(0.6) else "duty"
+    plan = _put(c, _over(Clause("verb", None, verb), found.clause), way)
     plan.negated = verb.base == "forget"
     return Utterance(plan, "remind", found)
 
 
 def _message(c: Context) -> Utterance:
     found = _told(c)
-    return Utterance(WAYS[c.weighted("message")](c, found.clause), "tell", found)
+    return Utterance(_put(c, found.clause, c.weighted("message")), "tell", found)
 
 
 def _told(c: Context) -> Content:
