@@ -162,38 +162,6 @@ def test_translations_are_drawn_uniformly(muse):
     assert forms.count("Katze") == pytest.approx(1000, abs=100)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a b c\n", "1: a line holds a source word and a target word"),
-        ("a b\nword\n", "2: a line holds"),
-        ("\n\n", "holds no pair"),
-        (b"a \xff\n", "not UTF-8"),
-    ],
-)
-def test_damaged_dictionaries(tmp_path, text, message):
-    path = tmp_path / "d.txt"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InputError, match=message):
-        switched(dictionary=str(path))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"dictionary": "missing.txt"}, "missing.txt: no such file"),
-        ({"batch_sentences": 300}, "300: must divide 2000"),
-        ({"batch_sentences": 0}, "batch_sentences"),
-        ({"probability": 1.5}, "probability"),
-        ({"cap": -0.1}, "cap"),
-        ({"translations": "last"}, "first"),
-    ],
-)
-def test_wrong_specs(options, message):
-    with pytest.raises(InputError, match=message):
-        switched(**options)
-
-
 def test_it_has_no_inverse_and_the_fingerprint_is_of_the_content(tmp_path, muse):
     language = switched(dictionary=muse)
     assert not language.invertible

@@ -108,27 +108,6 @@ def test_no_word_loses_its_head():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "give at least one of case, number, agreement, after_verb, drop"),
-        ({"case": {"obj": ""}}, "must be one word"),
-        ({"case": {"obj": "a b"}}, "must be one word"),
-        ({"after_verb": {"word": "_"}}, "must be one word"),
-        ({"case": {"obj": "a·b"}}, "holds the separator"),
-        ({"case": {"obj": "a"}, "separator": ""}, "separator '' must be one or more characters"),
-        ({"case": {"obj": "ab", "iobj": "b"}, "separator": "aa"}, "marked 'aaab' looks like one marked 'aab'"),
-        ({"case": {"obj": 3}}, "case.obj"),
-        ({"drop": ["verbs"]}, "articles"),
-        ({"after_verb": {"word": "P", "distance": -1}}, "distance"),
-        ({"after_verb": {"distance": 1}}, "word: is required"),
-    ],
-)
-def test_wrong_specs(options, message):
-    with pytest.raises(InputError, match=message):
-        marked(**options)
-
-
-@pytest.mark.parametrize(
     ("options", "columns"),
     [
         ({"case": ROLES}, ("upos", "deprel")),
@@ -210,15 +189,6 @@ def test_every_invertible_composition_restores_every_column(batch, data):
     assert back.texts() == batch.texts()
     for name in set(batch.columns) - {"ner"}:  # a mention torn apart stays several
         assert back.columns[name].values() == batch.columns[name].values()
-
-
-def test_stronger_marks_the_sentences_that_a_weaker_one_marked(batch):
-    changed = []
-    for strength in (0.0, 0.4, 0.8, 1.0):
-        texts = marked(case={"nsubj": "ka", "obj": "o"}, strength=strength).derive(batch).texts()
-        changed.append({i for i, (a, b) in enumerate(zip(texts, batch.texts(), strict=True)) if a != b})
-    assert not changed[0] and changed[0] < changed[1] < changed[2] < changed[3]
-    assert len(changed[2]) / len(changed[3]) == pytest.approx(0.8, abs=0.1)
 
 
 @pytest.mark.parametrize("distance", [0, 1, 4])

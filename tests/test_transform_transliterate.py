@@ -66,24 +66,6 @@ def test_a_list_of_types(tmp_path):
     assert same.fingerprint == listed.fingerprint != parse_language("trans").fingerprint
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "types.txt: no such file"),
-        (b"", "types.txt: holds no word"),
-        (b"\n\tNOUN\n", "types.txt:2: the first column is empty"),
-        (b"a\ntwo words\n", "types.txt:2: 'two words' is not one word"),
-        (b"a\n\xff\n", "types.txt:2: not UTF-8"),
-    ],
-)
-def test_damaged_lists(tmp_path, content, message):
-    path = tmp_path / "types.txt"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        parse_language({"name": "x", "transforms": [{"kind": "transliterate", "types": str(path)}]})
-
-
 @pytest.mark.parametrize("options", [{"order": "frequent"}, {"by": "token"}, {"order": "frequent", "by": "token"}])
 def test_counts_are_needed_and_make_the_share(options):
     source = open_source(SOURCE)
