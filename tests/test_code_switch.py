@@ -148,13 +148,6 @@ def test_shares_caps_and_nested_strengths():
     assert len(types) / len(set(corpus.form.values())) == pytest.approx(0.4, abs=0.07)
 
 
-def test_a_sentence_is_derived_alike_if_its_batch_is_whole():
-    corpus = next(open_source("builtin:mini-english?types=500&sentences=400&dev=0&test=0").batches("train"))
-    language = switched(TRANS, batch_sentences=100)
-    parts = [s.words for i in range(0, 400, 100) for s in language.derive(corpus.between(i, i + 100))]
-    assert [s.words for s in language.derive(corpus)] == parts
-
-
 def test_translations_are_drawn_uniformly(muse):
     corpus = Corpus.of_words([["cat", "dog"]] * 2000)
     forms = switched(**ALL, dictionary=muse, translations="uniform").derive(corpus).form.values()

@@ -217,12 +217,6 @@ def test_parallel_files_of_different_lengths(folder, tmp_path):
         prepare(config.model_copy(update={"parallel": (pair,)}), Store(tmp_path / "store"))
 
 
-def test_one_language(folder, tmp_path):
-    config = config_of(folder, languages=[{"name": "en", "source": f"lines:{folder / 'en'}"}])
-    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
-    assert {p.name for p in (tmp_path / "run" / "export").iterdir()} == {"en"}
-
-
 def test_one_parent_and_three_derived(tmp_path):
     languages = ["parent", "trans", "trans@hangul+inv", {"name": "shuffled", "language": "perm"}]
     settings = {

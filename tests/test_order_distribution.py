@@ -223,24 +223,6 @@ def test_bags_are_told_apart_for_any_number_of_names():
         assert (found[which] == types).all() and len(found) == 3
 
 
-def test_every_property_of_two_items_is_told_by_the_two_parts():
-    for n in (5, 6, 7):
-        orders = all_orders(n)
-        assert len(orders) == math.factorial(n) == len({tuple(o) for o in orders.orders.tolist()})
-        assert orders.orders.tolist() == sorted(orders.orders.tolist())
-        cut = orders.ngrams.first.shape[1]
-        table = np.repeat(orders.pairs[:, :cut], len(orders) // cut, axis=1)
-        if len(orders.last):
-            table = table + orders.pairs[:, cut:][:, orders.last]
-        for row in range(0, len(table), 7):
-            a, b, c = orders.first[row], orders.second[row], orders.category[row]
-            for index in range(0, len(orders), 11):
-                place = {i: p for p, i in enumerate(orders.orders[index].tolist())} | {n: -1, n + 1: n}
-                x, y, h = place[a], place[b], place[0]
-                side = [y == x + 1, True, y < h, h < x, x < h < y][c]
-                assert table[row, index] == (side and x < y)
-
-
 @pytest.mark.parametrize(("treebank", "labels"), [("ud1/en_ewt_r1.2", "faithful"), ("ud2/en_ewt", "mapped")])
 def test_published_models_equal_brute_force_on_real_nodes(treebank, labels):
     folder = DATA / "gd_models"
@@ -372,12 +354,3 @@ def test_what_was_not_asked_for_longest_goes_first():
     cache.put(b"d", matrix[3])
     assert cache.get(b"b") is None and len(cache) == 3
     assert all(cache.get(key) is not None for key in (b"a", b"c", b"d"))
-
-
-def test_keys_are_of_items_and_temperature():
-    cache = BagCache()
-    names, other = (("A", "x"), ("B", "y")), (("B", "y"), ("A", "x"))
-    (key,) = cache.keys(np.asarray([[0, 1]]), names, 1.0)
-    assert cache.keys(np.asarray([[1, 0]]), other, 1.0) == [key]
-    assert cache.keys(np.asarray([[0, 1]]), other, 1.0) != [key] != cache.keys(np.asarray([[0, 1]]), names, 2.0)
-    assert len({*cache.keys(np.asarray([[0, 1], [0, 0], [1, 1]]), names, 1.0)}) == 3

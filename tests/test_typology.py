@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthlang.corpus import Corpus
 from synthlang.language import parse_language
 from synthlang.sources import open_source
 from synthlang.transforms.layout import AFTER, BEFORE, Layout, base, layout_forest
@@ -269,20 +268,3 @@ def test_every_clause_has_the_order(batch, order):
         assert shown == "".join(letter for letter in order if letter in found)
         full += len(shown) == 3
     assert full > 100
-
-
-@pytest.mark.parametrize("options", [{"head_direction": "final"}, {"order": "VSO", "adposition": "postposition"}])
-def test_trees_labels_and_final_marks_stay(batch, options):
-    language = typology(**options)
-    numbers = np.arange(len(batch.form.codes), dtype=np.int32)
-    extra = Corpus(batch.offsets, {**batch.columns, "n": type(batch.form)(numbers)}, batch.ids)
-    derived = language.derive(extra)
-    n, starts = derived.columns["n"].codes, np.repeat(derived.offsets[:-1], derived.lengths)
-    head = derived.columns["head"].codes
-    old = batch.columns["head"].codes
-    old_rows = np.where(old > 0, old - 1 + np.repeat(batch.offsets[:-1], batch.lengths), -1)
-    new_rows = np.where(head > 0, n[np.clip(head - 1, 0, None) + starts], -1)
-    assert (new_rows == old_rows[n]).all()
-    last = batch.offsets[1:] - 1
-    marks = last[np.asarray(batch.columns["upos"].values())[last] == "PUNCT"]
-    assert len(marks) > 100 and (n[marks] == marks).all()
