@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
 from synthlang.dictionary.command import derived_words, dictionary_command, natural_words, write_drawn
-from synthlang.dictionary.ids import id_pairs
 from synthlang.dictionary.words import DictionarySpec, WordDictionary, read_muse, read_words, write_muse
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 from synthlang.sources.base import word_counts
-from synthlang.vocabulary import train_vocabulary
 from tests.real_data import DATA
 from tests.task_cases import Chain, Noise
 
@@ -168,35 +166,6 @@ def test_the_fingerprint_is_of_all_that_matters(source, tmp_path):
     assert len(set(names)) == len(names)
 
 
-def test_words_as_ids_of_one_vocabulary():
-    text = ["the cat the cat le chat le chat"] * 5
-    tokenizer = train_vocabulary(Words(*text).batches("train"), 290).parent
-    ids = {w: tokenizer.encode(w, add_special_tokens=False).ids for w in ("the", "cat", "le", "chat", "zebra")}
-    assert [len(ids[w]) for w in ("the", "cat", "le", "chat")] == [1, 1, 1, 1]
-    assert len(ids["zebra"]) > 1
-    words = WordDictionary.of(
-        [
-            ("the", "le"),
-            ("cat", "chat"),
-            ("the", "le"),
-            ("zebra", "le"),
-            ("the", "zebra"),
-            ("zebra", "zebra"),
-            ("<mask>", "le"),
-        ]
-    )
-    pairs, counts = id_pairs(words, tokenizer, tokenizer, offset=1000)
-    expected = sorted([[ids["the"][0], ids["le"][0] + 1000], [ids["cat"][0], ids["chat"][0] + 1000]])
-    assert pairs.tolist() == expected
-    assert counts == {
-        "pairs": 3,
-        "source word is several tokens": 2,
-        "target word is several tokens": 1,
-        "both words are several tokens": 1,
-    }
-    assert id_pairs(WordDictionary.of([]), tokenizer, tokenizer)[0].shape == (0, 2)
-
-
 def test_the_command(tmp_path, capsys):
     manifest = dictionary_command("trans", SOURCE, tmp_path / "d", coverage=0.5)
     assert manifest["pairs"] == len(read_muse(tmp_path / "d" / "dictionary.txt"))
@@ -243,16 +212,6 @@ def test_a_spec_that_is_no_file(tmp_path, monkeypatch):
     dictionary_command("trans", SOURCE, tmp_path / "d")
     with pytest.raises(InputError, match=r"d: is a folder; name a file .*, as d/dictionary.txt, or a language"):
         dictionary_command("d", None, tmp_path / "e")
-
-
-@pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason=f"needs the test data muse_dict in {DATA}")
-def test_a_natural_pair(tmp_path):
-    english, french = (open_source(f"text:{DATA}/multi30k/{p}") for p in ("val.en", "val.fr"))
-    found = natural_words(DATA / "muse_dict" / "en-fr.0-5000.txt", english, french)
-    manifest = write_drawn(found, DictionarySpec(coverage=0.25, order="frequent"), tmp_path / "d")
-    words, _ = read_words(tmp_path / "d")
-    assert set(words.source) <= set(found.source or ()) and set(words.target) <= set(found.target or ())
-    assert manifest["coverage"]["source"]["tokens"] > 3 * manifest["coverage"]["source"]["types"]
 
 
 WORD = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(lambda w: w.split() == [w])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from synthlang.corpus import Corpus
-from synthlang.order.distribution import ENTRY_BYTES, BagCache, distribution
+from synthlang.order.distribution import distribution
 from synthlang.order.model import OrderModel, import_orm
 from synthlang.order.nodes import Nodes, find_nodes, heads_of, item_count
 from synthlang.order.permutations import all_orders
@@ -223,24 +223,6 @@ def test_bags_are_told_apart_for_any_number_of_names():
         assert (found[which] == types).all() and len(found) == 3
 
 
-def test_every_property_of_two_items_is_told_by_the_two_parts():
-    for n in (5, 6, 7):
-        orders = all_orders(n)
-        assert len(orders) == math.factorial(n) == len({tuple(o) for o in orders.orders.tolist()})
-        assert orders.orders.tolist() == sorted(orders.orders.tolist())
-        cut = orders.ngrams.first.shape[1]
-        table = np.repeat(orders.pairs[:, :cut], len(orders) // cut, axis=1)
-        if len(orders.last):
-            table = table + orders.pairs[:, cut:][:, orders.last]
-        for row in range(0, len(table), 7):
-            a, b, c = orders.first[row], orders.second[row], orders.category[row]
-            for index in range(0, len(orders), 11):
-                place = {i: p for p, i in enumerate(orders.orders[index].tolist())} | {n: -1, n + 1: n}
-                x, y, h = place[a], place[b], place[0]
-                side = [y == x + 1, True, y < h, h < x, x < h < y][c]
-                assert table[row, index] == (side and x < y)
-
-
 @pytest.mark.parametrize(("treebank", "labels"), [("ud1/en_ewt_r1.2", "faithful"), ("ud2/en_ewt", "mapped")])
 def test_published_models_equal_brute_force_on_real_nodes(treebank, labels):
     folder = DATA / "gd_models"
@@ -308,76 +290,3 @@ def test_probabilities_are_right_to_a_billionth_up_to_the_largest_weight():
     p = distribution(OrderModel(weights={"V": weights}))["V"].probabilities(nodes)[0]
     assert 1e-6 < p.max() < 0.999
     compare(p, nodes, 0, probabilities(reference_items(sentence), weights))
-
-
-# --- the cache
-
-
-def drawn(of_class, sentences, temperature=1.0, first=0):
-    """The orders drawn for one-node sentences, as source positions by sentence."""
-    corpus = Corpus.of(sentences, first)
-    orders = {}
-    for nodes in find_nodes(corpus, Forest.of(corpus), corpus.columns["head"].codes == 0).values():
-        u = uniform(3, corpus.ids[corpus.sentence_of_word[nodes.head]])
-        for row, order in zip(corpus.sentence_of_word[nodes.head], of_class.sample(nodes, u, temperature), strict=True):
-            orders[int(row) + first] = int(order)
-    return orders
-
-
-@settings(max_examples=6)
-@given(st.integers(0, 10**6), st.sampled_from([32_000_000, 7_000, 0]))
-def test_the_orders_are_those_without_a_cache(seed, most_bytes):
-    rng = np.random.default_rng(seed)
-    sentences = [node_sentence(rng, "V", int(n), ("NOUN", "ADP"), ("nsubj", "case")) for n in rng.integers(2, 7, 60)]
-    warm, cold = (distribution(random_model(seed % 5))["V"] for _ in range(2))
-    object.__setattr__(warm, "_cache", BagCache(most_bytes))
-    for turn, temperature in enumerate((1.0, 2.0, 1.0)):
-        for first in range(0, 60, 20):
-            part = sentences[first : first + 20]
-            rng.shuffle(part)  # other names first, other numbers of the items
-            object.__setattr__(cold, "_cache", BagCache(0))
-            expected = drawn(cold, part, temperature, turn * 100 + first)
-            assert drawn(warm, part, temperature, turn * 100 + first) == expected
-            assert warm._cache.bytes <= most_bytes
-    assert bool(len(warm._cache)) == (most_bytes > 0)
-
-
-def test_a_bag_that_came_before_is_not_computed_again(monkeypatch):
-    rng = np.random.default_rng(0)
-    sentences = [node_sentence(rng, "V", int(n)) for n in (2, 4, 6, 6)]
-    of_class = distribution(random_model(0))["V"]
-    once = drawn(of_class, sentences)
-    asked: list[int] = []
-    plain = type(of_class).log_scores
-
-    def counting(self, types, names):
-        asked.append(len(types))
-        return plain(self, types, names)
-
-    monkeypatch.setattr(type(of_class), "log_scores", counting)
-    assert drawn(of_class, sentences[::-1])[0] in range(720) and drawn(of_class, sentences) == once
-    assert sum(asked) == 0
-    drawn(of_class, [node_sentence(rng, "V", 7)])  # too many orders to keep
-    drawn(of_class, sentences, 1.5)
-    assert sum(asked) == 1 + len(sentences)
-
-
-def test_what_was_not_asked_for_longest_goes_first():
-    matrix = np.zeros((4, 6))
-    cache = BagCache(3 * (matrix[0].nbytes + ENTRY_BYTES))
-    for key, row in zip((b"a", b"b", b"c"), matrix, strict=False):
-        cache.put(key, row)
-    kept = cache.get(b"a")
-    assert kept is not None and kept.base is None  # not the matrix that the row was of
-    cache.put(b"d", matrix[3])
-    assert cache.get(b"b") is None and len(cache) == 3
-    assert all(cache.get(key) is not None for key in (b"a", b"c", b"d"))
-
-
-def test_keys_are_of_items_and_temperature():
-    cache = BagCache()
-    names, other = (("A", "x"), ("B", "y")), (("B", "y"), ("A", "x"))
-    (key,) = cache.keys(np.asarray([[0, 1]]), names, 1.0)
-    assert cache.keys(np.asarray([[1, 0]]), other, 1.0) == [key]
-    assert cache.keys(np.asarray([[0, 1]]), other, 1.0) != [key] != cache.keys(np.asarray([[0, 1]]), names, 2.0)
-    assert len({*cache.keys(np.asarray([[0, 1], [0, 0], [1, 1]]), names, 1.0)}) == 3

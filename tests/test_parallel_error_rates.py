@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,7 +43,12 @@ def test_all_scores_are_those_of_sets(sentences):
     in_possible = sum(len(x & y) for x, y in zip(found, possible, strict=True))
     p, r = in_possible / a if a else None, in_sure / s if s else None
     f1 = None if p is None or r is None else 2 * p * r / (p + r) if p + r else 0
-    expected = {"aer": 1 - (in_sure + in_possible) / (a + s) if a + s else None, "precision": p, "recall": r, "f1": f1}
+    expected: Any = {
+        "aer": 1 - (in_sure + in_possible) / (a + s) if a + s else None,
+        "precision": p,
+        "recall": r,
+        "f1": f1,
+    }
     assert got.scores == {name: value if value is None else pytest.approx(value) for name, value in expected.items()}
     if a and all(x == y for x, y in zip(sure, possible, strict=True)):
         assert got.scores["f1"] == pytest.approx(1 - expected["aer"])  # all gold links are sure
@@ -68,8 +75,9 @@ def test_sums_of_pairs_are_for_a_bootstrap():
     found = links([{(i, i if random.random() < 0.8 else i + 20) for i in range(10)} for _ in range(60)])
     got = alignment_errors(found, gold)
     bounds = alignment_interval(got.sums)
-    assert bounds is not None
-    assert bounds[0] < got.scores["aer"] < bounds[1] < bounds[0] + 0.1
+    aer = got.scores["aer"]
+    assert bounds is not None and aer is not None
+    assert bounds[0] < aer < bounds[1] < bounds[0] + 0.1
     assert error_rate(got.sums).shape == (60,)
     assert alignment_interval(got.sums[:1]) is None
     assert alignment_interval(np.array([[0, 0, 0, 0], [1, 1, 1, 1]])) is None  # a draw of the first alone has no rate

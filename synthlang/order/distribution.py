@@ -3,8 +3,7 @@
     p(order) = exp(w · f(order) / T) / Σ over all n! orders,   w = (1 − m) · superstrate + m · substrate
 
 (Wang & Eisner 2016, equation 1 and section 6). Sums of weights are exact (``tables.grid_of``), so
-nothing here depends on which nodes stand together in a batch. The distributions of bags of
-items that were seen before are kept, up to a number of bytes; the oldest go first.
+nothing here depends on which nodes stand together in a batch.
 """
 
 from __future__ import annotations
@@ -28,41 +27,6 @@ from synthlang.order.tables import Scores, Weights, grid_of
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LARGE_CHUNK, CHUNK = 4_000_000, 100_000  # orders at a time: sums that need a third of the memory; all of them
-MOST_ITEMS_CACHED = 6  # 5.8 KB a bag; of seven items 40 KB, and such bags seldom come again
-MOST_BYTES = 32_000_000  # for each class of nodes
-ENTRY_BYTES = 320  # what Python needs for an entry besides its numbers
-
-
-class BagCache:
-    """Cumulated probabilities of bags by their items and the temperature, not by the batch they came in."""
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self.bytes = 0
-        self._most = most_bytes
-        self._rows: dict[bytes, Floats] = {}  # what was not asked for longest comes first
-        self._numbers: dict[Item, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def keys(self, types: Ints, names: tuple[Item, ...], temperature: float) -> list[bytes]:
-        """The key of each row of ``types`` [bags, n]; they are indices into ``names``."""
-        own = np.asarray([self._numbers.setdefault(item, len(self._numbers)) for item in names], np.int32)
-        end = np.float64(temperature).tobytes()
-        return [row.tobytes() + end for row in own[types]]
-
-    def get(self, key: bytes) -> Floats | None:
-        row = self._rows.pop(key, None)
-        if row is not None:
-            self._rows[key] = row
-        return row
-
-    def put(self, key: bytes, row: Floats) -> None:
-        """Keep the numbers of a bag that is not there; drop those that were not asked for longest."""
-        self._rows[key] = row.copy()  # else the row would keep the whole matrix it is of
-        self.bytes += row.nbytes + ENTRY_BYTES
-        while self.bytes > self._most:
-            self.bytes -= self._rows.pop(next(iter(self._rows))).nbytes + ENTRY_BYTES
 
 
 @dataclass(frozen=True)
@@ -73,7 +37,6 @@ class ClassDistribution:
     parts: tuple[tuple[Weights, Scheme | None], ...]
     corpus_labels: Scheme
     _latest: dict[tuple[Item, ...], Scores] = field(default_factory=dict, repr=False, compare=False)
-    _cache: BagCache = field(default_factory=BagCache, repr=False, compare=False)
 
     def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
         """w · f of every order, [rows, n!], a few rows of ``types`` [nodes, n] at a time: (which rows, scores)."""
@@ -113,33 +76,15 @@ class ClassDistribution:
     def sample(self, nodes: Nodes, u: Floats, temperature: float = 1.0) -> Ints:
         """[nodes] an order for each: the first whose cumulated probability exceeds ``u`` [nodes] in [0, 1)."""
         types, bag = nodes.distinct()
+        by_bag = np.argsort(bag, kind="stable")
+        bounds = np.searchsorted(bag[by_bag], np.arange(len(types) + 1))
         result = np.empty(len(nodes), np.int64)
-        row_of_bag = np.full(len(types), -1)
-        for bags, cumulated in self._cumulated(types, nodes.names, temperature):
-            row_of_bag[bags] = np.arange(len(bags))
-            here = np.flatnonzero(row_of_bag[bag] >= 0)
-            rows = row_of_bag[bag[here]]
-            result[here] = _first_above(cumulated, rows, u[here] * cumulated[rows, -1])
-            row_of_bag[bags] = -1
-        return result
-
-    def _cumulated(self, types: Ints, names: tuple[Item, ...], temperature: float) -> Iterator[tuple[Ints, Floats]]:
-        """Cumulated weights [bags, n!] of all ``types`` [bags, n], some at a time: (which bags, weights)."""
-        new, keys = np.arange(len(types)), []
-        if types.shape[1] <= MOST_ITEMS_CACHED:
-            keys = self._cache.keys(types, names, temperature)
-            known = [(bag, row) for bag, key in enumerate(keys) if (row := self._cache.get(key)) is not None]
-            step = max(1, CHUNK // factorial(types.shape[1]))
-            for start in range(0, len(known), step):
-                some = known[start : start + step]
-                yield np.asarray([bag for bag, _ in some]), np.stack([row for _, row in some])
-            new = np.setdiff1d(new, [bag for bag, _ in known])
-        for rows, scores in self.log_scores(types[new], names):
+        for rows, scores in self.log_scores(types, nodes.names):
             cumulated = np.cumsum(_relative(scores, temperature), axis=1)
-            if keys:
-                for bag, row in zip(new[rows].tolist(), cumulated, strict=True):
-                    self._cache.put(keys[bag], row)
-            yield new[rows], cumulated
+            here = by_bag[bounds[rows.start] : bounds[rows.stop]]
+            row = bag[here] - rows.start
+            result[here] = _first_above(cumulated, row, u[here] * cumulated[row, -1])
+        return result
 
     def best(self, nodes: Nodes) -> Ints:
         """[nodes] the most probable order; of equal ones the one that is first in source order."""

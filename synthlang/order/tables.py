@@ -163,17 +163,19 @@ class Trie:
         """Where the names of the items, then BOS and EOS, lead."""
         nowhere = np.full(len(self._feature) + 1, -1, np.int32)
         rows, table = [], [nowhere]
+        start = np.append(np.arange(len(self._feature)), -1).astype(np.int32)
         for name in [*(full(item) if can_name(item) else "&" for item in items), BOS, EOS]:
-            state = np.append(np.arange(len(self._feature)), -1).astype(np.int32)
-            for piece in name.split("_"):
-                if piece not in self._edges:
-                    state = nowhere
-                    break
+            pieces = name.split("_")
+            if any(piece not in self._edges for piece in pieces):
+                rows.append(0)
+                continue
+            state = start
+            for piece in pieces:
                 step = nowhere.copy()
                 step[self._edges[piece][0]] = self._edges[piece][1]
                 state = step[state]
-            rows.append(len(table) if state is not nowhere else 0)
-            table += [state] if state is not nowhere else []
+            rows.append(len(table))
+            table.append(state)
         return Steps(np.asarray(rows, np.int64), np.stack(table), self._feature)
 
 
@@ -291,10 +293,14 @@ class Weights:
             known = [name for name in names if name in self._names]
             place[[self._names[name] for name in known]] = [names[name] for name in known]
             here = (place[first] >= 0) & (place[second] >= 0)
+            at = family[here], place[first[here]], place[second[here]]
+            if len(names) == len(items) + 2:  # each item has a name of its own
+                total[at] += self._values[here]
+                continue
             table = np.zeros((len(FAMILIES), len(names), len(names)))
-            table[family[here], place[first[here]], place[second[here]]] = self._values[here]
-            which = [names[name] for name in (*view, BOS, EOS)]
-            total += table[:, which][:, :, which]
+            table[at] = self._values[here]
+            which = np.asarray([names[name] for name in (*view, BOS, EOS)])
+            total += table.reshape(len(FAMILIES), -1).take(which[:, None] * len(names) + which, axis=1)
         total[2:] += total[1]  # a family implies PRE: see CATEGORIES
         return total
 

@@ -182,8 +182,9 @@ def count_text(config: TextPair) -> int | None:
     """
     left, *more = files = _text_files(config)
     pairs = None if any(path.suffix == ".gz" for path in files) else count_lines(left)
-    for right in more if pairs is not None else ():
-        check_lines(left, pairs, right, count_lines(right))
+    if pairs is not None:
+        for right in more:
+            check_lines(left, pairs, right, count_lines(right))
     if isinstance(config.links, FileLinks):
         for path in _paths(config.links):
             check_pharaoh(path, config.links.first)

@@ -48,8 +48,8 @@ def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelT
 
     Raises InputError if the numbers differ.
     """
-    sides = ((SPLITTERS[words](line) for _, line in _lines(path)) for path in (left, right))
-    text = _text(*sides, [left, right], words)
+    first, second = ((SPLITTERS[words](line) for _, line in _lines(path)) for path in (left, right))
+    text = _text(first, second, [left, right], words)
     check_lines(left, len(text.left), right, len(text.right))
     return text
 

@@ -80,6 +80,8 @@ class Reorder(Transform):
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         """Lay the trees out anew; ``counts`` has what was reordered and what was not, by reason."""
+        if not len(corpus):
+            return Rewrite.identity(corpus)
         check_columns(corpus, self)
         forest = Forest.of(attach_inserted(corpus))
         headless = corpus.columns["head"].codes < 0
