@@ -193,7 +193,7 @@ def _export(text: Path, folder: Path, workers: int) -> Figures:
     start, source = time.perf_counter(), f"text:{text}"
     written = export_language(
         open_source(source), parse_language(LANGUAGE), folder, source_name=source, workers=workers
-    ).manifest
+    )
     seconds = time.perf_counter() - start
     return {"seconds": seconds, "words": sum(size["words"] for size in written["splits"].values())}
 

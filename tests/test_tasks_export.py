@@ -257,18 +257,6 @@ def test_parts_of_speech_and_trees(tmp_path):
     assert open_task(f"pos:{path}").fingerprint != task.fingerprint
 
 
-def test_the_columns_of_conll_2003(tmp_path):
-    batch = only(open_task(f"ner:{write(tmp_path / 'eng.testa.txt', CONLL_2003)}"))
-    assert [s.words for s in batch.corpus] == [["EU", "rejects"], ["Peter", "B"]]
-    assert [s.columns["ner"] for s in batch.corpus] == [["B-ORG", "O"], ["B-PER", "I-PER"]]
-
-
-def test_a_split_of_no_size_is_none():
-    assert open_task(f"pos:{MINI}").splits == open_task(f"nli:{MINI}").splits == ("train", "dev")
-    with pytest.raises(InputError, match=r"has no split 'test'; it has train, dev$"):
-        open_task(f"ner:{MINI}").batches("test")
-
-
 def test_which_split_is_meant(tmp_path):
     cases = ["a#dev", "a#test", "nli:hf:x:y#train", "a#b", "a#devs", "a#dev/x", "#dev", "a#dev#test", "a#validation"]
     assert [choose(spec) for spec in cases] == [
