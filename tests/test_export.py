@@ -19,7 +19,7 @@ from synthlang.corpus import Column, Corpus
 from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.export import derived_fingerprint, export_language, push_to_hub, run, verify_manifest
-from synthlang.export.card import CardConfig, card_header, code_block, markdown_table, size_category, write_card
+from synthlang.export.card import card_config, card_header, code_block, markdown_table, size_category, write_card
 from synthlang.export.rows import CONFIGS, Side, Strings, Types, hash_strings, merged, overlap_of, tables_of
 from synthlang.language import PARENT, parse_language
 from synthlang.overlap import overlap
@@ -276,7 +276,7 @@ def test_wrong_vocabularies(tmp_path, vocabulary, reason):
 CARD_SOURCE = "builtin:mini-english?types=500&sentences=20&dev=5&test=5"
 
 
-CONFIG = CardConfig("default", {"train": "data/train-*.parquet", "test": "data/test-*.parquet"}, default=True)
+CONFIG = card_config("default", {"train": "data/train-*.parquet", "test": "data/test-*.parquet"}, default=True)
 
 
 @pytest.fixture(scope="module")

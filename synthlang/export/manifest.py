@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
-from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
+from synthlang.export.card import UNKNOWN_LICENCE, card_config, card_header, code_block, markdown_table, write_card
 from synthlang.export.rows import CONFIGS, Types, merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, Plan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
@@ -48,7 +48,7 @@ def write_language_card(
         for c in CONFIGS
     }
     header = card_header(
-        [CardConfig(c, files[c], default=c == MAIN) for c in CONFIGS],
+        [card_config(c, files[c], default=c == MAIN) for c in CONFIGS],
         pretty_name=f"{language.name}, derived from {manifest['source']}",
         licence=manifest["licence"],
         language=[*codes, "art"],  # ISO 639-2: artificial languages
