@@ -101,7 +101,7 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
     result = dict[str, Any]()
     for path_or_name in [_base(name, place) for name in listed]:
         if isinstance(path_or_name, str):
-            result = merged(result, _entry(path_or_name).data)
+            result = merged(result, find(*path_or_name.split("/", 1)).data)
         elif path_or_name.resolve() in below:
             raise InputError(f"base: {path_or_name} is based on this file, so neither can be read first")
         else:
@@ -136,13 +136,16 @@ def find(kind: str, name: str) -> Entry:
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
     if written is None:
-        raise InputError(f"{kind}: there is no file and no entry {name!r}; {_hint(kind, name)}")
+        known = names(kind)
+        near = [held for held in known if held.startswith(f"{name}/")] or get_close_matches(name, known)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"synthlang configs {kind} lists them"
+        raise InputError(f"{kind}: there is no file and no entry {name!r}; {hint}")
     value = dict[str, Any]()
     for raw, words in written:
         value = merged(value, filled(raw, words))
     own = {key: held for key, held in value.items() if key not in (ABOUT, BASE)}
-    names = value.get(BASE, [])
-    bases = [_entry(base) for base in (names if isinstance(names, list) else [names])]
+    listed = value.get(BASE, [])
+    bases = [find(*base.split("/", 1)) for base in (listed if isinstance(listed, list) else [listed])]
     data = dict[str, Any]()
     for layer in (*(base.data for base in bases), own):
         data = merged(data, layer)
@@ -243,19 +246,6 @@ def _base(name: str, place: Path) -> Path | str:
         raise InputError(f"base: there is no file {path}{hint and '; '}{hint}")
     find(kind, rest)
     return name
-
-
-def _entry(name: str) -> Entry:
-    """The entry KIND/NAME."""
-    kind, _, rest = name.partition("/")
-    return find(kind, rest)
-
-
-def _hint(kind: str, name: str) -> str:
-    """What may have been meant by a name that is none."""
-    known = names(kind)
-    near = [held for held in known if held.startswith(f"{name}/")] or get_close_matches(name, known)
-    return f"did you mean {' or '.join(near)}?" if near else f"synthlang configs {kind} lists them"
 
 
 def _stems(kind: str) -> list[str]:

@@ -24,7 +24,9 @@ def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError, da
     lines: dict[str, list[str]] = {}
     items = error.errors(include_url=False)
     for item in items:
-        if item["type"] == "too_short" and any(_is_below(other["loc"], item["loc"]) for other in items):
+        at = item["loc"]
+        below = (len(o["loc"]) > len(at) and o["loc"][: len(at)] == at for o in items)
+        if item["type"] == "too_short" and any(below):
             continue  # it has too few only without the wrong ones
         if not defaults and not isinstance(item["input"], JSON_TYPES):
             continue
@@ -33,10 +35,6 @@ def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError, da
         if problem not in problems:
             problems.append(problem)
     return [f"{key}: {', or '.join(found)}" if key else ", or ".join(found) for key, found in lines.items()]
-
-
-def _is_below(loc: Location, above: Location) -> bool:
-    return len(loc) > len(above) and loc[: len(above)] == above
 
 
 def _problem(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> tuple[list[str], str]:

@@ -16,6 +16,7 @@ from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, size_of
+from synthlang.sources.text import SPLITS
 from synthlang.tasks import is_task, open_task
 from synthlang.tasks.derive import ParsedTask
 from synthlang.tasks.export import export_task
@@ -76,10 +77,11 @@ def derive_command(
             command=command,
             vocabulary=tokens,
         )
-        display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in exported.items()))
-        for split, reasons in exported.counts.items():
+        sizes = ((SPLITS[theirs], size["kept"]) for theirs, size in exported["splits"].items())
+        display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in sizes))
+        for split, reasons in exported["counts"].items():
             for reason, number in reasons.items():
-                display.message(f"{split}: {reason}: {number}")
+                display.message(f"{SPLITS[split]}: {reason}: {number}")
     return _first(source, spoken, examples)
 
 

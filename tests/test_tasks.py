@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from synthlang.sources.base import BATCH_SENTENCES
 from synthlang.tasks import FORMS, SCHEMES, derive_task, is_task, open_task
 from synthlang.tasks.export import answer_texts
 from tests.fuzz import damaged
-from tests.task_cases import Chain, Noise, labels_of
+from tests.task_cases import labels_of
 
 
 def write(path, text):
@@ -132,36 +131,6 @@ def test_answers_in_a_derived_language(tmp_path):
     assert counts == {}
 
 
-def test_an_item_goes_with_its_sentence():
-    task = open_task("nli:builtin:mini-english?types=500&sentences=60&dev=1&test=1")
-    batch = only(task)
-    noise: Any = Chain(Noise(3, drop=0.2, delete=0.0, insert=0.0))
-    result, counts = derive_task(batch, noise)
-    lost = counts["noise: dropped"]
-    assert 0 < lost < 60
-    assert len(result) == len(batch) - counts["items dropped, a sentence of theirs was dropped"]
-    assert len(result.corpus) == 2 * len(result)
-    kept = {name: row for row, name in enumerate(batch.ids)}
-    assert result.strings(0) == [batch.strings(0)[kept[name]] for name in result.ids]
-
-
-def test_torn_entities_can_drop_their_items(tmp_path):
-    path = write(tmp_path / "train", "en:a\tB-PER\nen:!\tI-PER\nen:b\tI-PER\n\nen:c\tB-PER\nen:d\tI-PER\n")
-    task = open_task(f"ner:{path}")
-    spec = {"name": "x", "transforms": [{"kind": "invert"}], "torn_entities": "several"}
-    both, counts = derive_task(only(task), parse_language(spec))
-    assert [s.columns["ner"] for s in both.corpus] == [["B-PER", "I-PER", "I-PER"], ["B-PER", "I-PER"]]
-    assert counts == {}  # the mark keeps its place here, and so does every neighbour
-    path = write(tmp_path / "dev", "a\tB-PER\nb\tI-PER\n!\tO\nc\tB-LOC\n\nx\tB-PER\ny\tI-PER\nz\tO\n!\tO\n")
-    rows = open_task(f"ner:{path}")
-    permuted = {"name": "x", "seed": 1, "transforms": [{"kind": "permute"}]}
-    torn, counts = derive_task(only(rows, "dev"), parse_language(permuted))
-    several = counts.get("ner: mentions torn apart", 0)
-    left, counts = derive_task(only(rows, "dev"), parse_language({**permuted, "torn_entities": "drop"}))
-    assert len(left) == len(torn) - several
-    assert counts.get("items dropped, a sentence of theirs was dropped", 0) == several
-
-
 def test_slots_with_intents(tmp_path):
     for split, words in (("train", "fly to new york"), ("valid", "go"), ("test", "go")):
         write(tmp_path / split / "seq.in", f"{words}\n\n")
@@ -199,20 +168,6 @@ def test_slots_as_spans_of_characters(tmp_path):
     }
     assert tags[1:] == [{"Wake": "O", "me": "O"}, {"Wake": "B-a", "me": "B-b"}]
     assert batch.counts == {"slots widened to whole words": 1, "utterances left out, a slot is not inside the text": 1}
-
-
-def test_mini_english_pairs():
-    task = open_task("nli:builtin:mini-english?types=500&sentences=1500&dev=6&test=0")
-    assert task.splits == ("train", "dev")
-    assert task.columns == ("form", "upos", "head", "deprel", "ner")
-    batches = list(task.batches("train"))
-    assert [len(b.corpus) for b in batches] == [BATCH_SENTENCES, 1000]
-    assert np.concatenate([b.corpus.ids for b in batches]).tolist() == list(range(3000))
-    shares = Counter(label for b in batches for label in labels_of(b))
-    assert set(shares.values()) == {500}
-    source = task.as_source()
-    assert (source.splits, source.columns, source.fingerprint) == (task.splits, task.columns, task.fingerprint)
-    assert [s for c in source.batches("train") for s in c] == [s for b in batches for s in b.corpus]
 
 
 def test_a_long_group_is_cut_for_a_parser_only(tmp_path):

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from synthlang.errors import InputError
-from synthlang.sources.hub_data import ROWS
 from synthlang.tasks import open_task, split_for
-from synthlang.tasks.batch import join_batches
 from tests.hub_folders import TEXT, datasets, jsonl, offline, parquet  # noqa: F401  a fixture
 from tests.task_cases import labels_of
 from tests.test_tasks import CONTEXT, only, spans
@@ -18,10 +16,6 @@ PAIRS: dict[str, Any] = {"sentence1": ["He ran.", "A b", "C"], "sentence2": ["Sh
 GLUE = {"sentence1": TEXT, "sentence2": TEXT, "label": datasets.ClassLabel(names=["entailment", "not_entailment"])}
 ANSWERS = {"text": datasets.List(TEXT), "answer_start": datasets.List(datasets.Value("int32"))}
 SQUAD = {"id": TEXT, "title": TEXT, "context": TEXT, "question": TEXT, "answers": ANSWERS}
-
-
-def whole(task, split="train"):
-    return join_batches(list(task.batches(split)))
 
 
 def questions(*answers, **more):
@@ -162,35 +156,6 @@ def test_slots_in_strings(tmp_path):
     assert (batch.corpus.columns["slot"].values(), labels_of(batch)) == (["O", "O", "B-to", "I-to", "O"], ["a b"] * 2)
     with pytest.raises(InputError, match="row 1 of the split train: 4 words but 3 values in 'slots'"):
         open_task(f"slots:hf:{jsonl(tmp_path / 't', train=columns | {'slots': ['O B-to I-to', '', 'O']})}")
-
-
-def test_batches_do_not_depend_on_how_rows_are_read(tmp_path):
-    n = 2 * ROWS + 300
-    rows = {"premise": [f"a {i}" for i in range(n)], "hypothesis": ["b"] * n, "label": ["neutral"] * n}
-    task = open_task(f"nli:hf:{jsonl(tmp_path / 'd', train=rows)}")
-    assert [len(batch) for batch in task.batches("train")] == [1000, 1000, 300]
-    assert whole(task).ids == tuple(map(str, range(n)))
-    assert whole(task).strings(0) == rows["premise"]
-
-
-def test_the_fingerprint_is_of_what_is_read(tmp_path):
-    first = open_task(f"nli:hf:{parquet(tmp_path / 'a', GLUE, train=PAIRS)}").fingerprint
-    more = {**GLUE, "note": TEXT}
-    same = parquet(tmp_path / "b", more, train={**PAIRS, "note": ["x"] * 3})
-    assert open_task(f"nli:hf:{same}").fingerprint == first
-    others = [
-        parquet(tmp_path / "c", GLUE, train={**PAIRS, "label": [0, 0, 0]}),
-        parquet(tmp_path / "d", GLUE, validation=PAIRS),
-        parquet(tmp_path / "e", {**GLUE, "label": datasets.ClassLabel(names=["entailment", "x"])}, train=PAIRS),
-        parquet(tmp_path / "f", {**GLUE, "id": TEXT}, train={**PAIRS, "id": ["p", "q", "r"]}),
-    ]
-    assert len({first, *(open_task(f"nli:hf:{folder}").fingerprint for folder in others)}) == 5
-    asked = questions([(4, "old")], [(4, "old")])
-    prints = {
-        open_task(f"qa:hf:{jsonl(tmp_path / name, train={**asked, **change})}").fingerprint
-        for name, change in {"g": {}, "h": {"id": ["a", "b"]}, "i": {"question": ["Who?", "Why?"]}}.items()
-    }
-    assert len(prints) == 3
 
 
 @pytest.mark.parametrize(

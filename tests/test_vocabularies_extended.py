@@ -151,14 +151,6 @@ def test_bpe_only_joins_old_pieces(made, text, language):
     assert parts_of(made["roberta", language][2], new.encode(text).ids) == old.encode(text).ids
 
 
-def test_bpe_only_joins_old_pieces_of_words(made, members):
-    before, space, extension = made["roberta", "de"]
-    for i, member in enumerate(members):
-        for batch in texts_of(member):
-            found = parts_of(extension, space.languages[i].encode(batch).ids.tolist())
-            assert found == before.languages[i].encode(batch).ids.tolist()
-
-
 def parts_of(extension, ids):
     """The old ids that ids were cut into before."""
     cut = {int(i): extension.pieces_of(k).tolist() for k, i in enumerate(extension.ids)}

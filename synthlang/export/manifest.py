@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
-from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
-from synthlang.export.rows import Types, merged, overlap_of
+from synthlang.export.card import UNKNOWN_LICENCE, card_config, card_header, code_block, markdown_table, write_card
+from synthlang.export.rows import CONFIGS, Types, merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, Plan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
@@ -34,6 +34,7 @@ ROWS = {
     "an inserted word is in no pair, nor is a deleted one",
 }
 HEAD = ("split", "sentences of the parent", "kept", "dropped", "words of the parent", "words of the derived")
+MAIN = "derived"
 SHOWN = 1200  # characters of an example
 
 
@@ -41,19 +42,17 @@ def write_language_card(
     manifest: Mapping[str, Any], language: Language, columns: tuple[str, ...], codes: tuple[str, ...], examples: Any
 ) -> str:
     """README.md from the manifest; ``codes`` are the languages of the source, ``examples`` a row of each config."""
-    configs, sizes = manifest["configs"], manifest["splits"]
-    main = "derived" if "derived" in configs else configs[0]
-    rows = sum(size["sentences" if main == "parent" else "kept"] for size in sizes.values())
+    sizes = manifest["splits"]
     files = {
         c: {n: f"data/{c}/{n}-*.parquet" for n, s in sizes.items() if s["sentences" if c == "parent" else "kept"]}
-        for c in configs
+        for c in CONFIGS
     }
     header = card_header(
-        [CardConfig(c, files[c], default=c == main) for c in configs],
+        [card_config(c, files[c], default=c == MAIN) for c in CONFIGS],
         pretty_name=f"{language.name}, derived from {manifest['source']}",
         licence=manifest["licence"],
         language=[*codes, "art"],  # ISO 639-2: artificial languages
-        rows=rows,
+        rows=sum(size["kept"] for size in sizes.values()),
         tags=["synthlang", "synthetic-language"],
     )
     about = (
@@ -63,18 +62,17 @@ def write_language_card(
     licence = f"`{manifest['licence']}`, as the source: this data set is derived from its text."
     if manifest["licence"] == UNKNOWN_LICENCE:
         licence = "Not known here: the licence of the source applies to this data set too; look at the source."
-    left_out = "" if len(configs) == len(ROWS) else f" (configurations: {', '.join(configs)})"
     parents = ", ".join(f"{name} `{value}`" for name, value in manifest["parents"].items())
-    again = f"Data set fingerprint `{manifest['fingerprint']}`{left_out}, from {parents}."
+    again = f"Data set fingerprint `{manifest['fingerprint']}`, from {parents}."
     sections = [
         ("", about),
         ("What was done", _transforms(language)),
-        ("Configurations", _configs(configs, columns, main)),
+        ("Configurations", _configs(columns)),
         ("Sizes", markdown_table(HEAD, [(n, *_row_of(size)) for n, size in sizes.items()])),
         ("What happened", _counts(manifest["counts"])),
         ("Overlap with the parent", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
         *([("Token ids", _tokens(manifest, language))] if "vocabulary" in manifest else []),
-        ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in configs)),
+        ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in CONFIGS)),
         ("Licence", licence),
         ("How to make it again", f"{code_block(manifest['command'])}\n\n{again}"),
     ]
@@ -99,9 +97,9 @@ def _transforms(language: Language) -> str:
     return "\n".join(lines) + f"\n\nSeed: {language.seed}. All settings are in `language.yaml`."
 
 
-def _configs(configs: tuple[str, ...], columns: tuple[str, ...], main: str) -> str:
+def _configs(columns: tuple[str, ...]) -> str:
     labels = ", ".join(f"`{c}`" for c in columns if c != FORM) or "none"
-    lines = [f"- `{c}`{' (default)' if c == main else ''}: {ROWS[c]}" for c in configs]
+    lines = [f"- `{c}`{' (default)' if c == MAIN else ''}: {ROWS[c]}" for c in CONFIGS]
     more = " `head` counts from 1 within the sentence, 0 is the root." if "head" in columns else ""
     return "\n".join(lines) + (
         f"\n\nLabels: {labels}.{more} `id` is the number of the sentence in its split of the source, the same in every "
@@ -167,7 +165,7 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
         **about,
         "language": portable(plan.language)[0],
         "parents": {"source": source.fingerprint, "language": plan.language.fingerprint},
-        "configs": list(plan.configs),
+        "configs": list(CONFIGS),
         "splits": {SPLIT_NAMES[s]: {size: sum(r[size] for r in held) for size in SIZES} for s, held in splits.items()},
         "counts": {
             SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in held), Counter())) for s, held in splits.items()
@@ -215,12 +213,10 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
 
 def _examples(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     """A row of each configuration, of the same sentence."""
-    main = next(c for c in ("derived", "parallel", "parent") if c in plan.configs)
-    size = "sentences" if main == "parent" else "kept"
-    record = next(r for r in records if r[size])
-    paths = {c: plan.data(c, record["split"], record["number"]) for c in plan.configs}
-    table = pq.ParquetFile(paths[main]).read_row_group(0)
-    lengths = pc.list_value_length(table["derived_words" if main == "parallel" else "words"]).to_pylist()
+    record = next(r for r in records if r["kept"])
+    paths = {c: plan.data(c, record["split"], record["number"]) for c in CONFIGS}
+    table = pq.ParquetFile(paths[MAIN]).read_row_group(0)
+    lengths = pc.list_value_length(table["words"]).to_pylist()
     best = min(
         range(len(lengths)),
         key=lambda row: (lengths[row] not in READABLE, 0 if lengths[row] in READABLE else lengths[row]),

@@ -18,7 +18,7 @@ import os
 import shlex
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, count, islice
@@ -34,7 +34,6 @@ from synthlang.export.manifest import write_manifest
 from synthlang.export.rows import CONFIGS
 from synthlang.export.shard import (
     SHARD_BATCHES,
-    SPLIT_NAMES,
     Plan,
     Shard,
     finished,
@@ -98,7 +97,7 @@ def write_shards(plan: Plan, source: Source, workers: int, progress: Progress) -
             progress(record["split"], record["sentences"])
     if not any(record["sentences"] for record in held):
         raise InputError("the source holds no sentence in any split")
-    if plan.configs != ("parent",) and not any(record["kept"] for record in held):
+    if not any(record["kept"] for record in held):
         counts = sum((Counter(record["counts"]) for record in held), Counter[str]())
         raise InputError(f"the language {plan.language.name} drops every sentence{because(counts)}")
     order = {split: rank for rank, split in enumerate(source.splits)}
@@ -135,22 +134,6 @@ if TYPE_CHECKING:
 FORMAT = 2  # 2: three configurations in shards
 
 
-class Exported(dict[str, int]):
-    """Sentences of the derived language in each split; ``manifest`` tells the rest.
-
-    dropped   sentences of the parent that the language dropped, of each split
-    counts    what happened, by split and reason
-    """
-
-    def __init__(self, manifest: dict[str, Any]) -> None:
-        self.manifest = manifest
-        ours = {theirs: name for name, theirs in SPLIT_NAMES.items()}
-        sizes = {ours[split]: size for split, size in manifest["splits"].items()}
-        super().__init__({split: size["kept"] for split, size in sizes.items()})
-        self.dropped = {split: size["sentences"] - size["kept"] for split, size in sizes.items()}
-        self.counts: dict[str, dict[str, int]] = {ours[split]: c for split, c in manifest["counts"].items()}
-
-
 def derived_fingerprint(source: Source, language: Language, vocabulary: Vocabulary | None = None) -> str:
     """Of the derived data set: its source, its language and the vocabulary of its token ids."""
     parents = {"source": source.fingerprint, "language": language.fingerprint}
@@ -168,11 +151,10 @@ def export_language(
     workers: int = 1,
     progress: Progress | None = None,
     licence: str | None = None,
-    configs: Sequence[str] = CONFIGS,
     command: str | None = None,
     vocabulary: Vocabulary | None = None,
-) -> Exported:
-    """Derive every split of a source and write the data set.
+) -> dict[str, Any]:
+    """Derive every split of a source and write the data set; returns its manifest.
 
     ``progress(split, sentences)`` is called as work goes on, with what was there already first.
     ``licence`` is an SPDX id; by default the source's attribute ``licence``, else unknown;
@@ -184,31 +166,30 @@ def export_language(
     if folder.exists() and not partial_of(folder).exists():
         raise InputError("exists already; name a new folder", folder)
     licence = check_licence(licence or getattr(source, "licence", None) or UNKNOWN_LICENCE)
-    configs = _checked(configs)
     workers = min(workers, cores())
     if workers > 1:
         warm_up(write_shard.__module__)
     language = bind_language(language, source, vocabulary)
     derived = derived_fingerprint(source, language, vocabulary)
-    name = fingerprint("export", derived=derived, configs=configs, pyarrow=pa.__version__)
+    name = fingerprint("export", derived=derived, configs=CONFIGS, pyarrow=pa.__version__)
     place = partial_of(folder)
     if folder.exists():
         if _held(place) != name or (place / "out").exists():
             raise InputError("exists already; name a new folder", folder)
         shutil.rmtree(place)  # of a process that finished and was killed as it cleared up
-        return Exported(read_json(folder / "manifest.json"))
+        return dict(read_json(folder / "manifest.json"))
     about = {"fingerprint": derived, "format": FORMAT}
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
     about |= {"source": source_name, "licence": licence, "command": command}
     with claimed(folder):
         _claim(place, name)
         with _going_on(folder, place):
-            plan = Plan(language, place, configs, vocabulary)
+            plan = Plan(language, place, vocabulary)
             records = write_shards(plan, source, workers, progress or (lambda _split, _sentences: None))
             manifest = write_manifest(plan, source, records, about)
             (place / "out").rename(folder)
             shutil.rmtree(place)
-    return Exported(manifest)
+    return manifest
 
 
 @contextmanager
@@ -230,10 +211,3 @@ def _going_on(folder: Path, place: Path) -> Iterator[None]:
 def cores() -> int:
     """Processor cores that this process may use: more workers would only cost memory."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _checked(configs: Sequence[str]) -> tuple[str, ...]:
-    wrong = [c for c in configs if c not in CONFIGS]
-    if wrong or not configs:
-        raise InputError(f"configs must be some of {', '.join(CONFIGS)}" + (f", not {wrong[0]!r}" if wrong else ""))
-    return tuple(c for c in CONFIGS if c in configs)

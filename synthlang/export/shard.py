@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.export.rows import COUNTERS, ELEMENT, Side, Types, lists, merged, numbers, tables_of
+from synthlang.export.rows import CONFIGS, COUNTERS, ELEMENT, Side, Types, lists, merged, numbers, tables_of
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language
@@ -86,7 +86,6 @@ class Plan:
 
     language: Language
     folder: Path
-    configs: tuple[str, ...]
     vocabulary: Vocabulary | None = None
 
     def data(self, config: str, split: str, number: int) -> Path:
@@ -113,9 +112,9 @@ def write_shard(plan: Plan, shard: Shard) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     types: dict[str, list[Types]] = {"parent": [], "derived": []}
     ids: dict[str, NDArray[np.int64]] = {}
-    rows: Counter[str] = Counter(dict.fromkeys(plan.configs, 0))
+    rows: Counter[str] = Counter(dict.fromkeys(CONFIGS, 0))
     with ExitStack() as stack:
-        files = {c: stack.enter_context(atomic_file(plan.data(c, split, number))) for c in plan.configs}
+        files = {c: stack.enter_context(atomic_file(plan.data(c, split, number))) for c in CONFIGS}
         writers: dict[str, pq.ParquetWriter] = {}
         for batch in batches:
             rewrite = plan.language.rewrite(batch)
@@ -127,7 +126,7 @@ def write_shard(plan: Plan, shard: Shard) -> dict[str, Any]:
                     counts[CONTROL_WORDS] += both[0].control_words
                 for name, found in zip(("parent", "derived"), both, strict=True):
                     lists[name], ids[name] = found.column, ids.get(name, 0) + found.counts
-            for config, table in tables_of(parent, derived, rewrite, plan.configs, lists).items():
+            for config, table in tables_of(parent, derived, rewrite, lists).items():
                 if config not in writers:
                     writers[config] = stack.enter_context(_writer(files[config], table.schema))
                 if table.num_rows:
@@ -138,8 +137,8 @@ def write_shard(plan: Plan, shard: Shard) -> dict[str, Any]:
             counts.update(rewrite.counts)
             for name, side in (("parent", parent), ("derived", derived)):
                 types[name].append(Types.of(side.corpus.form, side.names))
-    paths = [plan.data(config, split, number) for config in plan.configs if rows[config]]
-    for config in plan.configs:
+    paths = [plan.data(config, split, number) for config in CONFIGS if rows[config]]
+    for config in CONFIGS:
         if not rows[config]:  # datasets fails on a split without a row
             plan.data(config, split, number).unlink()
     with atomic_file(plan.types(split, number)) as handle:

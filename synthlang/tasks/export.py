@@ -30,7 +30,7 @@ from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.export.card import (
     UNKNOWN_LICENCE,
-    CardConfig,
+    card_config,
     card_header,
     check_licence,
     code_block,
@@ -134,7 +134,7 @@ def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, c
     # where the files lay is nobody's business, what they are called is
     title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
     configs = [
-        CardConfig(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
+        card_config(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
         for config, splits in items.items()
     ]
     header = card_header(
