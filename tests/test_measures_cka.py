@@ -1,6 +1,5 @@
 """The probe ``cka`` against sentences read one at a time and kernels of n × n; controls, limits, paraphrases."""
 
-import copy
 import itertools
 import json
 from dataclasses import replace
@@ -323,17 +322,3 @@ def test_models_of_hugging_face(hub):
     _, two = probe_of(folder, "other", {"x": DERIVED}, str(hub["bert"]), natural=True, sentences=30)
     assert np.shape(two.values["comparisons"]["languages"]["biased"]) == (2, 4)
     assert not two.tables and [figure.name for figure in two.figures] == ["cka-languages"]
-
-
-def test_the_model_is_left_alone(run):
-    config = parse(ProbeConfig, {"data": UPPER, "cka": {"sentences": 20, "paraphrase": str(run)}})
-    given = ProbeInput(open_pretrained(str(run), None), config)
-    before = copy.deepcopy(given.pretrained.model.state_dict())
-    given.pretrained.model.train()
-    with given.reading():
-        cka_probe(given)
-    assert given.pretrained.model.training
-    assert all(torch.equal(tensor, before[name]) for name, tensor in given.pretrained.model.state_dict().items())
-
-    with pytest.raises(InputError, match="there is no such folder"):
-        probe_of(run, paraphrase=str(run / "nothing"))

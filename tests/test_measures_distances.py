@@ -15,7 +15,6 @@ from rich.console import Console
 from safetensors.torch import load_file, save_file
 
 from probes.measures import ProbeConfig
-from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import PairReaders, linked_in_order, shared_text, unrelated
 from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
@@ -26,7 +25,6 @@ from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
-from tests.separations import separations
 from tests.test_states import text_pair
 
 NAMES = (
@@ -160,25 +158,6 @@ def test_the_stream_is_the_same_however_it_is_cut(tmp_path):
         torch.testing.assert_close(cut, getattr(streams[1][0], name), rtol=1e-4, atol=1e-5)
     lengths = np.diff(given.data.left.bounds)[streams[1][0].sentence.unique_consecutive()]
     assert (np.diff(lengths) > 0).any() and (np.diff(lengths) < 0).any()  # not in order of length
-
-
-def test_both_parts_are_what_they_are_alone(tmp_path):
-    pretrained = random_run(tmp_path)
-    given = ProbeInput(pretrained, settings())
-    sides = given.side("target"), given.side("source")
-    with given.reading():
-        both = separations_and_dominance(lambda: linked_in_order(given, *sides), 3, (0, 1, 2), tops=(1, 4))
-        alone = separations(linked_in_order(given, *sides), 3)
-        once = []
-
-        def read():
-            once.append(1)
-            return linked_in_order(given, *sides)
-
-        none = separations_and_dominance(read, 3, (0, 1, 2), tops=())
-    for found in (both[0], none[0]):
-        assert [one.to_json() for one in found] == [one.to_json() for one in alone]
-    assert len(once) == 1 and [len(one.tops) for one in both[1]] == [2] * 6
 
 
 def test_words_of_other_sentences_as_pairs_are_at_chance(tmp_path):
