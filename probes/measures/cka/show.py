@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
 from probes.figures.cka import CELLS, cka_map
-from probes.figures.drawing import COLOURS, MARKERS, Drawing, grid, legend_above, shorten
+from probes.figures.drawing import Drawing
+from probes.figures.lines import Series, over_layers
 from probes.measures.cka import Estimator
 from probes.measures.cka.pairs import ESTIMATORS, Compared
 from probes.measures.result import table_of
@@ -76,31 +76,12 @@ def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | No
     """CKA of same-number layers, a line for each comparison; None if there is none."""
     lines = []
     for one in found:
-        known = zip(one.layers[0], one.same_layer(estimator) or [], strict=False)
-        points = [(number, value) for number, value in known if value is not None]
-        if points:
-            lines.append((one.label, points))
-    if not lines:
-        return None
-    low = min(0.0, *(value for _, points in lines for _, value in points))
-
-    def paint(canvas: Canvas) -> None:
-        axes = canvas.subplots()
-        for i, (label, points) in enumerate(lines):
-            numbers, values = zip(*points, strict=True)
-            colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-            axes.plot(numbers, values, label=shorten(label, 34), color=colour, marker=marker, markersize=4.5)
-        axes.set_xlabel("layer of both sides")
-        axes.set_ylabel("CKA (0 = unlike, 1 = alike)")
-        axes.set_ylim(low - 0.03 if low < 0 else 0.0, 1.02)
-        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
-        grid(axes, "both")
-        legend_above(axes)
-
+        same = zip(one.layers[0], one.same_layer(estimator) or [], strict=False)
+        known = [(number, value) for number, value in same if value is not None]
+        lines += [Series(one.label, *zip(*known, strict=True))] if known else []
     title = "CKA of same-number layers" + (" (debiased)" if estimator == "debiased" else "")
     note = (
         "How alike the representations of the same text are. Random encoders: what tokens alone give, a lower "
         "reference; paraphrase: the source language read by another model, an upper one. Layer 0: the embeddings."
     )
-    ends = "; ".join(f"{label}: from {points[0][1]:.3g} to {points[-1][1]:.3g}" for label, points in lines)
-    return Drawing("cka-layers", title, paint, note, f"{title}. CKA over layers: {ends}.", 3.1 + 0.2 * (len(lines) > 2))
+    return over_layers("cka-layers", title, lines, "CKA (0 = unlike, 1 = alike)", note) if lines else None
