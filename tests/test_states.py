@@ -9,7 +9,7 @@ import torch
 from pretrain.model.text import Text
 from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
-from probes.states import sentence_states, word_states
+from probes.states import sentence_means, word_states
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -84,20 +84,17 @@ def test_word_states_are_those_of_each_word_of_each_sentence_alone(probed, role,
 
 
 @pytest.mark.parametrize("role", ["target", "source"])
-def test_sentence_states_are_means_of_tokens_or_the_first_state(probed, role):
+def test_sentence_means_are_means_of_tokens_or_the_first_state(probed, role):
     body, reader = probed.body(role), reader_of(probed, role)
     with probed.reading():
         side = probed.side(role, layers=(1, 0))
         for first in (False, True):
-            seen = []
-            for states, rows in sentence_states(side.sentences, side.reader, probed.measured, first):
-                seen += rows.tolist()
-                for i, row in enumerate(rows.tolist()):
-                    tokens = [t for span in plain_ids(reader, side.corpus[row].words)[1] for t in span]
-                    for place, layer in enumerate((1, 0)):
-                        (plain,) = body.read(_text(reader, side.corpus[row].words), layers=[layer])
-                        close(states[place, i], plain[0, 0] if first else plain[0, tokens].mean(0))
-            assert sorted(seen) == sorted(probed.measured.tolist())
+            found = sentence_means(side.sentences, side.reader, probed.measured, first)
+            for i, row in enumerate(probed.measured.tolist()):
+                tokens = [t for span in plain_ids(reader, side.corpus[row].words)[1] for t in span]
+                for place, layer in enumerate((1, 0)):
+                    (plain,) = body.read(_text(reader, side.corpus[row].words), layers=[layer])
+                    close(found[place, i], plain[0, 0] if first else plain[0, tokens].mean(0))
 
 
 def _text(reader, words):
@@ -129,8 +126,7 @@ def test_a_word_without_a_token_has_no_state_and_others_keep_theirs(tmp_path):
         close(found.vectors[2], torch.stack(plain[:-2]))
         # a sentence without a token has the mean zero
         none = replace(sentences, ids=sentences.ids[:0], word_offsets=np.zeros_like(sentences.word_offsets))
-        ((states, rows),) = sentence_states(none, side.reader, given.measured[:3])
-        assert len(rows) == 3 and not states.any()
+        assert not sentence_means(none, side.reader, given.measured[:3]).any()
 
 
 def test_measured_and_fitted_sentences_are_apart(probed):
