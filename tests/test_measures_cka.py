@@ -1,6 +1,5 @@
 """The probe ``cka`` against sentences read one at a time and kernels of n × n; controls, limits, paraphrases."""
 
-import copy
 import itertools
 import json
 from dataclasses import replace
@@ -18,6 +17,7 @@ from probes.measures import ProbeConfig
 from probes.measures.cka.pairs import Pairing, compare, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
+from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import bounded_batches
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
@@ -25,6 +25,7 @@ from synthlang.errors import InputError
 from synthlang.parallel.prepare import encode
 from tests.adjust_models import save_model
 from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run
+from tests.maps_cases import Plain
 from tests.test_measures_cka_similarity import of_kernels
 from tests.tiny import PRETRAIN, changed
 
@@ -54,30 +55,14 @@ def probe(given):
 
 
 def plain_sides(given, rows, pooling, bodies):
-    """[n, layers, d] of both sides, sentence by sentence."""
-    text, data, found = given.aligned.text, given.data, []
-    for side, (reader, corpus) in enumerate(
-        ((given.pretrained.target, text.left), (given.pretrained.source, text.right))
-    ):
-        body, items = bodies[side], []
-        for row in rows:
-            words = corpus[int(row)].columns["form"]
-            ids, _ = plain_ids(reader, words)
-            layers = [plain_states(body, reader, words, layer, "mean") for layer in range(body.shape.layers + 1)]
-            if pooling == "words":
-                links = data.links.take(np.array([row]))
-                numbers = (links.left if side == 0 else links.right).tolist()
-                items += [torch.stack([layer[i] for layer in layers]) for i in numbers]
-            elif pooling == "first":
-                items.append(torch.stack([layer[-2] for layer in layers]))
-            else:
-                read = body.read(Text.of(torch.tensor([ids]), reader.number), layers=range(body.shape.layers + 1))
-                items.append(torch.stack([layer[0, 1:-1].mean(0) for layer in read]))
-        found.append(torch.stack(items).double().numpy())
-    return found
+    """[layers][n, d] of both sides, sentence by sentence."""
+    pretrained = replace(given.pretrained, target_model=bodies[0], model=bodies[1])
+    text = Aligned(given.aligned.text, replace(given.data, train=rows, dev=rows[:0]))
+    plain = [Plain(replace(given, pretrained=pretrained, text=text), layer) for layer in range(3)]
+    return list(zip(*(one.linked(rows) if pooling == "words" else one.sentences(rows) for one in plain), strict=True))
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first", "words"])
+@pytest.mark.parametrize("pooling", ["mean", "words"])
 @pytest.mark.parametrize("kind", ["shared", "separate"])
 def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
     """Every comparison, every layer with every layer, however the sentences are cut into batches."""
@@ -96,19 +81,15 @@ def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
         for key, bodies in cases.items():
             left, right = plain_sides(given, rows, pooling, bodies)
             held = found["comparisons"][key]
-            assert held["items"] == len(left) == len(right) and (pooling == "words") == (len(left) > 20)
+            assert held["items"] == len(left[0]) == len(right[0]) and (pooling == "words") == (len(left[0]) > 20)
             for i in range(3):
                 for j in range(3):
-                    if pooling == "first" and 0 in (i, j):  # <s> has the same embedding in every sentence
-                        assert held["biased"][i][j] is None
-                        continue
-                    biased, debiased = of_kernels(left[:, i], right[:, j])
+                    biased, debiased = of_kernels(left[i], right[j])
                     assert held["biased"][i][j] == pytest.approx(biased, abs=2e-5)
                     assert held["debiased"][i][j] == pytest.approx(debiased, abs=2e-5)
             same = [held["biased"][i][i] for i in range(3)]
             assert held["same_layer"]["biased"] == same
-            known = [value for value in same if value is not None]
-            assert held["mean"]["biased"] == pytest.approx(np.mean(known), rel=1e-5)
+            assert held["mean"]["biased"] == pytest.approx(np.mean(same), rel=1e-5)
 
 
 def test_what_is_not_defined_is_said_and_not_drawn(models, tmp_path):
@@ -220,7 +201,7 @@ def test_two_models_get_random_encoders_of_their_own(models, tmp_path):
     assert [side.reader.body.shape.hidden for side in (drawn.left, drawn.right)] == [24, 16]
     with given.reading():
         left, right = plain_sides(given, rows, "mean", (wider.model, shared.model))
-    biased, _ = of_kernels(left[:, 1], right[:, 2])
+    biased, _ = of_kernels(left[1], right[2])
     assert found["languages"]["biased"][1][2] == pytest.approx(biased, abs=2e-5)
 
 
@@ -323,17 +304,3 @@ def test_models_of_hugging_face(hub):
     _, two = probe_of(folder, "other", {"x": DERIVED}, str(hub["bert"]), natural=True, sentences=30)
     assert np.shape(two.values["comparisons"]["languages"]["biased"]) == (2, 4)
     assert not two.tables and [figure.name for figure in two.figures] == ["cka-languages"]
-
-
-def test_the_model_is_left_alone(run):
-    config = parse(ProbeConfig, {"data": UPPER, "cka": {"sentences": 20, "paraphrase": str(run)}})
-    given = ProbeInput(open_pretrained(str(run), None), config)
-    before = copy.deepcopy(given.pretrained.model.state_dict())
-    given.pretrained.model.train()
-    with given.reading():
-        cka_probe(given)
-    assert given.pretrained.model.training
-    assert all(torch.equal(tensor, before[name]) for name, tensor in given.pretrained.model.state_dict().items())
-
-    with pytest.raises(InputError, match="there is no such folder"):
-        probe_of(run, paraphrase=str(run / "nothing"))

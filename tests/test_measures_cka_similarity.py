@@ -160,26 +160,6 @@ def test_a_mean_far_away_costs_no_digits(away, monkeypatch):
     assert abs(naive - float(expected.debiased[0, 0])) > 1e-9  # the kernels as such lose them: the control
 
 
-def test_a_first_block_unlike_the_rest(monkeypatch):
-    """Sentences in an order with a trend, so that the point that sums are about is far from the mean."""
-    monkeypatch.setattr(spool, "ROWS", 16)
-    left, right = states(1, 400, 6), states(1, 400, 6, seed=1)
-    left[:, :16] += 1e4
-    right += torch.linspace(0, 50, 400, dtype=torch.float64)[:, None]
-    found = gathered(left, right)
-    biased, debiased = of_kernels(
-        left[0].numpy() - left[0].numpy().mean(0), right[0].numpy() - right[0].numpy().mean(0)
-    )
-    assert float(found.biased) == pytest.approx(biased, abs=1e-9)
-    assert float(found.debiased) == pytest.approx(debiased, abs=1e-9)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_other_types_are_exact_sums_of_what_they_hold(dtype):
-    left, right = states(2, 50, 6).to(dtype), states(2, 50, 6, seed=1).to(dtype)
-    same(gathered(left, right), gathered(left.double(), right.double()), atol=1e-12)
-
-
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e5])
 def test_a_layer_that_says_nothing(value):
     """All sentences alike: NaN in its row and a reason, the other layers as without it."""

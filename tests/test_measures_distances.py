@@ -15,18 +15,18 @@ from rich.console import Console
 from safetensors.torch import load_file, save_file
 
 from probes.measures import ProbeConfig
-from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import PairReaders, linked_in_order, shared_text, unrelated
 from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
 from probes.measures.probe_input import ProbeInput
+from probes.transfer.aligned_text import Aligned
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
-from tests.separations import separations
+from tests.maps_cases import Plain
 from tests.test_states import text_pair
 
 NAMES = (
@@ -52,25 +52,12 @@ def plain_pairs(given, pretrained, layers, kept=None):
     """[layers, links, d] of each side, the sentence and the right word of each link, in the order of the probe."""
     data, text = given.data, given.aligned.text
     rows = data.dev if kept is None else kept
-    for body in (pretrained.target_model, pretrained.model):
-        body.eval()
-    order = np.arange(len(rows))[permutation(key_of("distances-order", given.config.seed), len(rows))]
-    sides: tuple[list[Any], list[Any]] = ([], [])
-    sentences: list[int] = []
-    words: list[int] = []
-    for row in rows[order].tolist():
-        side = text.left[row].words, text.right[row].words
-        readers, bodies = (pretrained.target, pretrained.source), (pretrained.target_model, pretrained.model)
-        states = [
-            [plain_states(bodies[i], readers[i], side[i], layer, "last") for layer in layers[i]] for i in (0, 1)
-        ]  # fmt: skip
-        for a, b in data.links.of_pair(row):
-            sides[0].append(torch.stack([layer[a] for layer in states[0]]))
-            sides[1].append(torch.stack([layer[b] for layer in states[1]]))
-            sentences.append(row)
-            words.append(side[1][b])
-    left, right = (torch.stack(held, 1).double().detach().numpy() for held in sides)
-    return left, right, np.asarray(sentences), words
+    rows = rows[permutation(key_of("distances-order", given.config.seed), len(rows))]
+    aligned = Aligned(text, replace(data, train=rows, dev=rows[:0]))
+    read = replace(given, pretrained=pretrained, text=aligned)
+    left, right = (np.stack(side) for side in zip(*(Plain(read, layer).linked(rows) for layer in layers), strict=True))
+    linked = [(row, text.right[row].words[b]) for row in rows.tolist() for _, b in data.links.of_pair(row)]
+    return left, right, np.array([row for row, _ in linked]), [word for _, word in linked]
 
 
 def plain_distances(left, right, sentences, words, seed=0):
@@ -133,7 +120,7 @@ def test_distances_are_those_of_words_read_alone(kind, tmp_path):
         pretrained, config = open_pretrained(str(first), "other", True, other), settings(tmp_path, dev=5, pairs=4)
     given, found = probe(pretrained, config)
     layers = tuple(range(pretrained.model.shape.layers + 1))
-    expected = plain_distances(*plain_pairs(given, pretrained, (layers, layers)))
+    expected = plain_distances(*plain_pairs(given, pretrained, layers))
     (held,) = found.values["models"].values()
     check(held, expected)
     assert held["layer"] == layers[-1] and found.values["changes"] == {}
@@ -160,25 +147,6 @@ def test_the_stream_is_the_same_however_it_is_cut(tmp_path):
         torch.testing.assert_close(cut, getattr(streams[1][0], name), rtol=1e-4, atol=1e-5)
     lengths = np.diff(given.data.left.bounds)[streams[1][0].sentence.unique_consecutive()]
     assert (np.diff(lengths) > 0).any() and (np.diff(lengths) < 0).any()  # not in order of length
-
-
-def test_both_parts_are_what_they_are_alone(tmp_path):
-    pretrained = random_run(tmp_path)
-    given = ProbeInput(pretrained, settings())
-    sides = given.side("target"), given.side("source")
-    with given.reading():
-        both = separations_and_dominance(lambda: linked_in_order(given, *sides), 3, (0, 1, 2), tops=(1, 4))
-        alone = separations(linked_in_order(given, *sides), 3)
-        once = []
-
-        def read():
-            once.append(1)
-            return linked_in_order(given, *sides)
-
-        none = separations_and_dominance(read, 3, (0, 1, 2), tops=())
-    for found in (both[0], none[0]):
-        assert [one.to_json() for one in found] == [one.to_json() for one in alone]
-    assert len(once) == 1 and [len(one.tops) for one in both[1]] == [2] * 6
 
 
 def test_words_of_other_sentences_as_pairs_are_at_chance(tmp_path):
@@ -223,7 +191,7 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
     assert (len(kept) < 9) == (before == "other") and values["sentence_pairs"] == len(kept)
     for name, model in (("old", again), ("new", pretrained)):
         layers = tuple(range(4))
-        _, _, sentences, words = pairs = plain_pairs(given, model, (layers, layers), kept)
+        _, _, sentences, words = pairs = plain_pairs(given, model, layers, kept)
         check(values["models"][name], plain_distances(pairs[0], pairs[1], sentences, words))
     old, new = ([one["auc"]["mean"] for one in values["models"][name]["layers"]] for name in ("old", "new"))
     changes = values["changes"]["old"]

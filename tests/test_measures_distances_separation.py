@@ -240,8 +240,10 @@ def test_histograms_have_common_bins_and_count_every_pair():
 
 
 def test_contributions_sum_to_the_mean_and_shares_to_one():
-    data = linked()
+    data, read = linked(), iter([[linked()]])
     found = separations_and_dominance(lambda: [data], 5, (0, 1), tops=(1, 15))[1]
+    none = separations_and_dominance(lambda: next(read), 5, (0, 1), tops=())[1]  # read once
+    assert not any(one.tops for one in none)
     whole = {(s.layer, s.distance): s for s in separations([data], 5)}
     for one in found:
         distances = whole[one.layer, one.distance].unrelated

@@ -20,10 +20,9 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.words import WordsConfig
 from probes.measures.words.alignment import band_scores, frequency_ranks
 from probes.measures.words.probe import words_probe
-from probes.transfer.batch import Role
+from probes.states import single_tokens
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
-from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.fingerprint import sha256_file
@@ -241,12 +240,6 @@ def test_a_natural_run_is_probed_without_more_words(natural, tmp_path):
         assert "--target" not in str(said.value)
 
 
-def test_languages_have_the_names_that_their_run_gives_them(natural, several):
-    both = open_pretrained(str(natural), "fr", natural=True), open_pretrained(str(several), "trans+inv")
-    roles: tuple[Role, Role] = ("source", "target")
-    assert [[p.language_name(role) for role in roles] for p in both] == [["en", "fr"], ["parent", "trans+inv"]]
-
-
 def test_a_dictionary_that_is_named_stands_for_the_runs_own(natural, several):
     own = found_of(natural, "fr", natural=True).values
     path = open_run(natural)[0].dictionary.path
@@ -255,45 +248,6 @@ def test_a_dictionary_that_is_named_stands_for_the_runs_own(natural, several):
     assert named["scores"]["all"] == own["scores"]["all"] and named["types"] == own["types"] > 0
     with pytest.raises(InputError, match="perm is no language of the run"):
         found_of(several, "perm", words={"dictionary": path})
-
-
-def with_weights(run, place, change, step=4):
-    """A copy of a run with other weights at a step."""
-    shutil.copytree(run, place)
-    checkpoint = place / "checkpoints" / f"step-{step}"
-    weights = load_file(checkpoint / "model.safetensors")
-    change(weights["embeddings.words"])
-    save_file(weights, checkpoint / "model.safetensors")
-    manifest = json.loads((checkpoint / "manifest.json").read_text())
-    manifest["sha256"]["model.safetensors"] = sha256_file(checkpoint / "model.safetensors")
-    write_json(checkpoint / "manifest.json", manifest)
-    return place
-
-
-def test_nan_names_the_model_the_language_and_the_checkpoint(several, tmp_path):
-    def ruin(words):
-        words[300:] = torch.nan
-
-    ruined = with_weights(several, tmp_path / "ruined", ruin)
-    with pytest.raises(InputError, match=r"words: .*: row \d+ of the trans=0.5 vectors holds NaN"):
-        found_of(ruined)
-    early = with_weights(several, tmp_path / "early", ruin, step=2)
-    with pytest.raises(InputError, match=r"words: .*, checkpoint step-2: row \d+ of the trans"):
-        found_of(early)
-
-
-def test_rows_of_zeros_are_counted_and_said(several, tmp_path):
-    parent = open_run(several)[1].languages[0]
-    some = parent.train.counts.nonzero()[0][-5:]
-
-    def empty(words):
-        words[torch.from_numpy(some)] = 0
-
-    found = found_of(with_weights(several, tmp_path / "zeros", empty), "trans+inv")
-    name = parent.name
-    assert found.values["counts"][f"rows of zeros, {name}"] == 5
-    assert any("5 embeddings are zero" in note for note in found.notes)
-    assert not any("zero" in note for note in found_of(several, "trans+inv").notes)
 
 
 def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
@@ -320,7 +274,7 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
     assert any("which tokens occur in training is not known" in note for note in found.notes)
     with torch.no_grad():  # each word next to its translation: no other token is nearer, its own row aside
         words = pretrained.model.embeddings.words
-        ids = [[single(reader, w) for w in line.split()]
+        ids = [[single_tokens(reader, [w])[0] for w in line.split()]
                for line in ("dog chien", "cat chat", "black noir")]  # fmt: skip
         for a, b in ids:
             words[b] = words[a] + 1e-3
@@ -334,6 +288,26 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
         words_probe(given)
 
 
-def single(reader, word):
-    (number,) = reader.encode(Corpus.of_words([[word]])).ids.tolist()
-    return number
+@pytest.mark.parametrize(("value", "step", "said"), [
+    (torch.nan, 4, r"words: .*: row \d+ of the trans=0.5 vectors holds NaN"),
+    (torch.nan, 2, r"words: .*, checkpoint step-2: row \d+ of the trans"),
+    (0.0, 4, "5 embeddings are zero"),
+])  # fmt: skip
+def test_weights_that_are_no_numbers_are_refused_by_name_and_zeros_are_counted(several, tmp_path, value, step, said):
+    run, parent = tmp_path / "run", open_run(several)[1].languages[0]
+    shutil.copytree(several, run)
+    checkpoint = run / "checkpoints" / f"step-{step}"
+    weights = load_file(checkpoint / "model.safetensors")
+    rows = slice(300, None) if value else torch.from_numpy(parent.train.counts.nonzero()[0][-5:])
+    weights["embeddings.words"][rows] = value
+    save_file(weights, checkpoint / "model.safetensors")
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    manifest["sha256"]["model.safetensors"] = sha256_file(checkpoint / "model.safetensors")
+    write_json(checkpoint / "manifest.json", manifest)
+    if value:
+        with pytest.raises(InputError, match=said):
+            found_of(run)
+        return
+    found = found_of(run, "trans+inv")
+    assert found.values["counts"][f"rows of zeros, {parent.name}"] == 5 and any(said in note for note in found.notes)
+    assert not any("zero" in note for note in found_of(several, "trans+inv").notes)

@@ -19,7 +19,7 @@ from probes import states as sentence_vectors
 from probes.rotation.dictionary import translations
 from probes.rotation.features import fit_rotation
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors
+from probes.states import LanguageSide, StateReader, anchors
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.config import FeaturesConfig
 from synthlang.config import parse
@@ -189,7 +189,7 @@ def test_a_dictionary_from_ambiguous_links(runs):
     body = planted(runs["shared"], True)
     for side, (corpus, sentences) in enumerate(((text.left, data.left), (text.right, data.right))):
         reader = StateReader(body, readers[side].specials, (1, 2), "mean")
-        vectors = anchors(corpus, sentences, data.train, types[:, side], reader)
+        vectors = anchors(LanguageSide("", corpus, sentences, reader), data.train, types[:, side])
         for index, pair in enumerate(found):  # a word has the same state wherever it stands
             ids = cutters[side].encode(pair[side], add_special_tokens=False).ids
             alone = body.read(Text.of(torch.tensor([ids]), 0), layers=[1, 2])

@@ -18,7 +18,7 @@ from probes.rotation.fitted import fit_layers
 from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import check_linear, load_maps
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors, linked_vectors, reading, sentence_pairs
+from probes.states import LanguageSide, StateReader, anchors, linked_vectors, reading, sentence_pairs
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
@@ -168,10 +168,16 @@ def _pairs(
         read = replace(read, data=replace(data, counts=counts))
 
     def means() -> Iterator[tuple[Tensor, Tensor]]:
-        corpora = (read.text.left, data.left), (read.text.right, data.right)
         left, right = (
-            anchors(corpus, sentences, data.train, wanted, side, report)
-            for (corpus, sentences), wanted, side in zip(corpora, types.T, sides, strict=True)
+            anchors(LanguageSide(name, corpus, sentences, reader), data.train, wanted, report)
+            for name, corpus, sentences, reader, wanted in zip(
+                ("target", "source"),
+                (read.text.left, read.text.right),
+                (data.left, data.right),
+                sides,
+                types.T,
+                strict=True,
+            )
         )
         yield left, right
 

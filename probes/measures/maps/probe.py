@@ -17,7 +17,7 @@ from probes.measures.maps.dictionary import Dictionary, read_dictionary
 from probes.measures.maps.scores import Values, context_scores, intervals, sentence_scores, word_scores
 from probes.measures.maps.show import figures, notes, tables
 from probes.measures.maps.vectors import MeasuredText, Vectors, layer_groups, measured_text, read_vectors
-from probes.measures.maps.without_context import embedding_scores, read_static, static_scores
+from probes.measures.maps.without_context import embedding_scores, static_of, static_scores
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.rotated import MovingMap, Sides, fit_moving, fit_read
@@ -94,7 +94,7 @@ def _prepare(given: ProbeInput) -> _Measured:
 def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str, Any]]:
     """Those that are asked for: static word vectors, and rows of the embedding matrix."""
     given, dictionary, found = measured.given, measured.dictionary, dict[str, dict[str, Any]]()
-    static = read_static(given, dictionary, report)
+    static = static_of(given, dictionary, report)
     if static is not None:
         found["static"] = static_scores(given, static, dictionary, measured.text, report)
         found["static"]["intervals"] = intervals(found["static"], measured.asking)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -98,7 +98,7 @@ def read_vectors(sides: Sides, dictionary: Dictionary, fitted: Rows, text: Measu
 
     found: dict[str, list[Tensor]] = {"words": [], "context": [], "sentences": []}
     for side, corpus, codes, words in zip(sides, dictionary.corpora, dictionary.types, text.words, strict=True):
-        found["words"].append(anchors(corpus, side.sentences, fitted, codes, side.reader, report))
+        found["words"].append(anchors(replace(side, corpus=corpus), fitted, codes, report))
         # zeros for a word that the tokenizer leaves nothing of
         context = torch.zeros(len(side.reader.layers), len(words), side.reader.body.shape.hidden)
         for batch in word_states(side, text.rows, report, f"words in context, {side.name}"):

@@ -8,7 +8,6 @@ Structure, section 5.1.1, figure 4a).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,9 @@ from probes.measures.maps.dictionary import Dictionary
 from probes.measures.maps.scores import context_scores, intervals, word_scores
 from probes.measures.maps.vectors import MeasuredText
 from probes.measures.probe_input import ROLES, ProbeInput
-from probes.measures.rotated import MovingMap, StaticText, linked_codes, rotated_pair, static_vectors
+from probes.measures.rotated import MovingMap, Static, linked_codes, read_static
 from probes.rotation.fitted import fit_map
 from probes.states import single_tokens, special_tokens, words_of
-from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.vectors import StaticVectors, augmented
 from synthlang.errors import InputError
 from synthlang.progress import Report
@@ -33,34 +31,23 @@ WHAT = "words of one subword"
 NAMES = "other language", "parent"
 
 
-@dataclass(frozen=True, eq=False)
-class Static:
-    """Vectors of the other language and of the parent, as they are read or trained, and the text that they are for."""
-
-    config: TrainedVectors | LoadedVectors
-    text: StaticText
-    vectors: tuple[StaticVectors, StaticVectors]
-
-
-def read_static(given: ProbeInput, dictionary: Dictionary, report: Report) -> Static | None:
+def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Static | None:
     """What ``maps.static`` asks for; InputError without gensim and for files that are none."""
     config, most = given.config.of(MapsConfig).static, given.config.of(MapsConfig).words
     if config is None:
         return None
     corpora, types = dictionary.corpora, dictionary.types
     if config.supervision == "dictionary":
-        known = dictionary.fitted.pairs()[:most]
+        known = dictionary.fitted.pairs()
         pairs = types[0][known[:, 1]], types[1][known[:, 0]]
     else:
-        left, right = linked_codes(given, corpora)
-        pairs = left[:most], right[:most]
+        pairs = linked_codes(given, corpora)
     # the words that are measured in context, and those that are measured alone but may be too rare to be trained
     wanted = [
         np.union1d(corpus.form.codes[words_of(corpus.offsets, given.measured)], own)
         for corpus, own in zip(corpora, types, strict=True)
     ]
-    text = StaticText(corpora, (wanted[0], wanted[1]), pairs)
-    return Static(config, text, static_vectors(given, config, text, report))
+    return read_static(given, config, corpora, wanted, (pairs[0][:most], pairs[1][:most]), report)
 
 
 def static_scores(
@@ -73,7 +60,7 @@ def static_scores(
     """``words`` and ``context`` as the maps have them, ``alone``: context without the sentence's vectors, the ``fit``,
     and how many words have no vector. InputError for vectors that have not the same size."""
     config = given.config.of(MapsConfig)
-    *sides, facts = rotated_pair(static.vectors, static.config, static.text, config.moves, "maps.static")
+    *sides, facts = static.rotated(config.moves, "maps.static")
     left, right = _type_vectors(sides, dictionary)
     found: dict[str, Any] = {**facts, "words": word_scores(right, left, dictionary, report)}
     missed = _missed_words(dictionary, left, right)
@@ -130,7 +117,7 @@ def embedding_scores(
         of_types, left_out = subwords_of_types(given, dictionary, side)
         ids.append(of_types)
         counts |= {f"{what} ({name})": count for what, count in left_out.items()}
-    few = dictionary.only((ids[0] >= 0, ids[1] >= 0), WHAT)
+    few = dictionary.only(config, (ids[0] >= 0, ids[1] >= 0), WHAT)
     rows = []
     for role, of_types in zip(ROLES, ids, strict=True):
         body = given.body(role)

@@ -18,8 +18,19 @@ from probes.figures.lines import Series, rank_series
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval import RetrievalConfig, Variant
-from probes.measures.retrieval.items import Items, LinkedWords, Numbers, frequency_ranks, items
-from probes.measures.retrieval.scores import SIMILARITIES, Retrieved, Tags, by_tag, retrieve, tags_of
+from probes.measures.retrieval.scores import (
+    SIMILARITIES,
+    Items,
+    LinkedWords,
+    Numbers,
+    Retrieved,
+    Tags,
+    by_tag,
+    frequency_ranks,
+    items,
+    retrieve,
+    tags_of,
+)
 from probes.measures.retrieval.show import drawings, kinds_of, notes_of, tables
 from probes.measures.retrieval.sources import Source, WordVectors, source_of
 from synthlang.errors import InputError

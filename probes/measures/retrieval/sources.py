@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pretrain.nearest_lists import Matrix
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.retrieval import RetrievalConfig
-from probes.measures.rotated import MovingMap, StaticText, fit_read, linked_codes, rotated_pair, static_vectors
+from probes.measures.rotated import MovingMap, fit_read, linked_codes, read_static
 from probes.rotation.dictionary import translations
 from probes.spool import LayerFiles
 from probes.states import WordStates, word_states, words_of
@@ -101,15 +101,14 @@ def _static(
     """
     corpora = given.aligned.text.left, given.aligned.text.right
     words = [words_of(corpus.offsets, measured) for corpus in corpora]
-    left, right = (np.unique(corpus.form.codes[at]).astype(np.int64) for corpus, at in zip(corpora, words, strict=True))
+    wanted = [np.unique(corpus.form.codes[at]).astype(np.int64) for corpus, at in zip(corpora, words, strict=True)]
     if config.supervision == "dictionary":
         found = translations(given.aligned, None)
         pairs = found[:, 0], found[:, 1]
     else:
         pairs = linked_codes(given, corpora)
-    text = StaticText(corpora, (left, right), pairs)
-    trained = static_vectors(given, config, text, report)
-    *vectors, facts = rotated_pair(trained, config, text, "target", "retrieval.static")
+    static = read_static(given, config, corpora, wanted, pairs, report)
+    *vectors, facts = static.rotated("target", "retrieval.static")
     known = [one.rows_of_column(corpus.form) >= 0 for one, corpus in zip(vectors, corpora, strict=True)]
     for there, at, role in zip(known, words, ROLES, strict=True):
         if not there[at].any():

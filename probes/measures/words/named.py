@@ -16,8 +16,7 @@ from pretrain.run import open_run
 from pretrain.word_pairs import one_to_one, places_in
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
-from probes.measures.words.alignment import candidate_numbers, zero_rows
-from probes.measures.words.show import notes_of, subset_table
+from probes.measures.words.alignment import candidate_numbers, notes_of, subset_table, zero_rows
 from probes.states import single_tokens, special_tokens
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model_names import is_run, model_path

@@ -22,9 +22,8 @@ from probes.figures.lines import Series, emergence
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.words import WordsConfig, no_rows
-from probes.measures.words.alignment import probe_alignment
+from probes.measures.words.alignment import band_table, notes_of, probe_alignment, subset_table
 from probes.measures.words.named import words_of_dictionary
-from probes.measures.words.show import band_table, notes_of, subset_table
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
