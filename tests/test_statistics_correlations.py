@@ -258,7 +258,7 @@ def test_the_interval_of_clusters_with_strong_ranks_holds_the_estimate(kind):
 
 
 def test_every_arrangement_is_there_once():
-    units = Units(groups_of(np.arange(6)), np.array([0, 0, 0, 1, 1, 1]))
+    units = Units(np.array([0, 0, 0, 1, 1, 1]), np.arange(6))
     groups = units.groups(np.arange(6.0))
     rows = np.concatenate(list(every_arrangement(groups, 6)))
     assert arrangements(groups) == len(rows) == len({tuple(row) for row in rows.tolist()}) == 36
@@ -267,7 +267,7 @@ def test_every_arrangement_is_there_once():
 
 
 def test_draws_keep_the_number_of_clusters_of_a_block():
-    units = Units(groups_of(np.array([0, 0, 1, 2, 3, 4, 5])), np.array([0, 0, 0, 0, 1, 1, 2]))
+    units = Units(np.array([0, 0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 2, 3, 4, 5]))
     weights = drawn_weights(units, 50, np.random.default_rng(0))
     assert (weights[:, 0] == weights[:, 1]).all()  # a cell comes with all its seeds
     assert (weights[:, [0, 2, 3]].sum(1) == 3).all() and (weights[:, [4, 5]].sum(1) == 2).all()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import islice, permutations, product
 from math import factorial, prod
 from typing import Any
@@ -93,7 +94,7 @@ def correlation(
     assert left.ndim == 1 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
     block, cluster = _codes(blocks, n, alone=False), _codes(clusters, n, alone=True)
-    units, parts = Units(groups_of(cluster), block), groups_of(block)
+    units, parts = Units(block, cluster), groups_of(block)
     counts = (kind, n, len(parts), len(units.rows))
     if n < 3:
         return Correlation(*counts, level=level, reason=f"{n} pair{'s' * (n != 1)}: a correlation needs at least 3")
@@ -137,9 +138,7 @@ def _permutation_p(
         return None, False, "no two clusters have the same number of rows in the same blocks: nothing can change places"
     exact = total <= EXACT_ARRANGEMENTS
     chunks = every_arrangement(groups, len(x)) if exact else drawn_arrangements(groups, len(x), PERMUTATIONS, random)
-    hits = 0
-    for picks in chunks:
-        hits += int((np.abs(permuted(x[picks], y, parts, kind)) >= abs(r) - ROUNDING).sum())
+    hits = sum(int((np.abs(permuted(x[rows], y, parts, kind)) >= abs(r) - ROUNDING).sum()) for rows in chunks)
     return (hits / total if exact else (1 + hits) / (1 + PERMUTATIONS)), exact, None
 
 
@@ -164,7 +163,8 @@ def _bounds(
         return None, None, "a side is constant in more than half of the draws"
     quantiles = np.array([(1 - level) / 2, (1 + level) / 2])
     if kind == "pearson":
-        left_out = _in_chunks(x, y, left_out_weights(units), parts, kind)
+        one_less = (1 - np.eye(len(units.rows)))[:, units.cluster]  # [units, n] all rows but those of one cluster
+        left_out = _in_chunks(x, y, one_less, parts, kind)
         quantiles = _bca(drawn, r, _acceleration(left_out, units), quantiles)
     low, high = np.quantile(drawn, quantiles)
     return min(float(low), r), max(float(high), r), None
@@ -219,10 +219,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Units:
-    """The clusters of n rows: ``rows`` of each, and ``block`` [n] the block of each row."""
+    """The clusters of n rows: the ``block`` [n] and the ``cluster`` [n] of each row, 0, 1, …"""
 
-    rows: tuple[Rows, ...]
     block: Rows
+    cluster: Rows
+
+    @cached_property
+    def rows(self) -> tuple[Rows, ...]:
+        """Those of each cluster."""
+        return groups_of(self.cluster)
 
     @property
     def strata(self) -> list[Rows]:
@@ -304,17 +309,4 @@ def drawn_weights(units: Units, rounds: int, random: np.random.Generator) -> Flo
     for stratum in units.strata:
         picks = random.integers(len(stratum), size=(rounds, len(stratum)))
         np.add.at(counts, (np.arange(rounds)[:, None], stratum[picks]), 1)
-    return _per_row(units, counts)
-
-
-def left_out_weights(units: Units) -> Floats:
-    """[units, n] all rows but those of one cluster: the jackknife."""
-    return _per_row(units, 1 - np.eye(len(units.rows)))
-
-
-def _per_row(units: Units, counts: Floats) -> Floats:
-    of_row = np.empty(len(units.block), np.intp)
-    for unit, rows in enumerate(units.rows):
-        of_row[rows] = unit
-    found: Floats = counts[:, of_row]
-    return found
+    return counts[:, units.cluster]

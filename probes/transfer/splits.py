@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -55,44 +56,14 @@ class Split:
             if limit is not None and count >= limit:
                 break
         if not count:
-            counts = Counter[str]()
-            for batch in batches:
-                counts.update(batch.counts)
+            counts = sum((Counter(batch.counts) for batch in batches), Counter[str]())
             raise InputError(f"{self.task.name}: the split {self.name} has no item{because(counts)}")
         joined = join_batches(batches)
         return joined if limit is None or count <= limit else joined.take(np.arange(limit, dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Splits:
-    """The sets of one language. No ``dev``: it is the last tenth of ``train``; no ``test``: nothing is tested."""
-
-    train: Split | None
-    dev: Split | None
-    test: Split | None
-
-    @property
-    def named(self) -> dict[str, Split]:
-        """Those that there are."""
-        return {name: split for name, split in vars(self).items() if split is not None}
-
-    @property
-    def fingerprints(self) -> dict[str, str]:
-        return {name: split.fingerprint for name, split in self.named.items()}
-
-    def read(self, config: TransferConfig) -> dict[str, TaskBatch]:
-        """The items of each set, those of dev held out of train where they have no split of their own."""
-        limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
-        items = {name: split.items(limits[name]) for name, split in self.named.items()}
-        if self.train is not None and self.dev is None:
-            count = len(items["train"]) - max(1, len(items["train"]) // DEV_SHARE)
-            if not count:
-                raise InputError(f"{self.train.task.name}: one item is too few to train on and to choose by")
-            every = np.arange(len(items["train"]), dtype=np.int64)
-            # what the reader left out of all of them is told of the training items
-            items["dev"] = replace(items["train"].take(every[count:]), counts={})
-            items["train"] = items["train"].take(every[:count])
-        return {name: items[name] for name in limits if name in items}
+Splits = Mapping[str, Split]
+"""The sets of one language: train, dev and test, or some of them. No dev: it is the last tenth of train."""
 
 
 def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits, Splits | None]:
@@ -105,11 +76,8 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
     target = config.target
     own = None if target is None else opener.splits(target.train, target.dev, target.test)
     found = opener.splits(train, config.dev, config.test or train)
-    every = [splits for splits in (found, own) if splits is not None]
-    for trained in every:
-        for tested in every:
-            assert tested.test is not None, "it was named"
-            _check_apart(trained, tested.test, config)
+    for trained, tested in product([splits for splits in (found, own) if splits is not None], repeat=2):
+        _check_apart(trained, tested["test"], config)
     return opener.task, found, own
 
 
@@ -145,19 +113,23 @@ class _Opener:
         return Split(self._opened[source], split_for(self._opened[source], name, chosen, spec))
 
     def splits(self, train: str | None, dev: str | None, test: str | None) -> Splits:
-        trained = None if train is None else self.split(train, "train")
-        chosen_by = None if dev is None else self.split(dev, "dev")
-        if dev is None and trained and "dev" in trained.task.splits and trained.name != "dev":
-            chosen_by = Split(trained.task, "dev")
-        return Splits(trained, chosen_by, None if test is None else self.split(test, "test"))
+        found: dict[str, Split] = {}
+        for name, spec in (("train", train), ("dev", dev), ("test", test)):
+            if spec is not None:
+                found[name] = self.split(spec, name)
+            elif name == "dev" and "train" in found:
+                trained = found["train"]
+                if "dev" in trained.task.splits and trained.name != "dev":
+                    found["dev"] = Split(trained.task, "dev")
+        return found
 
 
 def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
     """Raise InputError if a test set, of either language, is also trained on or chosen by."""
-    for name, split in (("train", trained.train), ("dev", trained.dev)):
-        if split is not None and split.fingerprint == test.fingerprint:
+    for name, split in trained.items():
+        if name != "test" and split.fingerprint == test.fingerprint:
             where = f"{split.task.name}, {split.name}"
-            if config.test is None and name == "train" and test is trained.test:
+            if config.test is None and name == "train" and test is trained["test"]:
                 raise InputError(
                     f"there is no test set beside {where}: name one with --test (SOURCE#dev chooses a split)"
                 )
@@ -169,7 +141,7 @@ def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
 
 def check_columns(language: Language, splits: Splits) -> None:
     """Raise InputError if the language reads a column that a set has not."""
-    for split in splits.named.values():
+    for split in splits.values():
         missing = [column for column in language.requires if column not in split.task.columns]
         if missing:
             raise InputError(
@@ -193,9 +165,9 @@ def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
 
         return ParsedTask(task, lambda source: ParsedSource(source, engine, report=count))
 
-    tasks = {id(split.task): split.task for split in splits.named.values()}
+    tasks = {id(split.task): split.task for split in splits.values()}
     done = {key: with_trees(task) for key, task in tasks.items()}
-    return replace(splits, **{name: replace(split, task=done[id(split.task)]) for name, split in splits.named.items()})
+    return {name: replace(split, task=done[id(split.task)]) for name, split in splits.items()}
 
 
 @dataclass(frozen=True)
@@ -229,41 +201,44 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     """Read every set, and derive those of the target language."""
     task, splits, own = open_splits(config, pretrained.text, pretrained.length)
     splits = parsed(splits, config.parser, report)
-    assert splits.train is not None, "the parent's language is trained on"
     language = pretrained.target.language
     if not pretrained.natural:
-        language = _bound(language, pretrained, splits.train.task)
+        language = _bound(language, pretrained, splits["train"].task)
         check_columns(language, splits)
     source, target = pretrained.source, replace(pretrained.target, language=language)
-    sets = _natural("source", splits.read(config), source)
-    fields = list(enumerate(splits.train.task.fields))
+    sets = _natural("source", splits, source, config)
+    fields = list(enumerate(splits["train"].task.fields))
     if own is not None:
-        sets |= _natural("target", own.read(config), target)
+        sets |= _natural("target", own, target, config)
     else:
         for name in ("train", "dev", "test"):
             sets[f"target {name}"] = _derived(sets[f"source {name}"].batch, language, source, target, None)
     if config.mixed and own is not None:
-        assert splits.test is not None and own.test is not None, "they were named"
         # the first items of one set need not be the first of the other
-        mixed = mixed_batches(splits.test.items(), own.test.items(), config.test_items)
+        mixed = mixed_batches(splits["test"].items(), own["test"].items(), config.test_items)
         for (number, field), batch in zip(fields, mixed, strict=True):
             sets[f"mixed {field}"] = ItemSet(batch, _readers(source, target, batch, number), batch.counts)
     elif config.mixed:
         for number, field in fields:
             sets[f"mixed {field}"] = _derived(sets["source test"].batch, language, source, target, number)
     _check_left(sets, config)
-    prints: dict[str, object] = {"source": splits.fingerprints, "language": language.fingerprint}
+    prints: dict[str, object] = {"source": _fingerprints(splits), "language": language.fingerprint}
     if own is not None:
-        prints["target"] = own.fingerprints
+        prints["target"] = _fingerprints(own)
     return TransferData(task, sets, language, prints)
 
 
 def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
     """The sets that a model is fine-tuned on in the source language, and chosen by: nothing is derived or tested."""
     task, splits = open_training(config, pretrained.text, pretrained.length)
-    sets = _natural("source", parsed(splits, config.parser, report).read(config), pretrained.source)
+    splits = parsed(splits, config.parser, report)
+    sets = _natural("source", splits, pretrained.source, config)
     _check_left(sets, config)
-    return TransferData(task, sets, pretrained.target.language, {"source": splits.fingerprints})
+    return TransferData(task, sets, pretrained.target.language, {"source": _fingerprints(splits)})
+
+
+def _fingerprints(splits: Splits) -> dict[str, str]:
+    return {name: split.fingerprint for name, split in splits.items()}
 
 
 def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
@@ -279,11 +254,22 @@ def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Languag
     return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
 
 
-def _natural(role: Role, items: Mapping[str, TaskBatch], reader: Reader) -> dict[str, ItemSet]:
-    """The sets of one language, as they are."""
+def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig) -> dict[str, ItemSet]:
+    """The sets of one language as they are; items of dev are held out of train where it has no split of its own."""
+    limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
+    items = {name: split.items(limits[name]) for name, split in splits.items()}
+    if "train" in items and "dev" not in items:
+        every = np.arange(len(items["train"]), dtype=np.int64)
+        count = len(every) - max(1, len(every) // DEV_SHARE)
+        if not count:
+            raise InputError(f"{splits['train'].task.name}: one item is too few to train on and to choose by")
+        # what the reader left out of all of them is told of the training items
+        items["dev"] = replace(items["train"].take(every[count:]), counts={})
+        items["train"] = items["train"].take(every[:count])
     return {
-        f"{role} {name}": ItemSet(batch, _readers(reader, reader, batch, None), batch.counts)
-        for name, batch in items.items()
+        f"{role} {name}": ItemSet(items[name], _readers(reader, reader, items[name], None), items[name].counts)
+        for name in limits
+        if name in items
     }
 
 

@@ -26,8 +26,8 @@ Heads = NDArray[np.int64]
 def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     """For each sentence [n] the head of each word, 0 for the root: the tree with the highest sum of scores.
 
-    scores   [r, k, 1 + k] float: of word i + 1 (row i) under head j, where 0 is the root; −inf: forbidden. A word under
-             itself is always forbidden, whatever its score
+    scores   [r, k, 1 + k] float, k ≥ 1: of word i + 1 (row i) under head j, where 0 is the root; −inf: forbidden. A
+             word under itself is always forbidden, whatever its score
     lengths  [r] words of each sentence; what is beyond is not read
 
     O(n³) at worst, O(n²) and no loop where the best heads are a tree already. Among equal heads the first one is tried
@@ -43,8 +43,6 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     if np.isnan(table[real]).any() or np.isposinf(table[real]).any():
         raise InputError("arc scores are not numbers: the training of the parser diverged, lower its learning rate")
     table[~real] = -np.inf
-    if not words:
-        return [np.zeros(0, np.int64) for _ in sizes]
     heads: Heads = table.argmax(axis=2)
     finite = np.isfinite(np.take_along_axis(table, heads[:, :, None], axis=2)[:, :, 0]) | ~here
     good = _is_tree(np.where(here, heads, 0), here) & finite.all(axis=1)
