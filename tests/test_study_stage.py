@@ -217,6 +217,18 @@ def test_an_adjustment_is_named_by_what_changes_its_weights(more, same):
     assert (first == second) == same
 
 
+def test_runs_whose_languages_are_called_otherwise_are_two():
+    """Their exported models are found by these names; an adjustment names them, too."""
+    derived, keys = FULL["pretrain"]["language"], []
+    for left, right in ((derived, "parent"), ("xx", "en")):
+        languages = [{"name": right}, {"name": left, "language": derived}]
+        pair = {**ADJUST["pairs"]["x"], "tokenizers": [left, right]}
+        run = {**FULL["pretrain"], "language": None, "languages": languages}
+        stages, _ = named(changed(ADJUSTED, pretrain=run, adjust={**ADJUST, "pairs": {"x": pair}}))
+        keys += [stages["pretrain"].key, stages["adjust"].key]
+    assert len(set(keys)) == 4
+
+
 @pytest.mark.parametrize("seed", [-1, 2**63, 2**80])
 def test_seeds_that_no_table_can_hold(seed):
     with pytest.raises(InputError, match="seed"):

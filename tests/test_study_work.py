@@ -226,20 +226,6 @@ def test_a_start_is_the_same_run_as_two_commands_make(started, tmp_path):
     assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
 
 
-def test_a_store_that_was_moved_is_gone_on_with(started, tmp_path):
-    store, whole = started
-    moved = copied(store, tmp_path / "moved")
-    (transfer,) = of_kind(whole, TransferStage)
-    shutil.rmtree(place(moved, transfer))
-    before = contents(store)
-    shutil.move(store.root, tmp_path / "aside")
-    try:
-        assert run_all(whole.stages, moved) == [transfer.key]
-    finally:
-        shutil.move(tmp_path / "aside", store.root)
-    assert contents(moved) == before
-
-
 # --- of an adjusted model, of two models, of models by their names ---
 
 SEEN = {"layers": [-1], "data": {"dev": 20, "sentences": 60}, "seed": 1}
@@ -357,27 +343,6 @@ def test_a_finished_run_by_its_name(adjusted, tmp_path):
     assert mine_found["parents"] == found["parents"] and mine_found["scores"] == found["scores"]
     files = mine.stages[held["probe words"]].files(Digests())
     assert {Path(path).name for path in files} == {"config.yaml", "run.json", "done.json"}
-
-
-def test_a_checkpoint_is_adjusted_and_transferred_by_its_name(adjusted, tmp_path):
-    store, *_ = adjusted
-    model = next(iter(store.root.glob("pretrain-*/export/trans+inv")))
-    task = {**FULL["transfer"], "language": "trans+inv", "train": f"pos:{SOURCE}"}
-    data = {"name": "named", "model": str(model), "adjust": ADJUST, "transfer": task}
-    whole, cells = graph_of(data)
-    check_cells(cells)
-    other = Store(tmp_path / "named")
-    run_all(whole.stages, other)
-    assert [held.kind for held in whole.stages.values()] == ["adjust", "transfer"]
-    mine, transfer = (other.path(held.kind, key) for key, held in whole.stages.items())
-    assert (mine / "export" / "model.safetensors").is_file()
-    result = read_json(transfer / "result.json")
-    opened = open_pretrained(str(mine), "trans+inv")
-    assert (result["parents"]["model"], result["model"]) == (opened.fingerprint, "trans+inv adjusted")
-    assert {Path(path).name for path in next(iter(whole.stages.values())).files(Digests())} >= {
-        "model.safetensors",
-        "config.json",
-    }
 
 
 def test_two_natural_languages(tmp_path):
@@ -600,21 +565,6 @@ PLAIN = changed(FULL, seeds=[0], probes={}, tasks={})  # a run and its alignment
 WORDS = {"w": {"probes": ["words"]}}
 
 
-def test_two_working_folders_are_not_mixed_up(tmp_path, monkeypatch):
-    """The same relative name is another text in another folder; the same text is the same run."""
-    for folder, seed in (("w1", 0), ("w2", 1), ("w3", 0)):
-        write_treebank(tmp_path / folder / "d", seed)
-    store = Store(tmp_path / "store")
-    made: dict[str, list[str]] = {}
-    for folder in ("w1", "w2", "w3", "w1"):
-        monkeypatch.chdir(tmp_path / folder)
-        whole, _ = graph_of(changed(PLAIN, source="conllu:d"))
-        made[folder] = list(whole.stages)
-        assert run_all(whole.stages, store) == ([] if "w3" in made else made[folder])
-    assert made["w1"] == made["w3"]
-    assert not {*made["w1"]} & {*made["w2"]}
-
-
 def test_cells_of_one_run_that_spell_it_otherwise(tmp_path, monkeypatch):
     """A stage is named by what a run is: not by paths, nor by a dictionary that its objective does not read."""
     write_treebank(tmp_path / "d")
@@ -632,18 +582,6 @@ def test_cells_of_one_run_that_spell_it_otherwise(tmp_path, monkeypatch):
         read_json(store.path("alignment", name) / "result.json")["scores"]["in_dictionary"]["n"] for name in alignments
     ]
     assert share[0] < share[1]
-
-
-def test_the_words_of_a_shared_run_are_those_of_each_cell(tmp_path):
-    grid = {"product": {"pretrain.dictionary.coverage": [0.25, 0.75]}}
-    store = Store(tmp_path / "store")
-    whole, _ = graph_of(changed(PLAIN, probes=WORDS, grid=grid))
-    run_all(whole.stages, store)
-    assert len(keys_of(whole, "pretrain")) == 1
-    found = [read_json(store.path("probe", key) / "probes.json") for key in of_cells(whole, "probe w")]
-    known = [read_json(store.path("alignment", key) / "result.json") for key in of_cells(whole, "alignment")]
-    assert [f["probes"]["words"]["scores"] for f in found] == [a["scores"] for a in known]
-    assert known[0]["scores"] != known[1]["scores"]
 
 
 def test_a_probe_reads_the_checkpoints_of_its_own_config(tmp_path):

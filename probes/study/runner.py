@@ -207,8 +207,7 @@ class StudyRun:
                 return
             keys = {stage.key for stage in left} | self.done
             wanted = {key: stage for key, stage in self.graph.stages.items() if key in keys}
-            chosen = [list(cell.keys.values()) for cell in self.cells if cell.name in self.chosen]
-            schedule = Schedule(wanted, chosen, self.done, options.retry)
+            schedule = Schedule(wanted, self.done, options.retry)
             self._follow(schedule, executor, len(left), report, say)
         finally:
             executor.close()
