@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from probes.report.latex import CHARACTERS, csv_table, latex_table
-from probes.report.numbers import Badge
+from probes.report.numbers import Badge, Entry
 from probes.report.page import Table
 from probes.statistics import Interval
 
@@ -20,7 +20,7 @@ def _body(tex: str) -> list[list[str]]:
 
 
 def test_latex_has_every_cell_escaped():
-    rows = [
+    rows: list[list[Entry]] = [
         ["50% & $x_i$", Interval(1.25, -0.5, 3.0, 3, 0.95), 7],
         ["[a]\\{b}~^#", None, Badge("differs", "bad")],
     ]
@@ -35,7 +35,7 @@ def test_latex_has_every_cell_escaped():
 
 
 def test_latex_cuts_long_tables_and_wraps_long_texts():
-    rows = [[f"a text of more than thirty characters {i}", float(i)] for i in range(9)]
+    rows: list[list[Entry]] = [[f"a text of more than thirty characters {i}", float(i)] for i in range(9)]
     tex = latex_table(Table("Long.", ["Text", "x"], rows, name="long", limit=4))
     assert len(_body(tex)) == 4 and "The first 4 of 9 rows; all are in tables/long.csv." in tex
     assert re.search(r"\\begin\{tabular\}\{>\{\\raggedright\\arraybackslash\}p\{\d+pt\}r\}", tex)
@@ -83,7 +83,7 @@ def test_pdflatex_sets_it(what, tmp_path):
 
 
 def test_csv_has_all_rows_and_bounds_in_columns():
-    rows = [
+    rows: list[list[Entry]] = [
         ["a, b", Interval(1 / 3, 0.25, 1.0, 3, 0.95), 1.5],
         ["c\nd", Interval(2.0, None, None, 1, 0.95), None],
     ]

@@ -248,8 +248,9 @@ def test_the_summary_says_what_the_numbers_say(written) -> None:
 
 def test_the_summary_admits_overlap_and_ties(study: Path, tmp_path: Path) -> None:
     for added, said in ((0.0, "a tie"), (0.1, "overlap: the order is not established")):
-        more = {"mlm": 1.0, "dict_mlm": added}
-        change_rows(study, lambda row, _, of=more: {"delta": 10.0 + 5 * int(row["seed"]) + of.get(row["objective"], 0)})
+        of = {"mlm": 1.0, "dict_mlm": added, "align_mlm": 0.0}
+        rows = [row | {"delta": str(10.0 + 5 * int(row["seed"]) + of[row["objective"]])} for row in read_rows(study)]
+        write_rows(study, [dict(row) for row in rows])
         assert report(study).lead.count(said) == 2
     folder = make_grid(tmp_path / "tie", {"number": list("abc")})
     exact = {"a": (10.04, 45.5224), "b": (10.01, 45.5224), "c": (30.0, 40.0)}

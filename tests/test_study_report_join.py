@@ -127,7 +127,7 @@ def part_of(whole: Path, folder: Path, cells: list[dict[str, Any]], **values: An
 def test_parts_of_one_study_are_put_together(tmp_path: Path) -> None:
     """Two folders, each with half of the cells done, give the tables of the whole study."""
     whole = make_grid(tmp_path / "whole", AXES, layers=2)
-    gone = {"status": "pending", "stages": {}, "run": None}
+    gone: dict[str, Any] = {"status": "pending", "stages": {}, "run": None}
     parts = [
         part_of(whole, tmp_path / f"part{n}", [c if i % 2 == n else c | gone for i, c in enumerate(cells_of(whole))])
         for n in range(2)
@@ -212,13 +212,13 @@ def test_claims_are_judged_and_tables_of_papers_are_beside(tmp_path: Path, claim
     assert len(whole) == 108 and {x["Verdict"] for x in whole if x["score"].startswith("nli")} == {"not run"}
 
 
-def grid(folder: Path, *, scale: str = "tiny", falls: bool = False, source: str = "", **config: Any) -> Path:
+def grid(folder: Path, *, scale: str = "tiny", falls: bool = False, **more: Any) -> Path:
     """Δ of ALIGN-MLM is smaller, or with ``falls`` larger, by some points."""
     axes = AXES | ({"objective": ["MLM", "ALIGN-MLM"]} if falls else {})
-    held = {"scale": scale, **config}
-    make_grid(folder, axes, name=folder.name, fingerprint=folder.name * 3, jitter=0.1, config=held)
-    if source:
-        change_rows(folder, lambda *_: {"source": source})
+    columns: dict[str, Any] = {name: more.pop(name) for name in ("source", "transfer") if name in more}
+    config = {"scale": scale, **more}
+    make_grid(folder, axes, name=folder.name, fingerprint=folder.name * 3, jitter=0.1, config=config)
+    change_rows(folder, lambda *_: columns)
     return folder
 
 
@@ -227,19 +227,16 @@ def grid(folder: Path, *, scale: str = "tiny", falls: bool = False, source: str 
     [
         ({"source": "builtin:mini-english"}, {"source": "text:w"}, ("tiny (a)", "tiny (b)")),
         ({}, {"scale": "lab"}, ("tiny", "lab")),
-        ({}, {"runs": "ef" * 8}, ("tiny (a)", "tiny (b)")),
+        ({}, {"transfer": "ef" * 8}, ("tiny (a)", "tiny (b)")),
     ],
     ids=["other texts", "other scales", "other runs under the same labels"],
 )
 def test_numbers_of_unlike_studies_are_judged_apart(
-    one: dict[str, str], two: dict[str, str], names: tuple[str, str], tmp_path: Path, claims: str
+    one: dict[str, Any], two: dict[str, Any], names: tuple[str, str], tmp_path: Path, claims: str
 ) -> None:
     """One agrees and the other differs; the mean of both would say something that neither does."""
     config: dict[str, Any] = {"claims": [claims], "paper": "align_mlm/figure1"}
-    runs = two.pop("runs", "") if "runs" in two else ""
     folders = [grid(tmp_path / "a", **one, **config), grid(tmp_path / "b", falls=True, **two, **config)]
-    if runs:
-        change_rows(folders[1], lambda *_: {"transfer": runs})
     made = joined(folders, tmp_path / "out")
     table = made.table("Claim", "Scale", "Verdict")
     got = {line["Scale"]: line["Verdict"] for line in table if line["Claim"].startswith("Of the whole.")}
@@ -355,8 +352,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def named(held: Study, name: str, config: Mapping[str, Any], **more: Any) -> Study:
     """Without numbers: what is compared is its data."""
-    none = held.table.iloc[:0]
-    return replace(held, **{"name": name, "fingerprint": name, "scale": "lab", "config": config, "table": none} | more)
+    held = replace(held, name=name, fingerprint=name, scale="lab", config=config, table=held.table.iloc[:0])
+    return replace(held, **more)
 
 
 SAME = {"source": "text:data/en", "tasks": {"pos": {"train": "data/ud/en", "train_items": 9}, "ner": None}}
