@@ -8,6 +8,7 @@ sides, and every verdict occurs. They are given, not made by the code under test
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,14 @@ from probes.study.report.judged import Judged, compared
 from probes.study.table import measurements
 from tests.golden import FOLDER, check_golden
 from tests.report_study import change, make_grid
-from tests.test_study_report_shared import probed, with_runs_of
+from tests.test_study_report_join import probed, with_runs_of
 
 PAPERS = ("align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020")
 RTOL, ATOL = 1e-6, 1e-9
 SEEDS = {"pretrain.seed": ["0", "1", "2"]}
 
 
+@cache
 def judged(paper: str) -> dict[str, Any]:
     """Every verdict on the kept results of a paper: the one place that knows how results are judged."""
     rows, measures = (pq.read_table(FOLDER / "results" / f"{paper}-{name}.parquet") for name in ("results", "measures"))
