@@ -21,7 +21,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store
 from synthlang.vocabularies import OURS
-from tests.data_cases import ShowingMasker, parallel_of, random_sentences, shards_of
+from tests.data_cases import SHOWING, parallel_of, random_sentences, shards_of
 from tests.real_data import DATA
 from tests.tiny import PRETRAIN, changed
 
@@ -41,7 +41,7 @@ def sources_of(kind):
 def batches(kind="stream", seed=0, rows=12, exponent=0.7, masker=None):
     sources = sources_of(kind)
     weights = sampling_weights(sources[:3], [len(t) for t in TEXTS], exponent, sources[3:])
-    return Batches(sources, weights, rows, masker or ShowingMasker(), seed)
+    return Batches(sources, weights, rows, masker or SHOWING, seed)
 
 
 KINDS = ["stream", "sentences", "stream tlm", "sentences tlm"]
@@ -141,7 +141,7 @@ def test_counts_of_sources_follow_their_weights():
 
 def test_an_epoch_may_be_smaller_than_a_step():
     source = StreamRows(shards_of([[5 + n] * 14 for n in range(5)]), 0, LENGTH, OURS, "x")
-    data = Batches([source], [1], 32, ShowingMasker(), 0)
+    data = Batches([source], [1], 32, SHOWING, 0)
     words = np.concatenate([data.batch(step).input_ids[:, 1] for step in range(5)])
     assert all(sorted(words[i : i + 5]) == [5, 6, 7, 8, 9] for i in range(0, 160, 5))
 
@@ -168,9 +168,7 @@ def test_a_batch_of_the_papers_size_has_no_loop_over_words():
     """1 ms, as long as Python does not look at each of the 65,536 words, nor at each of about 1,600 sentences."""
     texts = [random_sentences(8_000, 40, seed=s) for s in (1, 2)]
     sources = [SentenceRows(shards_of(text), i, 512, OURS, "x") for i, text in enumerate(texts)]
-    data = Batches(
-        [*sources, ParallelRows(parallel_of(*texts), 0.5, 512, OURS, 0, "x")], [2, 2, 1], 128, ShowingMasker(), 0
-    )
+    data = Batches([*sources, ParallelRows(parallel_of(*texts), 0.5, 512, OURS, 0, "x")], [2, 2, 1], 128, SHOWING, 0)
     data.batch(0)
     lines = 0
 
