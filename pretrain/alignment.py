@@ -86,8 +86,13 @@ class WordCredits:
         return AlignmentScores(*(self._subset(chosen & words) for chosen in (words, inside, ~inside)))
 
     def _subset(self, chosen: Tensor) -> SubsetAlignment | None:
-        n = int(chosen.sum())
-        return SubsetAlignment(n, *(_retrieval(pair, chosen) for pair in (self.cosine, self.csls))) if n else None
+        if not chosen.any():
+            return None
+        retrievals = []
+        for pair in (self.cosine, self.csls):
+            forward, backward = (100 * float(credit[chosen].mean()) for credit in pair)
+            retrievals.append(Retrieval(forward, backward, (forward + backward) / 2))
+        return SubsetAlignment(int(chosen.sum()), *retrievals)
 
 
 def pair_credits(
@@ -121,8 +126,3 @@ def pair_credits(
     both = found.forward, found.backward
     cosine, csls = [way.cosine.credit.cpu() for way in both], [way.csls.credit.cpu() for way in both]
     return WordCredits((cosine[0], cosine[1]), (csls[0], csls[1]), (both[0].zeros, both[1].zeros))
-
-
-def _retrieval(credits: tuple[Tensor, Tensor], chosen: Tensor) -> Retrieval:
-    forward, backward = (100 * float(credit[chosen].mean()) for credit in credits)
-    return Retrieval(forward, backward, (forward + backward) / 2)

@@ -62,15 +62,8 @@ def export_sizes(run: Path) -> dict[str, int]:
 def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
     """Whether every file of the export is there with the size that ``done``, the run's done.json, has; also if that is
     of a version that noted none."""
-    sizes = done.get(EXPORT, {})
-    return all(_size(run / EXPORT / name) == size for name, size in sizes.items())
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    files = ((run / EXPORT / name, size) for name, size in done.get(EXPORT, {}).items())
+    return all(path.is_file() and path.stat().st_size == size for path, size in files)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

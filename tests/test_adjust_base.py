@@ -134,6 +134,8 @@ def test_weights_that_cannot_be_read(bert, copied):
     ("changes", "message"),
     [
         ({"loss": {"layers": [4]}}, r"loss.layers: the model has no layer 4; it has 0 \(embeddings\) to 3"),
+        ({"loss": {"layers": [-5]}}, "no layer -5"),
+        ({"loss": {"layers": [-1, 3]}}, "names a layer twice"),
         ({"data": {"length": 41}}, "data.length 41 is longer than the 40 tokens"),
         ({"rows": 3, "accumulation": 2}, "rows 3 must be a multiple of processes × accumulation = 2"),
         ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "has no split 'devel'"),

@@ -1,12 +1,9 @@
 """Whole adjustments: what they change, what they leave behind, and that a stopped one ends as one that was not."""
 
 import json
-import multiprocessing
-import os
 import random
 import shutil
 import signal
-import socket
 import sys
 import time
 
@@ -20,14 +17,13 @@ from pretrain.adjust.__main__ import main
 from pretrain.adjust.command import adjust_command
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
-from pretrain.devices import process_state
 from pretrain.folder import read_metrics
 from pretrain.stopping import EXIT_CODE
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.sources import open_source
 from tests.adjust_models import save_model
-from tests.runs import untimed
+from tests.runs import forked, two_processes, untimed
 
 SOURCE = "builtin:mini-english?types=500&sentences=90&dev=0&test=0"
 
@@ -127,15 +123,6 @@ def clean(row):
     return {k: v for k, v in row.items() if k != "sentence_pairs_per_second"}
 
 
-def forked(target, *arguments):
-    """A process of a server that has the libraries loaded."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pretrain.adjust.run"])
-    process = context.Process(target=target, args=arguments)
-    process.start()
-    return process
-
-
 def command(config, run):
     sys.exit(adjust_command(None, config, run))
 
@@ -163,25 +150,10 @@ def test_killed_it_ends_as_the_whole_one(model, whole, tmp_path):
 SMOOTH = {"learning_rate": 1e-3, "epsilon": 1e-2}
 
 
-def rank_of_two(rank, port, config, run):
-    """One of two processes as accelerate launch starts them."""
-    torch.set_num_threads(1)
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "true"}
-    os.environ |= {**place, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    assert process_state().num_processes == 2
-    sys.exit(main([str(config), "--out", str(run)]))
-
-
 def test_two_processes_and_accumulation_give_the_same(model, tmp_path):
     data = settings(model, dropout=False, epochs=1, log_every=1, optimizer=SMOOTH)
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(data))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    processes = [forked(rank_of_two, rank, port, tmp_path / "c.yaml", tmp_path / "two") for rank in (0, 1)]
-    for process in processes:
-        process.join(timeout=120)
-    assert [process.exitcode for process in processes] == [0, 0]
+    two_processes(main, tmp_path / "c.yaml", "--out", tmp_path / "two")
     run_one(data, tmp_path / "one")
     run_one({**data, "accumulation": 2}, tmp_path / "micro")
     rows = [[clean(row) for row in untimed(tmp_path / name)] for name in ("one", "two", "micro")]
