@@ -61,7 +61,7 @@ def test_a_language_that_the_run_did_not_read_is_measured_with_a_note(run, tmp_p
     note = "the model was not pretrained on perm, only on parent, trans+inv"
     found = {}
     for language in ("perm", "trans+inv"):
-        config = read_probe_config(None, {"language": language, "probes": ["cka"]}, SMALL)
+        config = read_probe_config(None, {"language": language, "probes": ["cka"]}, [*SMALL, "cka.random=[]"])
         folder = probe_command(str(run), config, tmp_path / language)
         found[language] = json.loads((folder / "probes.json").read_text())
         for told in (capsys.readouterr().out, (folder / "probes.html").read_text()):
