@@ -27,8 +27,6 @@ from synthlang.rewrite import Rewrite
 from synthlang.sources import open_source
 
 SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
-
-
 DROPPING = {"name": "torn", "torn_entities": "drop", "transforms": [{"kind": "permute"}]}
 
 
@@ -274,8 +272,6 @@ def test_wrong_vocabularies(tmp_path, vocabulary, reason):
 
 
 CARD_SOURCE = "builtin:mini-english?types=500&sentences=20&dev=5&test=5"
-
-
 CONFIG = card_config("default", {"train": "data/train-*.parquet", "test": "data/test-*.parquet"}, default=True)
 
 

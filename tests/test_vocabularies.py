@@ -26,17 +26,9 @@ from tests.real_data import DATA
 from tests.tokenizer_folders import encode_elsewhere
 
 ENGLISH = ["the cat sat on the mat .", "a cat and a dog ran to the old house in town .", "don't say “naïve” 漢字 !"] * 3
-
-
 GERMAN = ["die katze saß auf der matte .", "der hund und die katze lief in das alte haus am tor ."] * 3
-
-
 LINES = [*ENGLISH, *GERMAN]
-
-
 anything = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.sampled_from(LINES))
-
-
 KINDS: tuple[Literal["copied", "joint", "joined", "prefixed"], ...] = ("copied", "joint", "joined", "prefixed")
 
 
@@ -298,8 +290,6 @@ def test_default_anchors_and_none(tmp_path):
 
 
 TEXTS = [*ENGLISH, *GERMAN, "len: en: den:x <mask> b", "Ġen:the Ġ", "en:the", "  a \t b  ", ""]
-
-
 any_text = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), st.sampled_from(TEXTS))
 
 
