@@ -88,7 +88,7 @@ def test_unsafe_names(name):
         (None, "a: no such file"),
         (b"", "a:1: not JSON"),
         (b'{"a": 1', "a:1: not JSON"),
-        (b"\xff\xfe", "a: not UTF-8"),
+        (b"\xff\xfe", "a:1: not UTF-8"),
     ],
 )
 def test_bad_json(tmp_path, content, message):
@@ -104,7 +104,7 @@ def test_lines_name_the_bad_one(tmp_path):
     assert [next(lines), next(lines)] == [(1, "one"), (2, "two")]
     with pytest.raises(InputError, match="a:3: not UTF-8"):
         next(lines)
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="cannot read: Is a directory"):
         next(read_lines(tmp_path))
 
 
