@@ -22,7 +22,6 @@ from synthlang.files import (
 )
 from synthlang.fingerprint import canonical_json, digest_files, fingerprint
 from synthlang.store import Store
-from synthlang.workers import ordered_map
 
 
 def listing(folder):
@@ -135,11 +134,6 @@ def test_the_store_builds_once(tmp_path):
     store = Store(tmp_path / "s")
     assert store.obtain("k", "f", build) == store.obtain("k", "f", build) == tmp_path / "s" / "k-f"
     assert len(built) == 1
-
-
-@pytest.mark.parametrize("workers", [1, 2, 5])
-def test_ordered_map_keeps_the_order(workers):
-    assert list(ordered_map(abs, range(-20, 0), workers)) == list(range(20, 0, -1))
 
 
 def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
