@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Column, Corpus
@@ -303,6 +303,7 @@ def test_the_card_says_what_was_done(card_folder):
         assert f'`{config}`:\n\n```json\n{{"id": ' in card
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=30), st.text(max_size=60))
 def test_no_name_or_text_breaks_a_card(name, text):
     header = card_header([CONFIG], pretty_name=name, tags=[name], task_categories=["token-classification"])

@@ -256,9 +256,9 @@ def test_training_holds_one_batch_at_a_time(store):
                 Watched.most = max(Watched.most, sum(held() is not None for held in alive))
                 yield batch
 
-    source = Watched(types=500, sentences=16_000, dev=0, test=0)
+    source = Watched(types=500, sentences=8_000, dev=0, test=0)
     build_id_space(VocabularySpec(kind="joint", size=300), [("en", source, PARENT)], store)
-    assert len(alive) == 8 and 0 < Watched.most <= 3
+    assert len(alive) == 4 and 0 < Watched.most <= 3
 
 
 FILES = {name: DATA / "multi30k" / f"test_2016_flickr.{name}" for name in ("en", "de", "fr")}

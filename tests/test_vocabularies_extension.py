@@ -228,7 +228,7 @@ def test_an_extension_that_cannot_be(checkpoints, members, tmp_path):
 symbols = st.sampled_from(["a", "b", "##a", "##bc", "é", "Ġthe"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     words=st.dictionaries(st.lists(symbols, min_size=1, max_size=8).map(tuple), st.integers(1, 2500), max_size=8),
     limit=st.integers(1, 12),
