@@ -155,7 +155,13 @@ def reading(path: Path) -> Iterator[None]:
 def read_json(path: Path) -> Any:
     """Read JSON; a missing, truncated or badly encoded file is an InputError."""
     with reading(path):
-        text = path.read_bytes().decode()
+        return json_of(path.read_bytes(), path)
+
+
+def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
+    """The JSON value that the bytes of ``path`` spell, else InputError."""
+    with reading(path):
+        text = raw.decode(codec)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -63,12 +64,10 @@ def read_yaml(path: str | PathLike[str]) -> Any:
 
 def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
     """The value of one YAML document; ``path`` is for the messages."""
-    reader = YAML(typ="safe", pure=True)
-    reader.Constructor = _Constructor
     if OTHER_VERSION.match(text):
         raise InputError("is said to be of another version of YAML than 1.2; leave the line %YAML out", path)
     try:
-        return _with_text_keys(reader.load(text))
+        return _with_text_keys(_loaded(text))  # a copy
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = " ".join(part for part in (error.context, error.problem) if part)
@@ -78,6 +77,14 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         raise InputError(f"not YAML: {error}", path) from error
     except RecursionError as error:
         raise InputError("nested too deeply, or inside itself", path) from error
+
+
+@lru_cache(maxsize=64)
+def _loaded(text: str) -> Any:
+    """What a text says; a study reads the same claims, tables and bases many times."""
+    reader = YAML(typ="safe", pure=True)
+    reader.Constructor = _Constructor
+    return reader.load(text)
 
 
 def _with_text_keys(value: Any) -> Any:

@@ -37,10 +37,10 @@ from synthlang.language import Language, bind_language, check_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
 from synthlang.sources.base import Source, check_split
 from synthlang.store import Store
-from synthlang.transforms.base import Reordering
 from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.transforms.typology import Typology
+from synthlang.transforms.word_order import Reordering
 from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
 from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
 
