@@ -16,7 +16,7 @@ from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused
 from probes.study.plan import plan
-from probes.study.record import LOGS, STUDY, CellRecord
+from probes.study.record import LOGS, STUDY
 from probes.study.report.folder import ReportPaths, terminal_table, write_joined_report, write_report
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.errors import InputError
@@ -49,7 +49,10 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
     if rows and len(rows) <= ROWS:
         console.print(terminal_table(rows))
     failed = [cell for cell in run.cells if cell.status == "failed"]
-    _say_failed(console, out, failed)
+    for cell in failed[:FAILED]:
+        _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
+    if len(failed) > FAILED:
+        _say(console, f"… and {len(failed) - FAILED} more, see {out / LOGS}", "red")
     _say_where(console, out, paths)
     return 1 if failed else 0
 
@@ -78,9 +81,7 @@ def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) 
 
 def write_reports(folders: list[Path], out: Path | None = None) -> None:
     """Write the reports of study folders again, or one on all of them in ``out``."""
-    for folder in folders:
-        if not (folder / STUDY).exists():
-            raise InputError(f"is no study folder: {STUDY} is missing", folder)
+    _check_studies(folders)
     say = partial(_say, Console(stderr=True))
     if out is not None:
         _say_where(Console(), out, write_joined_report(folders, out, say))
@@ -89,19 +90,21 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
         _say_where(Console(), folder, write_report(folder, say))
 
 
-def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:
-    """Delete weights by policy, and unused stages if asked to, and say how much that frees."""
+def _check_studies(folders: list[Path]) -> None:
     for folder in folders:
         if not (folder / STUDY).exists():
             raise InputError(f"is no study folder: {STUDY} is missing", folder)
+
+
+def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:
+    """Delete weights by policy, and unused stages if asked to, and say how much that frees."""
+    _check_studies(folders)
     found = collect(folders, keep, dry_run)
     console = Console()
     for freed in found.freed:
         _say(console, f"{freed.run}: {decimal(freed.size)} (keep: {freed.keep})")
     would = "would free" if dry_run else "freed"
-    needed = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
-    kept = f"{needed}{_told_held(found)}{_told_named(found)}"
-    _say(console, f"{would} {decimal(found.size)} of {plural(len(found.freed), 'run')}{kept}")
+    _say(console, f"{would} {decimal(found.size)} of {plural(len(found.freed), 'run')}{_kept(found)}")
     if unused:
         gone = delete_unused(folders, dry_run)
         for one in gone:
@@ -110,28 +113,18 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
         _say(console, f"{would} {size} of {plural(len(gone), 'stage')} that no cell has")
 
 
-def _told_held(found: Collected) -> str:
-    """Which other studies keep what this one would let go."""
-    if not found.held:
-        return ""
-    names = [f"{folder.name}: keep {policy}" for folder, policy in found.held.items()]
-    kept = plural(found.held_runs, "run")
-    return f"; {kept} kept by other studies of the store ({first_few(names, STUDIES)})"
-
-
-def _told_named(found: Collected) -> str:
-    """Which studies name a run by its path, so that it stays as it is."""
-    if not found.named_runs:
-        return ""
-    names = [folder.name for folder in found.namers]
-    return f"; {plural(found.named_runs, 'run')} kept since studies name them by path ({first_few(names, STUDIES)})"
-
-
-def _say_failed(console: Console, out: Path, failed: list[CellRecord]) -> None:
-    for cell in failed[:FAILED]:
-        _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
-    if len(failed) > FAILED:
-        _say(console, f"… and {len(failed) - FAILED} more, see {out / LOGS}", "red")
+def _kept(found: Collected) -> str:
+    """Which other studies keep what this one would let go, and which name a run by its path, so that it stays."""
+    kept = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
+    if found.held:
+        names = [f"{folder.name}: keep {policy}" for folder, policy in found.held.items()]
+        runs = plural(found.held_runs, "run")
+        kept += f"; {runs} kept by other studies of the store ({first_few(names, STUDIES)})"
+    if found.named_runs:
+        names = [folder.name for folder in found.namers]
+        runs = plural(found.named_runs, "run")
+        kept += f"; {runs} kept since studies name them by path ({first_few(names, STUDIES)})"
+    return kept
 
 
 def _say_where(console: Console, folder: Path, paths: ReportPaths) -> None:

@@ -24,7 +24,8 @@ def examine() -> bool:
         table.add_column(column)
     sound = True
     for requirement in map(Requirement, requires(DISTRIBUTION) or []):
-        extra = _extra(requirement)
+        _, _, marker = str(requirement.marker or "").partition("extra ==")
+        extra = marker.strip(" \"'") or None
         if extra == "dev":
             continue
         found = _version(requirement.name)
@@ -35,17 +36,16 @@ def examine() -> bool:
         mend = "" if fits else escape(f"pip install '{wanted}'")  # [parse] is no markup
         table.add_row(requirement.name, needed, found or "missing", mend)
     console.print(table)
-    for line in _machine():
+    lines = [f"python {platform.python_version()} · {platform.platform()} · {os.cpu_count()} cores"]
+    if _version("torch"):
+        import torch
+
+        devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        lines.append(f"accelerators: {', '.join(devices) or 'none; training runs on the CPU'}")
+    lines.append(f"free disk here: {shutil.disk_usage(Path.cwd()).free / 2**30:.1f} GiB")
+    for line in lines:
         console.print(line, soft_wrap=True)
     return sound
-
-
-def _extra(requirement: Requirement) -> str | None:
-    """The extra that a requirement belongs to."""
-    if requirement.marker is None:
-        return None
-    text = str(requirement.marker)
-    return text.split("extra ==")[1].strip(" \"'") if "extra ==" in text else None
 
 
 def _version(name: str) -> str | None:
@@ -53,15 +53,3 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def _machine() -> list[str]:
-    lines = [f"python {platform.python_version()} · {platform.platform()} · {os.cpu_count()} cores"]
-    if _version("torch"):
-        import torch
-
-        devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-        lines.append(f"accelerators: {', '.join(devices) or 'none; training runs on the CPU'}")
-    free = shutil.disk_usage(Path.cwd()).free / 2**30
-    lines.append(f"free disk here: {free:.1f} GiB")
-    return lines

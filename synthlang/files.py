@@ -139,20 +139,31 @@ def write_json(path: Path, value: Any) -> None:
         handle.write("\n")
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON; a missing, truncated or badly encoded file is an InputError."""
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What goes wrong as a file is read is an InputError: it is not there, or a folder, or no UTF-8, …"""
     try:
-        return json_of(path.read_bytes(), path)
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", path, error.object[: error.start].count(b"\n") + 1) from error
     except FileNotFoundError as error:
         raise InputError("no such file", path) from error
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", path) from error
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; a missing, truncated or badly encoded file is an InputError."""
+    with reading(path):
+        return json_of(path.read_bytes(), path)
 
 
 def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
     """The JSON value that the bytes of ``path`` spell, else InputError."""
+    with reading(path):
+        text = raw.decode(codec)
     try:
-        return json.loads(raw.decode(codec))
-    except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", path) from error
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
@@ -176,26 +187,16 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
 def count_lines(path: Path) -> int:
     """How many lines ``read_lines`` yields; the text is not looked at."""
     count, last = 0, b"\n"
-    try:
-        with path.open("rb") as handle:
-            while block := handle.read(LONGEST_LINE):
-                count, last = count + block.count(b"\n"), block[-1:]
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", path) from error
+    with reading(path), path.open("rb") as handle:
+        while block := handle.read(LONGEST_LINE):
+            count, last = count + block.count(b"\n"), block[-1:]
     return count + (last != b"\n")
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, line without its end) of a UTF-8 text file, in bounded memory."""
-    try:
-        with path.open("rb") as handle:
-            yield from lines_of(handle, path)
-    except FileNotFoundError as error:
-        raise InputError("no such file", path) from error
-    except IsADirectoryError as error:
-        raise InputError("is a folder, a file is needed", path) from error
-    except PermissionError as error:
-        raise InputError("may not be read: permission denied", path) from error
+    with reading(path), path.open("rb") as handle:
+        yield from lines_of(handle, path)
 
 
 LOCK = ".lock-"

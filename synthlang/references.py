@@ -54,35 +54,26 @@ def references(config: pydantic.BaseModel) -> list[Named]:
     return found
 
 
-def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any]) -> dict[str, Any]:
+def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tuple[str, ...] = ()) -> dict[str, Any]:
     """The settings of a config as JSON values, with what ``say`` has for each reference in its place."""
-    return _Walk(say).model(config, ())
 
-
-class _Walk:
-    def __init__(self, say: Callable[[Named], Any]) -> None:
-        self._say = say
-
-    def model(self, config: pydantic.BaseModel, place: tuple[str, ...]) -> dict[str, Any]:
-        found = {}
-        for name, (hint, kind) in _fields(type(config)).items():
-            found[name] = self._value(getattr(config, name), hint, kind, (*place, name))
-        return found
-
-    def _value(self, value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
+    def told(value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
         """``hint`` is the type of a value, ``kind`` what the type around it says a text is."""
         if isinstance(value, pydantic.BaseModel):
             whole: Kind | None = getattr(type(value), "reference", None)
-            return self.model(value, place) if whole is None else self._say(Named(place, whole, value))
+            return resolved(value, say, place) if whole is None else say(Named(place, whole, value))
         if isinstance(value, str):
             found = kind or _kind(hint)
-            return self._say(Named(place, found, value)) if found is not None and value else value
+            return say(Named(place, found, value)) if found is not None and value else value
         if isinstance(value, Mapping):
-            return {str(key): self._value(inner, hint, kind, (*place, str(key))) for key, inner in value.items()}
+            return {str(key): told(inner, hint, kind, (*place, str(key))) for key, inner in value.items()}
         if isinstance(value, list | tuple):
-            return [self._value(inner, hint, kind, (*place, str(n))) for n, inner in enumerate(value)]
+            return [told(inner, hint, kind, (*place, str(n))) for n, inner in enumerate(value)]
         assert value is None or isinstance(value, int | float), f"{'.'.join(place)} is {value!r}, which is no JSON"
         return value
+
+    fields = _fields(type(config)).items()
+    return {name: told(getattr(config, name), hint, kind, (*place, name)) for name, (hint, kind) in fields}
 
 
 @lru_cache(maxsize=256)

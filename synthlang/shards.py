@@ -10,7 +10,6 @@ manifest.json     parents by fingerprint, sizes, what the language left out or c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,11 +74,16 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
     reasons: Counter[str] = Counter()
     with atomic_folder(folder) as temporary:
         with (temporary / "tokens.bin").open("wb") as handle:
-            for ids, of_sentence, sentence_ids in _encoded(source, split, language, tokenizer, reasons):
-                handle.write(ids.astype(dtype).tobytes())
-                counts += np.bincount(ids, minlength=size)
-                lengths.append(of_sentence)
-                numbers.append(sentence_ids)
+            for batch in source.batches(split):
+                rewrite = language.rewrite(batch)
+                derived = rewrite.apply(batch)
+                encoded = tokenizer.encode(derived)
+                handle.write(encoded.ids.astype(dtype).tobytes())
+                counts += np.bincount(encoded.ids, minlength=size)
+                lengths.append(np.diff(encoded.word_offsets[derived.offsets]))
+                numbers.append(derived.ids)
+                reasons.update(rewrite.counts)
+                reasons.update({CONTROL_WORDS: encoded.control_words} if encoded.control_words else {})
         offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
         if len(offsets) == 1:
             raise InputError(f"the language {language.name} leaves no sentence of the split {split}")
@@ -99,19 +103,6 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
             "sha256": {name: sha256_file(temporary / name) for name in FILES},
         }
         write_json(temporary / "manifest.json", manifest)
-
-
-def _encoded(
-    source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, reasons: Counter[str]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-    """Of each batch the ids, the tokens of each sentence, and the numbers of the sentences; counts what happened."""
-    for batch in source.batches(split):
-        rewrite = language.rewrite(batch)
-        reasons.update(rewrite.counts)
-        derived = rewrite.apply(batch)
-        encoded = tokenizer.encode(derived)
-        reasons.update({CONTROL_WORDS: encoded.control_words} if encoded.control_words else {})
-        yield encoded.ids, np.diff(encoded.word_offsets[derived.offsets]), derived.ids
 
 
 def read_shards(folder: Path, expected: str | None = None) -> Shards:

@@ -16,6 +16,7 @@ from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import SafeRepresenter
 
 from synthlang.errors import InputError
+from synthlang.files import reading
 
 TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
@@ -56,14 +57,8 @@ _Representer.add_representer(float, _Representer.represent_float)
 
 def read_yaml(path: str | PathLike[str]) -> Any:
     """The value of a YAML file; anything wrong is an InputError with its line."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", path, error.object[: error.start].count(b"\n") + 1) from error
-    except FileNotFoundError as error:
-        raise InputError("no such file", path) from error
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", path) from error
+    with reading(Path(path)):
+        text = Path(path).read_bytes().decode("utf-8-sig")
     return parse_yaml(text, path)
 
 

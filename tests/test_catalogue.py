@@ -23,7 +23,6 @@ SPELLED = {
     "m": {"k": [1]},
     "l": [1, 2],
 }
-
 FILLED = [
     ("a {five} b", "a 5 b"),
     ("{five}", 5),

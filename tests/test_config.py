@@ -62,8 +62,6 @@ class Run(StrictModel):
 
 
 KEYS = "steps, objective, stages, table, either, out, flag, device, mode"
-
-
 YAML = [
     ("a: no\nb: yes\nc: on\nd: off\nno: y", {"a": "no", "b": "yes", "c": "on", "d": "off", "no": "y"}),
     ("a: true\nb: False\nc: TRUE", {"a": True, "b": False, "c": True}),
@@ -81,8 +79,6 @@ YAML = [
     ("a: !!str 5\nb: !!float 5", {"a": "5", "b": 5.0}),
     ("%YAML 1.2\n---\na: |\n  x\n  %YAML 1.1\n", {"a": "x\n%YAML 1.1\n"}),
 ]
-
-
 BAD_YAML = [
     ("a: 1\nb: 2\na: 3", 3, 'found duplicate key "a"'),
     ("a:\n  b: 1\n  'b': 2", 3, 'found duplicate key "b"'),
@@ -253,17 +249,9 @@ class Any1(StrictModel):
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-
-
 NASTY = st.sampled_from(["no", "1e-4", "0o7", "0x1", "~", "", "null", "1:30", "<<", "2024-01-01", "1_0", ".inf", "="])
-
-
 NASTY |= st.sampled_from([" a", "a: b", "- a", "#", "\x85", "\u2028", "\ufeff", "a\n b", "\t"])
-
-
 STRING = TEXT | NASTY
-
-
 VALUE = STRING | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none()
 
 

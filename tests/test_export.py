@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Column, Corpus
@@ -27,8 +27,6 @@ from synthlang.rewrite import Rewrite
 from synthlang.sources import open_source
 
 SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
-
-
 DROPPING = {"name": "torn", "torn_entities": "drop", "transforms": [{"kind": "permute"}]}
 
 
@@ -274,8 +272,6 @@ def test_wrong_vocabularies(tmp_path, vocabulary, reason):
 
 
 CARD_SOURCE = "builtin:mini-english?types=500&sentences=20&dev=5&test=5"
-
-
 CONFIG = card_config("default", {"train": "data/train-*.parquet", "test": "data/test-*.parquet"}, default=True)
 
 
@@ -307,6 +303,7 @@ def test_the_card_says_what_was_done(card_folder):
         assert f'`{config}`:\n\n```json\n{{"id": ' in card
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=30), st.text(max_size=60))
 def test_no_name_or_text_breaks_a_card(name, text):
     header = card_header([CONFIG], pretty_name=name, tags=[name], task_categories=["token-classification"])

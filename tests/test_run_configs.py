@@ -19,78 +19,13 @@ from synthlang.errors import InputError
 from synthlang.store import Store
 
 SIZES = ("paper", "lab", "tiny")
-
-
 NAMES = sorted(name.removesuffix("/paper") for name in names("runs") if name.endswith("/paper"))
-
-
 EVERY = [(size, name) for size in SIZES for name in NAMES]
-
-
-OBJECTIVES, DERIVED = ("mlm", "xlm", "dict_mlm", "align_mlm"), ("trans", "trans+inv", "trans+syn")
-
-
-PAIRS = ("fr", "ru", "zh")
-
-
-# ALIGN-MLM; table 1 is part of 6, table 2 is 4, figures 1 to 3 and table 8 are of the runs of table 3
-ALIGN: dict[str, dict[str, str]] = {
-    "table 3": {f"{o} {t}": f"{o}/{t}" for o in OBJECTIVES for t in DERIVED},
-    "table 4": {"25%": "{}/trans+inv", "50%": "{}-dict50/trans+inv"},  # columns DICT and ALIGN
-    "table 5": {"25%": "{}/trans+syn", "50%": "{}-dict50/trans+syn"},
-    "table 6": {"25%": "xlm/trans+inv"} | {f"{r}%": f"xlm-parallel{r}/trans+inv" for r in (1, 10, 100)},
-    "table 7": {"0%": "xlm/trans+inv"} | {f"{p}%": f"xlm/trans+inv-overlap{p}" for p in (25, 50)},
-    "appendix G.5": {"10": "align_mlm/trans+inv"} | {f"{a}": f"align_mlm-alpha{a}/trans+inv" for a in (1, 100)},
-    "appendix G.2": {"Deshpande et al., tokens inverted": "mlm/trans+inv-tokens"},
-}
-
-
-# Emerging Cross-lingual Structure, table 1 (figure 3 shows it; figures 5 and 8 use Default)
-ROWS = {
-    "Default": "default",
-    "Wiki-CC": "wiki_cc",
-    "Default anchors": "default_anchors",
-    "No anchors": "no_anchors",
-    "Extra anchors": "extra_anchors",
-    "Sep Emb": "sep_emb",
-    "Sep Emb + L1-3": "sep_emb+l1-3",
-    "Sep Emb + L1-6": "sep_emb+l1-6",
-    "Sep L1-3": "sep_l1-3",
-    "Sep L1-6": "sep_l1-6",
-}
-
-
-EMERGING = {f"{row} {pair}": f"emerging-{name}/en-{pair}" for row, name in ROWS.items() for pair in PAIRS}
-
-
-# figures 2 and 4 to 7: monolingual models (en2 is en', another seed), and the bilingual ones of figure 7
-FIGURES = {f"mono {x}": f"emerging-mono/{x}" for x in ("en", "en2", "fr", "de", "ru", "zh")}
-
-
-FIGURES |= {"en-en'": "emerging-sep_emb/en-en2", "en-de": "emerging-default/en-de"}
-
-
-OTHERS = {
-    "Cross-lingual Adjustment, table 9": "e_mbert/hi"
-}  # other rows of that paper start from mBERT: synthlang configs adjust
-
-
 # keys in which the sizes of a row may differ
 SIZE = re.compile(
     r"steps|source|vocabulary\.size|model\..*|objective\.mask_rate|batch\.(rows|length)|validation\..*|precision|processes"
     r"|optimizer\.(?!schedule).*|checkpoints\.(?!select).*|log_every|start\.(model|extend\.size)"
 )
-
-
-def files_of(path: str) -> set[str]:
-    """The names of the configs that a paper needs."""
-    return {path.format(o) for o in ("dict_mlm", "align_mlm")} if "{}" in path else {path}
-
-
-def expected_names() -> set[str]:
-    """Of all papers."""
-    tables = [*ALIGN.values(), EMERGING, FIGURES, OTHERS]
-    return {name for table in tables for pattern in table.values() for name in files_of(pattern)}
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +53,6 @@ def flat(data: Any, prefix: str = "") -> dict[str, Any]:
     if not isinstance(data, dict):
         return {prefix.strip("."): data}
     return {k: v for name, value in data.items() for k, v in flat(value, f"{prefix}.{name}").items()}
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_row_of_the_papers_has_a_config_and_no_config_is_without(size):
-    assert {name.removesuffix(f"/{size}") for name in names("runs") if name.endswith(f"/{size}")} == expected_names()
-    assert len(expected_names()) == 63
 
 
 @pytest.mark.parametrize("size", ["paper", "lab"])
@@ -156,19 +85,13 @@ def test_tiny_runs_need_nothing_but_the_built_in_source(name, configs):
 
 
 TRAINED = ["mlm/trans", "xlm/trans+inv-overlap25", "dict_mlm/trans+syn", "align_mlm/trans+inv", "mlm/trans+inv-tokens"]
-
-
 TRAINED += [
     "emerging-default/en-fr",
     "emerging-no_anchors/en-ru",
     "emerging-extra_anchors/en-zh",
     "emerging-wiki_cc/en-fr",
 ]
-
-
 TRAINED += ["emerging-sep_emb+l1-3/en-fr", "emerging-sep_l1-6/en-ru", "emerging-sep_emb/en-en2"]
-
-
 LESS = ["steps=2", "optimizer.warmup_steps=1", "validation={every: 2, rows: 64}", "checkpoints.every=2"]
 
 

@@ -189,8 +189,6 @@ def test_taking_items_keeps_what_is_theirs(tmp_path):
 
 
 NLI = "sentence1\tsentence2\tlabel\n"
-
-
 GOOD = {
     "nli": (NLI + "He ran. She sat.\tShe sat.\tentailment\nA dog.\tA cat .\tneutral\n" * 3).encode(),
     "ner": b"-DOCSTART- O\n\nen:Sioux\tB-ORG\nen:Falls\tI-ORG\n\nen:is\tO\nen:re:\tB-LOC\n",
@@ -209,8 +207,6 @@ GOOD = {
         }
     ).encode(),
 }
-
-
 GOOD["parsing"] = GOOD["pos"]
 NAMES = {"pos": "x.conllu", "parsing": "x.conllu", "nli": "x.tsv", "ner": "x.txt", "slots": "x.tsv", "qa": "x.json"}
 

@@ -18,7 +18,7 @@ from synthlang.errors import InputError
 from synthlang.export import push_to_hub, verify_manifest
 from synthlang.fingerprint import sha256_file
 from synthlang.language import parse_language
-from synthlang.tasks import SCHEMES, choose, derive_task, open_split, open_task, split_for
+from synthlang.tasks import SCHEMES, choose, derive_task, open_task, split_for
 from synthlang.tasks.batch import join_batches
 from synthlang.tasks.export import answer_texts, export_task
 from tests.hub_folders import datasets, offline  # noqa: F401  a fixture
@@ -27,10 +27,7 @@ from tests.task_cases import labels_of
 from tests.test_tasks import CONTEXT, only, question, squad, write
 
 NLI = "nli:builtin:mini-english?types=500&sentences=1100&dev=5&test=4"
-
-
 SMALL = "nli:builtin:mini-english?types=500&sentences=30&dev=5&test=4"
-
 ALONE = """
 import json, sys
 from datasets import load_dataset
@@ -123,8 +120,6 @@ def test_the_manifest_vouches_for_every_file(tmp_path):
 
 
 MINI = "builtin:mini-english?types=500&sentences=60&dev=7&test=0"
-
-
 TREE = """\
 1\tThe\t_\tDET\t_\t_\t2\tdet\t_\tNER=O
 2\tcat\t_\tNOUN\t_\t_\t3\tnsubj\t_\tNER=B-PET
@@ -132,8 +127,6 @@ TREE = """\
 4\t.\t_\tPUNCT\t_\t_\t3\tpunct\t_\tNER=O
 
 """
-
-
 CONLL_2003 = "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\nPeter NNP B-NP B-PER\nB NNP I-NP I-PER\n"
 
 
@@ -240,14 +233,18 @@ def test_which_split_is_meant(tmp_path):
     write(folder / "train.conllu", TREE)
     write(folder / "dev.conllu", TREE)
     spec = f"pos:{folder}"
-    assert [open_split(s, "train")[1] for s in (spec, f"{spec}#dev", f"{spec}#train")] == ["train", "dev", "train"]
-    one, split = open_split(f"{spec}/dev.conllu", "test")  # the only one
-    assert (split, split_for(one, "train", None, "x")) == ("dev", "dev")
+
+    def split_of(spec, wanted):
+        plain, chosen = choose(spec)
+        return split_for(open_task(plain), wanted, chosen, plain)
+
+    assert [split_of(s, "train") for s in (spec, f"{spec}#dev", f"{spec}#train")] == ["train", "dev", "train"]
+    assert split_of(f"{spec}/dev.conllu", "test") == "dev"  # the only one
     with pytest.raises(InputError, match=r"has no split 'test'; it has train, dev; choose one, as in pos:.*a#b#train$"):
-        open_split(spec, "test")
+        split_of(spec, "test")
     for wrong in (f"{spec}#test", f"{spec}/dev.conllu#train"):
         with pytest.raises(InputError, match=r"has no split '(test|train)'; it has (train, )?dev$"):
-            open_split(wrong, "dev")
+            split_of(wrong, "dev")
 
 
 @pytest.mark.skipif(not (DATA / "qa").exists(), reason="the real data is not here")

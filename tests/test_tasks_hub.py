@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from synthlang.errors import InputError
+from synthlang.sources.hub_data import ROWS
 from synthlang.tasks import open_task, split_for
+from synthlang.tasks.batch import join_batches
 from tests.hub_folders import TEXT, datasets, jsonl, offline, parquet  # noqa: F401  a fixture
 from tests.task_cases import labels_of
 from tests.test_tasks import CONTEXT, only, spans
@@ -235,3 +237,13 @@ def test_no_row_at_all(tmp_path):
         patch.setattr("synthlang.tasks.pairs.load_data", lambda name: loaded)
         with pytest.raises(InputError, match=r"nli:hf:x: the split test: holds no labelled pair$"):
             HubPairs("x")
+
+
+def test_batches_do_not_depend_on_how_rows_are_read(tmp_path):
+    n = 2 * ROWS + 300
+    rows = {"premise": [f"a {i}" for i in range(n)], "hypothesis": ["b"] * n, "label": ["neutral"] * n}
+    task = open_task(f"nli:hf:{jsonl(tmp_path / 'd', train=rows)}")
+    assert [len(batch) for batch in task.batches("train")] == [1000, 1000, 300]
+    whole = join_batches(list(task.batches("train")))
+    assert whole.ids == tuple(map(str, range(n))) and whole.strings(0) == rows["premise"]
+    assert len(whole.corpus) == 2 * n

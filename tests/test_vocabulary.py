@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -125,11 +124,6 @@ def test_a_very_long_word_is_learned_in_pieces(monkeypatch):
     assert "Ġabcabc" in whole.get_vocab()
 
 
-def test_every_id_below_2v_is_a_token(vocabulary):
-    tokenizer: Tokenizer = vocabulary.tokenizer(SCRIPTS["syllabics"])
-    assert np.array_equal(sorted(tokenizer.get_vocab().values()), np.arange(2 * vocabulary.size))
-
-
 def test_a_parent_written_in_the_script_is_exact_too():
     """Russian text in the script cyrillic: tokens of the parent spell like copies, and still no id is wrong."""
     lines = ["мама мыла раму , а папа читал .", "the cat saw мама and папа ."] * 3
@@ -169,20 +163,6 @@ def test_inversion_of_tokens_is_the_reversed_encoding(source, mini_vocabulary):
     assert broken > 10  # else tokens would be words and the test would show nothing
     assert [s.words for s in language.invert(derived)] == [s.words for s in batch]
     assert [s.columns["head"] for s in language.invert(derived)] == [s.columns["head"] for s in batch]
-
-
-def test_the_final_mark_is_a_token_too(source, mini_vocabulary):
-    spec = {"name": "t", "transforms": [{"kind": "transliterate"}, {"kind": "invert", "unit": "token"}]}
-    language = bind_language(parse_language(spec), source, mini_vocabulary)
-    batch = next(source.batches("dev"))
-    derived = language.derive(batch)
-    ids = language.encode(derived, mini_vocabulary).ids
-    for row, text in enumerate(batch.texts()):
-        expected = [i + mini_vocabulary.size for i in mini_vocabulary.parent.encode(text, add_special_tokens=False).ids]
-        assert text.endswith((".", "?", "!"))
-        found = ids[derived.offsets[row] : derived.offsets[row + 1]].tolist()
-        assert found == [*expected[:-1][::-1], expected[-1]]
-    assert [s.words for s in language.invert(derived)] == [s.words for s in batch]
 
 
 @pytest.mark.parametrize("options", [{}, {"order": "frequent"}, {"by": "token"}, {"by": "token", "order": "frequent"}])

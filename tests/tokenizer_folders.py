@@ -11,14 +11,8 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-
-
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
 MODEL_TYPES = {"bert": "bert", "roberta": "roberta", "xlmr": "xlm-roberta"}
-
-
 KINDS = tuple(MODEL_TYPES)
 
 

@@ -61,12 +61,6 @@ def numbers(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(kinds[values.dtype], len(values), [None, pa.py_buffer(values)])
 
 
-def values_of(array: Any, dtype: type[np.generic]) -> NDArray[Any]:
-    """The values of an array of integers without nulls."""
-    start = array.offset
-    return np.frombuffer(array.buffers()[1], dtype)[start : start + len(array)] if len(array) else np.zeros(0, dtype)
-
-
 def lists(offsets: NDArray[np.int64], values: Any) -> Any:
     """A list for each sentence; ``offsets`` [sentences + 1] into ``values``."""
     assert offsets[-1] < 2**31, "a batch has fewer than 2 billion words"

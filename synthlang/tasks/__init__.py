@@ -37,7 +37,6 @@ __all__ = [
     "choose",
     "derive_task",
     "is_task",
-    "open_split",
     "open_task",
     "split_for",
 ]
@@ -81,10 +80,3 @@ def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
     split = chosen or wanted
     task.check(split, "" if chosen else f"; choose one, as in {spec}#{task.splits[0]}")
     return split
-
-
-def open_split(spec: str, wanted: str) -> tuple[TaskSet, str]:
-    """The task that ``spec`` names, and which of its splits is meant where ``wanted`` is asked for."""
-    plain, chosen = choose(spec)
-    task = open_task(plain)
-    return task, split_for(task, wanted, chosen, plain)

@@ -65,8 +65,8 @@ class WordTask(TaskSet):
         self.name, self.source, self.tags = name, source, tags
         self.columns, self.licence = source.columns, getattr(source, "licence", None)
         # every other source refuses an empty split itself
-        built_in = isinstance(source, MiniEnglish)
-        self.splits = tuple(s for s in source.splits if not built_in or size_of(source, s))
+        can_be_empty = isinstance(source, MiniEnglish)
+        self.splits = tuple(s for s in source.splits if not can_be_empty or size_of(source, s))
 
     @property
     def fingerprint(self) -> str:
