@@ -148,7 +148,7 @@ WRONG: list[tuple[Any, str]] = [
     ("trnas", "'trnas' is none of trans, inv, perm"),
     ("trans+", "'' is none of trans, inv, perm"),
     ("trans:1.5", "strength"),
-    ("trans:1.2.3", "the strength '1.2.3' is not a number"),
+    ("trans:1.2.3", "'trans:1.2.3' is none of trans, inv, perm"),
     ("trans+trans", "transliterated at most once"),
     ("perm@99999999999999999999", "window"),
     ("mark", "can be given in a YAML file"),
