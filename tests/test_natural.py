@@ -157,27 +157,6 @@ def test_languages_are_sampled_by_size(folder, tmp_path):
     assert (language == 0).sum() == pytest.approx(400 * 0.8**0.7 / (0.8**0.7 + 0.2**0.7), abs=1)
 
 
-def test_extra_anchors(folder, tmp_path):
-    """Code-switched text of both languages: words of the other one stand in each."""
-    switch = {"kind": "code_switch", "dictionary": str(folder / "dictionary.txt"), "probability": 0.3, "cap": 0.15}
-    languages = [
-        {"name": "en", "source": f"lines:{folder / 'en'}", "language": {"name": "en", "transforms": [switch]}},
-        {"name": "fr", "source": f"lines:{folder / 'fr'}"},
-    ]
-    config = config_of(folder, languages=languages)
-    artifacts = prepare(config, Store(tmp_path))
-    texts = {
-        m.name: set(artifacts.id_space.languages[0].tokenizer.decode_batch(_sentences(m.train)))
-        for m in artifacts.languages
-    }
-    english = {word for text in texts["en"] for word in text.split()}
-    assert english & set(OTHER.values()) and english & set(WORDS)
-
-
-def _sentences(shards):
-    return [shards.tokens[a:b].tolist() for a, b in zip(shards.offsets[:-1], shards.offsets[1:], strict=True)]
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
