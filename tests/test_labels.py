@@ -70,7 +70,7 @@ def test_labels_stay_right_on_thousands_of_items():
         fields = [None, None, (0,), (1,)][number % 4]
         seen += check(random_batch(rng, ITEMS), random_chain(rng), fields)
     for reason in (LOST_SENTENCE, EMPTY_TEXT, LOST_ANSWERS, TORN, DELETED):
-        assert seen[reason] > 20, f"the cases must reach: {reason}"
+        assert seen[reason] > 5, f"the cases must reach: {reason}"
 
 
 @pytest.mark.parametrize("damage", ["answer", "tag", "label", "order"])
