@@ -17,9 +17,9 @@ CIRCLES = [  # that are still there; nothing may be added
     | {f"probes.study.executors.{name}" for name in ("inline", "local", "slurm", "slurm_job", "slurm_send")},
 ]
 FORBIDDEN = {
-    "synthlang": {"pretrain", "probes", "bench", "torch"},
-    "pretrain": {"probes", "bench"},
-    "probes": {"bench"},
+    "synthlang": {"pretrain", "probes", "synthlang_bench", "torch"},
+    "pretrain": {"probes", "synthlang_bench"},
+    "probes": {"synthlang_bench"},
 }
 # deterministic ways into randomness: a generator with a seed of its own
 SEEDED = {"default_rng", "Generator", "SeedSequence", "Random", "PCG64", "Philox", "SFC64"}

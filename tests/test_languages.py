@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.derive import derive_command, derive_task_command
+from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
 from synthlang.language import PARENT, Language, parse_language
@@ -253,7 +253,8 @@ def test_the_card_makes_the_same_data_set_elsewhere(folder, tmp_path):
 
 def test_task_sets_take_the_files_along_too(folder, tmp_path):
     (folder / "x.yaml").write_text(SPEC.replace("- {kind: reorder, model: mine.json}\n", ""))
-    manifest = derive_task_command(f"nli:{SOURCE}", str(folder / "x.yaml"), tmp_path / "d")
+    derive_command(f"nli:{SOURCE}", str(folder / "x.yaml"), tmp_path / "d")
+    manifest = verify_manifest(tmp_path / "d")
     assert [step.get("dictionary") for step in manifest["language"]["transforms"]] == ["language/words.txt", None]
     again = parse_language(str(tmp_path / "d" / "language.yaml"))
     assert again.fingerprint == parse_language(str(folder / "x.yaml")).fingerprint
