@@ -47,7 +47,8 @@ def only(run, *numbers):
 
 
 def built(run, folder, coverage=1.0, **settings):
-    return build_id_dictionary(DictionarySpec(coverage=coverage, **settings), *run, Store(folder / "built"))
+    space, train = run
+    return build_id_dictionary(DictionarySpec(coverage=coverage, **settings), space, train, Store(folder / "built"))
 
 
 @pytest.fixture(scope="module")
