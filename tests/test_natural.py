@@ -68,8 +68,6 @@ CASES: dict[str, dict[str, Any]] = {
     "joint": {},
     "default anchors": {"vocabulary": {"kind": "joined", "size": 380, "min_frequency": 1}},
     "no anchors": {"vocabulary": {"kind": "prefixed", "size": 380, "min_frequency": 1}},
-    "dict": {"objective": {"kind": "dict_mlm"}, "dictionary": DICTIONARY},
-    "align": {"objective": {"kind": "align_mlm"}, "dictionary": DICTIONARY},
     "all": {
         "objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 5.0}},
         "parallel": PARALLEL,
@@ -97,7 +95,7 @@ def test_it_trains(name, folder, tmp_path):
     pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
     (*_, last) = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert {"loss", "validation/en", "validation/fr", *config.objective.terms} <= last.keys()
-    assert ("alignment/fr" in last) == (name in ("dict", "align", "all", "sep emb, align"))
+    assert ("alignment/fr" in last) == (name in ("all", "sep emb, align"))
     assert {p.name for p in (tmp_path / "run" / "export").iterdir()} == {"en", "fr"}
 
 
