@@ -61,23 +61,13 @@ class Language(StrictModel):
     def _safe(cls, value: str) -> str:
         return safe_name(value, "language name")
 
-    @field_validator("transforms")
-    @classmethod
-    def _one_script(cls, value: tuple[AnyTransform, ...]) -> tuple[AnyTransform, ...]:
-        if sum(isinstance(t, Transliterate) for t in value) > 1:
-            raise ValueError("a language is transliterated at most once")
-        return value
-
-    @field_validator("transforms")
-    @classmethod
-    def _tokens_last(cls, value: tuple[AnyTransform, ...]) -> tuple[AnyTransform, ...]:
-        units = [_unit(t) for t in value]
-        if "word" in units[units.index("token") :] if "token" in units else False:
-            raise ValueError("a transform of words stands after one of tokens; put those with unit: token last")
-        return value
-
     @model_validator(mode="after")
-    def _parent_is_reserved(self) -> Language:
+    def _fits_together(self) -> Language:
+        units = [_unit(t) for t in self.transforms]
+        if sum(isinstance(t, Transliterate) for t in self.transforms) > 1:
+            raise ValueError("a language is transliterated at most once")
+        if "token" in units and "word" in units[units.index("token") :]:
+            raise ValueError("a transform of words stands after one of tokens; put those with unit: token last")
         if self.name == "parent" and self.transforms:
             raise ValueError("the name parent is that of the language without transforms; choose another")
         return self
@@ -152,18 +142,14 @@ class Language(StrictModel):
             yield partial(transform.rewrite, key=key)
 
     def _without_torn(self, result: Rewrite, corpus: Corpus) -> Rewrite:
-        counts = dict(result.counts)
-        whole = np.ones(len(result), bool)
-        for column in SPAN_COLUMNS:
-            if column in corpus.columns and self.transforms:
-                torn = result.torn(corpus, column)
-                if torn.any():
-                    counts[f"{column}: mentions torn apart"] = int(torn.sum())
-                whole &= torn == 0
+        columns = [name for name in SPAN_COLUMNS if name in corpus.columns and self.transforms]
+        torn = [result.torn(corpus, name) for name in columns]
+        counts = {f"{name}: mentions torn apart": mentions for name, mentions in zip(columns, torn, strict=True)}
+        whole = np.all([np.ones(len(result), bool), *(mentions == 0 for mentions in torn)], axis=0)
         if self.torn_entities == "drop" and not whole.all():
-            counts["sentences dropped, a mention torn apart"] = int((~whole).sum())
+            counts["sentences dropped, a mention torn apart"] = ~whole
             result = result.take(np.flatnonzero(whole))
-        return replace(result, counts=counts)
+        return result.counted({**result.counts, **counts})
 
     def derive(self, corpus: Corpus) -> Corpus:
         """The batch in this language, with every label on the word it belongs to.
@@ -215,19 +201,19 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     """
     check_source(language, source, "the source")
     bound = language.model_copy()
-    if language.on_tokens and language._subwords is None:
-        if vocabulary is None:
-            raise InputError(f"language {language.name}: a transform has unit: token, which needs a vocabulary")
+    if language.on_tokens and vocabulary is not None and language._subwords is None:
         from synthlang.vocabulary import Subwords
 
         bound._subwords = Subwords(vocabulary, language.script)
+    if language.on_tokens:
+        bound._tokens()
     if language.needs_counts and language._bound_to is None:
         counts = {"word": word_counts(source)}
         if bound._subwords is not None:
             counts["token"] = bound._subwords.token_counts(counts["word"])
         transforms = tuple(t.bind(counts[_unit(t)]) for t in language.transforms)
-        subwords, bound = bound._subwords, bound.model_copy(update={"transforms": transforms})
-        bound._subwords, bound._bound_to = subwords, source.fingerprint
+        bound = bound.model_copy(update={"transforms": transforms})
+        bound._bound_to = source.fingerprint
     return bound
 
 
@@ -260,7 +246,7 @@ NamedLanguage = Annotated[Language, BeforeValidator(_named)]
 def _from_name(spec: str) -> Language:
     transforms = []
     for part in spec.split("+"):
-        match = re.fullmatch(r"([a-z]+)(?:@([^@:+]+))?(?::([0-9.]+))?", part)
+        match = re.fullmatch(r"([a-z]+)(?:@([^@:+]+))?(?::([0-9]+\.?[0-9]*|\.[0-9]+))?", part)
         if not match or match[1] not in SHORT_NAMES:
             return _from_catalogue(spec, part)
         kind, option = SHORT_NAMES[match[1]]
@@ -268,28 +254,19 @@ def _from_name(spec: str) -> Language:
         if match[2] is not None:
             given[option] = int(match[2]) if re.fullmatch("[0-9]{1,9}", match[2]) else match[2]
         if match[3] is not None:
-            given["strength"] = _number(match[3], spec)
+            given["strength"] = float(match[3])
         transforms.append(given)
     name = re.sub(r"@(?:[^+:]*/)?", "-", spec).replace(":", "=")  # of a path its last part
     return parse(Language, {"name": name, "transforms": transforms}, f"language {spec!r}")
 
 
 def _from_catalogue(spec: str, part: str) -> Language:
-    """The language of the catalogue; InputError if there is none, ``part`` being what has another meaning neither."""
     if spec in names("derived"):
         return parse(Language, find("derived", spec).data, spec)
-    short = ", ".join(SHORT_NAMES)
     raise InputError(
-        f"language {spec!r}: {part!r} is none of {short} (as in trans+inv or trans:0.5), nor a .yaml; "
+        f"language {spec!r}: {part!r} is none of {', '.join(SHORT_NAMES)} (as in trans+inv or trans:0.5), nor a .yaml; "
         f"{did_you_mean(spec, names('derived'))}all kinds and options can be given in a YAML file"
     )
-
-
-def _number(text: str, spec: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise InputError(f"language {spec!r}: the strength {text!r} is not a number") from error
 
 
 def beside(data: dict[str, Any], folder: Path) -> dict[str, Any]:

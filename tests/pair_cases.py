@@ -31,12 +31,12 @@ def vocabulary() -> Vocabulary:
 
 def reader(spec: Any = "parent", member: int = 0, bert: bool = False, words: Vocabulary | None = None) -> Reader:
     """A reader of a language; member 0 is the source."""
-    held = vocabulary() if words is None else words
-    language = bind_language(parse_language(spec), open_source("builtin:mini-english"), held)
-    own = np.arange(5, held.size) + (held.size if language.script else 0)
-    subwords = Subwords(held, language.script) if language.on_tokens else None
+    words = vocabulary() if words is None else words
+    language = bind_language(parse_language(spec), open_source("builtin:mini-english"), words)
+    own = np.arange(5, words.size) + (words.size if language.script else 0)
+    subwords = Subwords(words, language.script) if language.on_tokens else None
     tokenizer = LanguageTokenizer(
-        language.name, held.tokenizer(language.script), np.r_[0:5, own], subwords, held.size if subwords else 0
+        language.name, words.tokenizer(language.script), np.r_[0:5, own], subwords, words.size if subwords else 0
     )
     return Reader(language, tokenizer, member, OURS, "target" if member else "source", bert)
 

@@ -1,9 +1,7 @@
 """Code switching: cases by hand, the draw and the cap against a loop, shares, dictionaries."""
 
-import itertools
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -121,31 +119,6 @@ def test_the_draw_and_the_cap_against_a_loop(rows, options, seed):
     }
     assert found == loop(corpus, options, seed, plain)
     assert all(derived[row].words[place] == corpus[row].words[place] for row, place in found)
-
-
-def rewrite_of(corpus, **options):
-    return switched(TRANS, **options).derive(corpus)
-
-
-def test_shares_caps_and_nested_strengths():
-    corpus = next(open_source("builtin:mini-english?types=500&sentences=2000&dev=0&test=0").batches("train"))
-    plain = parse_language("trans").derive(corpus)
-
-    def replaced(**options):
-        return np.asarray(rewrite_of(corpus, **options).form.values()) != np.asarray(plain.form.values())
-
-    assert replaced(probability=0.1, cap=1.0).mean() == pytest.approx(0.1, abs=0.01)
-    assert replaced(**ALL).all()
-    capped = replaced()
-    words = [int(corpus.lengths[i : i + 1000].sum()) for i in (0, 1000)]
-    batch = corpus.ids[corpus.sentence_of_word] // 1000
-    assert np.bincount(batch, weights=capped).tolist() == [math.floor(0.15 * n) for n in words]
-    nested = [set(np.flatnonzero(replaced(strength=s)).tolist()) for s in (0.0, 0.3, 0.7, 1.0)]
-    assert not nested[0] and all(a < b for a, b in itertools.pairwise(nested))
-    types = {w for w, r in zip(corpus.form.values(), replaced(**ALL, coverage=0.4), strict=True) if r}
-    more = {w for w, r in zip(corpus.form.values(), replaced(**ALL, coverage=0.6), strict=True) if r}
-    assert types < more
-    assert len(types) / len(set(corpus.form.values())) == pytest.approx(0.4, abs=0.07)
 
 
 def test_translations_are_drawn_uniformly(muse):

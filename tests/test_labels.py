@@ -1,4 +1,4 @@
-"""Labels stay right: 10,000 random items under random changes, against a walk over words."""
+"""Labels stay right: 5,000 random items under random changes, against a walk over words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synthlang.tasks.derive import DELETED, EMPTY_TEXT, LOST_ANSWERS, LOST_SENTE
 from synthlang.tasks.export import answer_texts
 from tests.task_cases import CONTEXT, Chain, expected_tags, join, labels_of, random_batch, random_chain, reference
 
-BATCHES, ITEMS = 50, 200
+BATCHES, ITEMS = 25, 200
 
 
 def check(batch, chain: Any, fields) -> Counter[str]:
@@ -63,15 +63,14 @@ def check_words(batch, result) -> None:
             assert head == (0 if old == 0 else own.get(parent["uid"][old - 1], -2) + 1)
 
 
-def test_labels_stay_right_on_ten_thousand_items():
+def test_labels_stay_right_on_thousands_of_items():
     seen: Counter[str] = Counter()
     for number in range(BATCHES):
         rng = np.random.default_rng(number)
         fields = [None, None, (0,), (1,)][number % 4]
         seen += check(random_batch(rng, ITEMS), random_chain(rng), fields)
-    assert BATCHES * ITEMS == 10_000
     for reason in (LOST_SENTENCE, EMPTY_TEXT, LOST_ANSWERS, TORN, DELETED):
-        assert seen[reason] > 20, f"the cases must reach: {reason}"
+        assert seen[reason] > 5, f"the cases must reach: {reason}"
 
 
 @pytest.mark.parametrize("damage", ["answer", "tag", "label", "order"])

@@ -107,7 +107,7 @@ words = st.text(st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc"))
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(words, st.sampled_from(sorted(SCRIPTS)))
 def test_scripts_are_reversible(word, name):
     script = SCRIPTS[name]

@@ -68,8 +68,6 @@ CASES: dict[str, dict[str, Any]] = {
     "joint": {},
     "default anchors": {"vocabulary": {"kind": "joined", "size": 380, "min_frequency": 1}},
     "no anchors": {"vocabulary": {"kind": "prefixed", "size": 380, "min_frequency": 1}},
-    "dict": {"objective": {"kind": "dict_mlm"}, "dictionary": DICTIONARY},
-    "align": {"objective": {"kind": "align_mlm"}, "dictionary": DICTIONARY},
     "all": {
         "objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 5.0}},
         "parallel": PARALLEL,
@@ -97,7 +95,7 @@ def test_it_trains(name, folder, tmp_path):
     pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
     (*_, last) = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert {"loss", "validation/en", "validation/fr", *config.objective.terms} <= last.keys()
-    assert ("alignment/fr" in last) == (name in ("dict", "align", "all", "sep emb, align"))
+    assert ("alignment/fr" in last) == (name in ("all", "sep emb, align"))
     assert {p.name for p in (tmp_path / "run" / "export").iterdir()} == {"en", "fr"}
 
 
@@ -155,27 +153,6 @@ def test_languages_are_sampled_by_size(folder, tmp_path):
     batches = train_batches(config, prepare(config, Store(tmp_path)))
     language = np.concatenate([batches.batch(step).languages[:, 0] for step in range(50)])
     assert (language == 0).sum() == pytest.approx(400 * 0.8**0.7 / (0.8**0.7 + 0.2**0.7), abs=1)
-
-
-def test_extra_anchors(folder, tmp_path):
-    """Code-switched text of both languages: words of the other one stand in each."""
-    switch = {"kind": "code_switch", "dictionary": str(folder / "dictionary.txt"), "probability": 0.3, "cap": 0.15}
-    languages = [
-        {"name": "en", "source": f"lines:{folder / 'en'}", "language": {"name": "en", "transforms": [switch]}},
-        {"name": "fr", "source": f"lines:{folder / 'fr'}"},
-    ]
-    config = config_of(folder, languages=languages)
-    artifacts = prepare(config, Store(tmp_path))
-    texts = {
-        m.name: set(artifacts.id_space.languages[0].tokenizer.decode_batch(_sentences(m.train)))
-        for m in artifacts.languages
-    }
-    english = {word for text in texts["en"] for word in text.split()}
-    assert english & set(OTHER.values()) and english & set(WORDS)
-
-
-def _sentences(shards):
-    return [shards.tokens[a:b].tolist() for a, b in zip(shards.offsets[:-1], shards.offsets[1:], strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -79,27 +79,22 @@ def test_the_drawn_word_order_equals_brute_force(models, substrate):
 
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(0, 1), st.sampled_from(["sample", "best"]), st.booleans())
-def test_trees_strengths_and_batches(models, seed, strength, choose, nouns):
+def test_strengths_and_batches(models, seed, strength, choose, nouns):
     transform = Reorder(model=models[0][0], strength=strength, choose=choose, nouns=nouns)
     corpus = random_corpus(seed, 12, first=seed)
     full = transform.model_copy(update={"strength": 1.0}).rewrite(corpus, KEY)
     rewrite = transform.rewrite(corpus, KEY)
-    derived = rewrite.apply(corpus)
     # any cut into batches gives the same
     cut = seed % 12
     parts = [transform.rewrite(corpus.between(*span), KEY) for span in ((0, cut), (cut, 12))]
     assert np.concatenate([p.origin for p in parts]).tolist() == rewrite.origin.tolist()
     counts = Counter(parts[0].counts) + Counter(parts[1].counts)
     assert counts == Counter(rewrite.counts)
-    for row, (before, after) in enumerate(zip(corpus, derived, strict=True)):
+    for row in range(len(corpus)):
         origin = rewrite.origin[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
         assert sorted(origin) == list(range(len(origin)))
         # a stronger language does what a weaker one did
         assert origin in (list(range(len(origin))), full.origin[full.offsets[row] : full.offsets[row + 1]].tolist())
-        for j, source in enumerate(origin):  # every word keeps its label and its head
-            head = before.columns["head"][source]
-            assert after.columns["deprel"][j] == before.columns["deprel"][source]
-            assert after.columns["head"][j] == (0 if head == 0 else origin.index(head - 1) + 1)
 
 
 SVO = (

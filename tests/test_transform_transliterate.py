@@ -17,7 +17,7 @@ from synthlang.sources import open_source
 from synthlang.transforms.transliterate import Transliterate
 from tests.annotated import annotated
 
-SOURCE = "builtin:mini-english?types=600&sentences=1500&dev=300&test=0"
+SOURCE = "builtin:mini-english?types=500&sentences=500&dev=100&test=0"
 COUNTS = {"the": 6, "cat": 3, "dog": 3, "a": 2, "sat": 1, "ran": 1}
 WORDS = Corpus.of_words([[*COUNTS, "unseen"]])
 

@@ -87,10 +87,10 @@ def test_columns_inverses_and_no_sentence(source, batch, step):
             language.invert(batch)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(ORDERS, st.integers(0, 3))
 def test_labels_and_trees_follow_their_words(source, batch, order, seed):
-    batch = batch.between(0, 200)
+    batch = batch.between(0, 100)
     language = language_of(*(STEPS[i] for i in order), source=source, seed=seed)
     rewrite = language.rewrite(batch)
     derived = rewrite.apply(batch)
@@ -113,7 +113,7 @@ def test_labels_and_trees_follow_their_words(source, batch, order, seed):
     assert (number[rows[hanging]] == old_rows[number[hanging]]).all()
     assert ((head == 0)[~inserted] == (old[number[~inserted]] == 0)).all()
     # 50 divides 100, so a batch may be cut there
-    parts = [s.words for i in (0, 100) for s in language.derive(batch.between(i, i + 100))]
+    parts = [s.words for i in (0, 50) for s in language.derive(batch.between(i, i + 50))]
     assert [s.words for s in derived] == parts
     if language.invertible:
         assert language.invert(derived).texts() == batch.texts()
@@ -148,7 +148,7 @@ WRONG: list[tuple[Any, str]] = [
     ("trnas", "'trnas' is none of trans, inv, perm"),
     ("trans+", "'' is none of trans, inv, perm"),
     ("trans:1.5", "strength"),
-    ("trans:1.2.3", "the strength '1.2.3' is not a number"),
+    ("trans:1.2.3", "'trans:1.2.3' is none of trans, inv, perm"),
     ("trans+trans", "transliterated at most once"),
     ("perm@99999999999999999999", "window"),
     ("mark", "can be given in a YAML file"),

@@ -53,7 +53,7 @@ def test_a_tree_by_hand():
     assert forest.linearise(rank, own).tolist() == [1, 0, 3, 2, 4]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(trees(), min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_against_slow_references(heads, random):
     corpus = corpus_of(*heads)
@@ -73,7 +73,7 @@ def test_against_slow_references(heads, random):
     assert forest.linearise(rank, own).tolist() == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(-1, 7), max_size=6), min_size=1, max_size=5))
 def test_what_is_no_tree_is_marked_and_kept(heads):
     corpus = corpus_of(*heads)

@@ -221,10 +221,10 @@ def _report(
     sides = {0: np.concatenate([d.pairs[:, 0] for d in drawn])} | {d.language: d.pairs[:, 1] for d in drawn}
     coverage = {}
     for language, ids in sides.items():
-        own, held = counts[language], np.unique(ids)
+        own, covered = counts[language], np.unique(ids)
         types = trained_types(own, id_space.specials.all)
-        tokens = int(own[held].sum()) / max(int(own[types].sum()), 1)
-        coverage[names[language]] = {"types": len(held) / max(len(types), 1), "tokens": tokens}
+        tokens = int(own[covered].sum()) / max(int(own[types].sum()), 1)
+        coverage[names[language]] = {"types": len(covered) / max(len(types), 1), "tokens": tokens}
     languages = {
         names[c.language]: {"pairs": len(d.pairs), "candidates": len(c.pairs), "left_out": c.left_out}
         for c, d in zip(candidates, drawn, strict=True)

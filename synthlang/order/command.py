@@ -190,10 +190,13 @@ def order_fit(
             notes["held_out"] = evaluate(model, read["held_out"], read["train"], labels="faithful")
         model = model.model_copy(update={"fit": notes})
         model.save(out)
-        options = [f"--{use.replace('_', '-')} {split}" for use in ("train", "held_out") for split in splits[use]]
-        command = ["synthlang order fit", f"{scheme}:{folder}", "--out", out.name, *options, f"--l2 {notes['l2']:g}"]
-        card_file.write(card(model, " ".join(command)))
+        card_file.write(card(model, _command(f"{scheme}:{folder}", out, splits, notes["l2"])))
     return model
+
+
+def _command(treebank: str, out: Path, splits: dict[str, list[str]], l2: float) -> str:
+    options = [f"--{use.replace('_', '-')} {split}" for use in ("train", "held_out") for split in splits[use]]
+    return " ".join(["synthlang order fit", treebank, "--out", out.name, *options, f"--l2 {l2:g}"])
 
 
 def _read(treebank: str, splits: Sequence[str]) -> Corpus:

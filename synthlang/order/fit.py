@@ -232,12 +232,7 @@ def fit(
     the file: treebank, licence, attribution. A class of nodes that the treebank does not have is reported and
     left out of the model; InputError if it has neither, and for whatever else cannot be fitted.
     """
-    if not l2 or not all(0.0 < value < float("inf") for value in l2):
-        raise InputError(f"the weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or None}")
-    if len(l2) > 1 and choose_on is None:
-        raise InputError("to choose among several weights of the L2 prior, name a split to choose on")
-    if not 2 <= most_items <= MOST_ITEMS:
-        raise InputError(f"the most items of a node to learn from must be 2 to {MOST_ITEMS}, not {most_items}")
+    _check(l2, choose_on, most_items)
     designs = _designs(corpus, name, most_items, report)
     models = []
     for value in l2:
@@ -256,6 +251,15 @@ def fit(
     scores = [evaluate(model, choose_on, labels="faithful")["all"]["model"] for model in models]
     best = models[int(np.argmax(scores))]
     return best.model_copy(update={"fit": {**best.fit, "tried": [list(pair) for pair in zip(l2, scores, strict=True)]}})
+
+
+def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> None:
+    if not l2 or not all(0.0 < value < float("inf") for value in l2):
+        raise InputError(f"the weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or None}")
+    if len(l2) > 1 and choose_on is None:
+        raise InputError("to choose among several weights of the L2 prior, name a split to choose on")
+    if not 2 <= most_items <= MOST_ITEMS:
+        raise InputError(f"the most items of a node to learn from must be 2 to {MOST_ITEMS}, not {most_items}")
 
 
 def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:

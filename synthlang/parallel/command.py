@@ -18,7 +18,7 @@ from synthlang.corpus import FORM, Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.parallel.aligners import FORWARD, METHODS, PROGRAMS, REVERSE, Program, align, symmetrise
-from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, alignment_errors, read_gold
+from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
 from synthlang.parallel.links import Links, read_counted, read_pharaoh, write_pharaoh
 from synthlang.parallel.text import ParallelText, Words, read_joint, read_parallel
 
@@ -103,26 +103,41 @@ def align_command(
     wanted = options.symmetrise or (GIVEN if len(links) == 1 else "intersection")
     joined = {name: _joined(links, name) for name in ((GIVEN,) if len(links) == 1 else CHOICES if gold else (wanted,))}
     errors: dict[str, AlignmentErrors] = {}
-    facts: dict[str, Any] = {"links_outside": outside}
     if gold:
         errors = {name: alignment_errors(found, gold.links, options.blank) for name, found in joined.items()}
-        facts |= {"gold_links_outside": gold.outside, "gold_blank_pairs": int(gold.blank.sum())}
         _say(console, "gold links to words that the text does not have, left out", gold.outside)
         what = "their links count as wrong (--blank skip)" if options.blank == "wrong" else "left out"
-        _say(console, f"sentence pairs without a gold link: {what}", facts["gold_blank_pairs"])
+        _say(console, f"sentence pairs without a gold link: {what}", int(gold.blank.sum()))
     bounds = {} if interval is None else {name: interval(found.sums) for name, found in errors.items()}
     console.print(score_table(joined, errors, bounds), soft_wrap=False)
     if out is not None:
         write_pharaoh(out, joined[wanted])
         console.print(f"written: {out} ({wanted})")
-    if scores is not None:
-        facts |= {"text": text.fingerprint, "pairs": len(text), "blank": options.blank}
-        facts["program"] = None if options.links else options.program or "eflomal"
-        # fractions; an interval is [low, high] at 95 % over sentence pairs, or null
-        facts["scores"] = {name: {**found.to_json(), "interval": bounds.get(name)} for name, found in errors.items()}
-        write_json(scores, facts)
+    if scores is not None and gold:
+        write_json(scores, _to_json(text, options, gold, outside, errors, bounds))
         console.print(f"written: {scores}")
     return errors
+
+
+def _to_json(
+    text: ParallelText,
+    options: AlignOptions,
+    gold: Gold,
+    outside: int,
+    errors: Mapping[str, AlignmentErrors],
+    bounds: Mapping[str, Bounds],
+) -> dict[str, Any]:
+    """The scores as fractions; an interval is [low, high] at 95 % over sentence pairs, or null."""
+    return {
+        "text": text.fingerprint,
+        "program": None if options.links else options.program or "eflomal",
+        "pairs": len(text),
+        "blank": options.blank,
+        "gold_links_outside": gold.outside,
+        "gold_blank_pairs": int(gold.blank.sum()),
+        "links_outside": outside,
+        "scores": {name: {**found.to_json(), "interval": bounds.get(name)} for name, found in errors.items()},
+    }
 
 
 def _joined(links: Sequence[Links], name: str) -> Links:

@@ -214,15 +214,6 @@ class Layout:
         """For each output word the row of its source word; the final punctuation comes last."""
         rank = np.zeros(len(self.forest.parent))
         rank[self.items] = np.where(side == AFTER, keys, -keys)
-        final = self.items[self.is_final & (self.head == self._root())]
+        final = self.items[self.is_final & (self.forest.parent[self.head] < 0)]
         rank[final] = len(rank) + final
         return self.forest.linearise(rank, np.zeros(len(rank)))
-
-    def _root(self) -> Rows:
-        """[m] the root of each item's sentence."""
-        lengths = np.diff(self.forest.offsets)
-        sentence = np.repeat(np.arange(len(lengths)), lengths)
-        roots = np.full(len(lengths), -1, np.int64)
-        is_root = (self.forest.parent < 0) & self.forest.is_tree[sentence]
-        roots[sentence[is_root]] = np.flatnonzero(is_root)
-        return roots[sentence[self.items]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -181,8 +180,8 @@ def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: floa
 
 def _until(ordered: list[str], counts: Mapping[str, int], share: float) -> int:
     """How many types, one after another, it takes to reach the share of running words."""
-    running = [counts.get(form, 0) for form in ordered]
-    return sum(before < share * sum(running) for before in accumulate(running[:-1], initial=0)) if ordered else 0
+    running = np.asarray([counts.get(form, 0) for form in ordered], np.int64)
+    return int((np.cumsum(running) - running < share * running.sum()).sum())
 
 
 def _encode_all(script: Script, words: Sequence[str]) -> list[str]:
