@@ -127,25 +127,6 @@ def test_every_row_of_an_epoch_is_seen_once(kind, parts):
         assert first != second
 
 
-def test_counts_of_sources_follow_their_weights():
-    data = batches("stream tlm", exponent=0.3)
-    total = np.zeros(4)
-    sizes = np.asarray([len(t) for t in TEXTS]) ** 0.3
-    rows = np.asarray([s.rows for s in data.sources])
-    expected = np.append(sizes / sizes.sum() * rows[:3].sum(), rows[3]) / rows.sum()
-    for step in range(200):
-        for group in data.batch(step).groups:
-            total[[s.spans for s in data.sources].index(group.spans)] += group.stop - group.start
-        assert np.abs(total - (step + 1) * 12 * expected).max() <= 1
-
-
-def test_an_epoch_may_be_smaller_than_a_step():
-    source = StreamRows(shards_of([[5 + n] * 14 for n in range(5)]), 0, LENGTH, OURS, "x")
-    data = Batches([source], [1], 32, SHOWING, 0)
-    words = np.concatenate([data.batch(step).input_ids[:, 1] for step in range(5)])
-    assert all(sorted(words[i : i + 5]) == [5, 6, 7, 8, 9] for i in range(0, 160, 5))
-
-
 def test_samples_of_any_numbers():
     data = batches("stream tlm")
     assert not np.array_equal(batches("stream tlm", seed=1).batch(3).input_ids, data.batch(3).input_ids)
