@@ -1,10 +1,7 @@
 """Batches: the same rows however they are split, fixed shapes, groups that tell the truth; those of a config."""
 
-import sys
-from collections.abc import Callable
 from dataclasses import fields
 from itertools import pairwise
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -143,29 +140,6 @@ def test_samples_of_any_numbers():
 def test_rows_that_do_not_split_are_an_error():
     with pytest.raises(InputError, match=r"batch.rows 12 cannot be split into 5 equal parts .*take a multiple of 5"):
         batches().batch(0, 0, 5)
-
-
-def test_a_batch_of_the_papers_size_has_no_loop_over_words():
-    """1 ms, as long as Python does not look at each of the 65,536 words, nor at each of about 1,600 sentences."""
-    texts = [random_sentences(8_000, 40, seed=s) for s in (1, 2)]
-    sources = [SentenceRows(shards_of(text), i, 512, OURS, "x") for i, text in enumerate(texts)]
-    data = Batches([*sources, ParallelRows(parallel_of(*texts), 0.5, 512, OURS, 0, "x")], [2, 2, 1], 128, SHOWING, 0)
-    data.batch(0)
-    lines = 0
-
-    def count(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
-        nonlocal lines
-        lines += event == "line"
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        read = data.batch(1)
-    finally:
-        sys.settrace(before)
-    assert read.input_ids.shape == (128, 512)
-    assert 100 < lines < 1600
 
 
 SOURCE = "builtin:mini-english?types=500&sentences=300&dev=60&test=40"
