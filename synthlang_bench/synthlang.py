@@ -216,7 +216,7 @@ def export(options: Namespace) -> Figures:
     start, source = time.perf_counter(), f"text:{options.text}"
     written = export_language(
         open_source(source), parse_language(LANGUAGE), Path(options.to), source_name=source, workers=options.workers
-    ).manifest
+    )
     seconds = time.perf_counter() - start
     return {"seconds": seconds, "words": sum(size["words"] for size in written["splits"].values())}
 

@@ -11,18 +11,15 @@ import torch
 
 from pretrain.alignment import AlignmentScores, Retrieval, pair_credits
 from pretrain.build import new_model
-from pretrain.config import PretrainConfig
 from pretrain.prepare import prepare
 from pretrain.validation import Validation
 from pretrain.word_pairs import alignment_of, credits_of, word_pairs
-from probes.measures.words.alignment import BANDS, band_scores, check_bands, frequency_ranks, probe_fingerprint
-from synthlang.config import parse
+from probes.measures.words.alignment import frequency_ranks
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.store import Store
 from tests.test_natural import config_of, folder  # noqa: F401  a fixture
 from tests.test_nearest import definition
-from tests.tiny import PRETRAIN
 
 
 def credits(parent, derived, **settings):
@@ -101,45 +98,6 @@ def test_ranks_count_from_the_most_frequent_type_and_leave_others_out():
     counts = np.array([99, 0, 5, 7, 5, 1, 0, 7, 2])  # 0 is a special
     ranks = frequency_ranks(counts, np.array([2, 3, 4, 5, 7, 8]))
     assert ranks.tolist() == [0, 0, 3, 1, 4, 6, 0, 2, 5]
-
-
-def test_bands_have_the_scores_of_their_words():
-    n, generator = 300, torch.Generator().manual_seed(4)
-    ranks = np.random.default_rng(0).permutation(2 * n)[:n] + 1  # half of the ranks have no counterpart
-    well = torch.from_numpy(ranks <= 100)[:, None]
-    parent, noise = torch.randn(n, 24, generator=generator), torch.randn(n, 24, generator=generator)
-    derived = torch.where(well, parent + 0.1 * noise, noise)
-    inside = torch.rand(n, generator=generator) < 0.5
-    found = band_scores(credits(parent, derived), inside, ranks, (100, 250))
-    assert [(band["from"], band["to"]) for band in found] == [(1, 100), (101, 250), (251, None)]
-    assert sum(band["types"] for band in found) == n
-    for band, members in zip(found, (ranks <= 100, (ranks > 100) & (ranks <= 250), ranks > 250), strict=True):
-        subsets = {"all": members, "in_dictionary": members & inside.numpy(), "held_out": members & ~inside.numpy()}
-        for key, subset in subsets.items():
-            assert (
-                band["scores"][key] == scores_of(parent, derived, torch.from_numpy(subset)).to_json()["in_dictionary"]
-            )
-    assert found[0]["scores"]["all"]["csls"]["mean"] == 100
-    assert found[1]["scores"]["all"]["csls"]["mean"] < 10
-
-
-def test_a_band_without_words_has_no_scores_and_wrong_bands_are_named():
-    of_six, nobody = credits(torch.eye(6), torch.eye(6)), torch.zeros(6, dtype=torch.bool)
-    first, rest = band_scores(of_six, nobody, np.arange(5, 11), (4,))
-    assert (first["types"], rest["types"]) == (0, 6)
-    assert first["scores"] == {"all": None, "in_dictionary": None, "held_out": None}
-    (whole,) = band_scores(of_six, nobody, np.arange(5, 11), ())
-    assert whole["scores"] == rest["scores"]
-    check_bands(BANDS)
-    for wrong in ((0, 5), (5, 5), (10, 3), (-1,)):
-        with pytest.raises(InputError, match="must be at least 1 and grow"):
-            check_bands(wrong)
-
-
-def test_other_bands_are_another_result():
-    config = parse(PretrainConfig, PRETRAIN)
-    assert probe_fingerprint("run", config) == probe_fingerprint("run", config, list(BANDS))
-    assert probe_fingerprint("run", config) != probe_fingerprint("run", config, (10,))
 
 
 CASES: dict[str, dict[str, Any]] = {

@@ -126,7 +126,7 @@ print(json.dumps({"first": first, "names": names, "loaded": sorted({m.split(".")
 
 
 def test_synthlang_needs_no_torch(fresh):
-    assert {"synthlang.sources.mini_english.source", "synthlang.transforms.permute"} <= set(fresh["names"])
+    assert {"synthlang.sources.mini_english.source", "synthlang.transforms.word_order"} <= set(fresh["names"])
     assert "numpy" in fresh["loaded"], "the list of loaded modules is sound"
     heavy = {"torch", "transformers", "accelerate", "datasets", "matplotlib", "pretrain", "probes", "spacy", "stanza"}
     assert not heavy & set(fresh["loaded"])
