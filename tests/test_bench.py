@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from argparse import Namespace
@@ -44,6 +45,14 @@ def test_wrong_options(main, arguments, said, capsys):
         code = error.code
     captured = capsys.readouterr()
     assert (code, captured.out) == (2, "") and said in captured.err
+
+
+@pytest.mark.parametrize("package", ["synthlang", "pretrain", "probes"])
+def test_the_commands(package, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["bench", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"{package}.bench", run_name="__main__")
+    assert ended.value.code == 0 and f"usage: python -m {package}.bench" in capsys.readouterr().out
 
 
 def test_a_quick_run_of_the_engine(tmp_path):
