@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
+from pkgutil import resolve_name
 
 if __name__ == "__main__":
-    raise SystemExit(runpy.run_module("synthlang_bench.pretrain")["main"]())
+    raise SystemExit(resolve_name("synthlang_bench.pretrain:main")())

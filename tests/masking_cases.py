@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 
 from pretrain.data.batch import IGNORE, Rows, RowSource
-from pretrain.data.masking import MaskedRows, Masker, masked_per_row, random_word_tables
+from pretrain.data.masking import Masker, masked_per_row, random_word_tables
 from pretrain.objectives import NAMES
 from pretrain.objectives.dict import Translated
 from synthlang.dictionary.ids import IdDictionary, Synonyms
@@ -98,7 +99,7 @@ def entries_of(dictionary: IdDictionary) -> dict[tuple[int, int], list[tuple[int
 
 def masked_by_a_loop(
     rows, samples, dictionary=None, target="corrected", dict_rate=0.5, language_ids=True, term="mlm", rate=RATE, seed=1
-) -> MaskedRows:
+) -> SimpleNamespace:
     """What ``masker_of(…).mask`` gives, slot by slot from the tables of the docstring; same-language random words."""
     entries = entries_of(dictionary) if dictionary is not None else {}
     length = rows.ids.shape[1]
@@ -149,4 +150,6 @@ def masked_by_a_loop(
                         languages[row][column] = other
             ids[row][column] = shown
             labels[row, place] = label
-    return MaskedRows(np.asarray(ids), np.asarray(languages), slots, labels, terms)
+    return SimpleNamespace(
+        input_ids=np.asarray(ids), languages=np.asarray(languages), masked=slots, labels=labels, terms=terms
+    )

@@ -60,22 +60,6 @@ def mixed_batch(target="corrected", share=0.5, first=0, terms=("mlm", "tlm", "di
     return batch_of(pieces, masker, first, halves="tlm" in terms)
 
 
-def parts_of(batch: Batch, parts: int) -> list[Batch]:
-    """Every ``parts``-th row, in groups again."""
-    found = []
-    for part in range(parts):
-        rows = np.arange(part, len(batch.input_ids), parts)
-        groups, start = [], 0
-        for group in batch.groups:
-            count = int(((rows >= group.start) & (rows < group.stop)).sum())
-            groups.append(Group(start, start + count, group.spans))
-            start += count
-        arrays = {name: value for name, value in vars(batch).items() if name != "groups"}
-        fields: dict[str, Any] = {name: None if value is None else value[rows] for name, value in arrays.items()}
-        found.append(Batch(**fields, groups=tuple(groups)))
-    return found
-
-
 def plain_losses(model: MaskedLM, batch: Batch, dictionary=None) -> dict[str, tuple[float, int]]:
     """(sum, count) of each term by loops; token types of a RoBERTa stand for languages."""
     exports = [to_hf(model, member) for member in range(model.language_count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from argparse import Namespace
@@ -20,7 +21,7 @@ from synthlang.language import parse_language
 from synthlang.sources.conllu import ConlluSource
 from synthlang.sources.text import TextSource
 from synthlang_bench import pretrain, probes, synthlang
-from synthlang_bench.measured import call, medians, peak_memory_mb
+from synthlang_bench.measured import call, medians
 
 CPU = torch.device("cpu")
 
@@ -44,6 +45,14 @@ def test_wrong_options(main, arguments, said, capsys):
         code = error.code
     captured = capsys.readouterr()
     assert (code, captured.out) == (2, "") and said in captured.err
+
+
+@pytest.mark.parametrize("package", ["synthlang", "pretrain", "probes"])
+def test_the_commands(package, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["bench", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"{package}.bench", run_name="__main__")
+    assert ended.value.code == 0 and f"usage: python -m {package}.bench" in capsys.readouterr().out
 
 
 def test_a_quick_run_of_the_engine(tmp_path):
@@ -100,26 +109,6 @@ def test_blocks_leave_the_warm_up_out(monkeypatch):
         clock()
     result = clock.result()
     assert (len(clock.times), result["step_seconds"], result["tokens_per_second"]) == (6, 2, 50)
-
-
-def test_the_peak_is_of_this_program_and_stays():
-    """In a process of its own: what other tests have held before would hide the block."""
-    code = """
-import numpy as np
-from synthlang_bench.measured import peak_memory_mb
-held = peak_memory_mb()
-block = np.ones(20_000_000)
-grown = peak_memory_mb()
-del block
-print(held, grown, peak_memory_mb())
-"""
-    other = np.ones(40_000_000)  # of the process that starts it
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    held, grown, after = map(float, done.stdout.split())
-    block_mb = 20_000_000 * 8 / 2**20
-    assert held < 200 < peak_memory_mb() and other[0] == 1
-    assert held + 0.9 * block_mb < grown < held + 1.2 * block_mb
-    assert after == pytest.approx(grown, abs=5)  # the kernel counts pages in batches
 
 
 @pytest.mark.parametrize("name", ["tiny", "quickstart"])

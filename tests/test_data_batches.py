@@ -1,10 +1,7 @@
 """Batches: the same rows however they are split, fixed shapes, groups that tell the truth; those of a config."""
 
-import sys
-from collections.abc import Callable
 from dataclasses import fields
 from itertools import pairwise
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -127,25 +124,6 @@ def test_every_row_of_an_epoch_is_seen_once(kind, parts):
         assert first != second
 
 
-def test_counts_of_sources_follow_their_weights():
-    data = batches("stream tlm", exponent=0.3)
-    total = np.zeros(4)
-    sizes = np.asarray([len(t) for t in TEXTS]) ** 0.3
-    rows = np.asarray([s.rows for s in data.sources])
-    expected = np.append(sizes / sizes.sum() * rows[:3].sum(), rows[3]) / rows.sum()
-    for step in range(200):
-        for group in data.batch(step).groups:
-            total[[s.spans for s in data.sources].index(group.spans)] += group.stop - group.start
-        assert np.abs(total - (step + 1) * 12 * expected).max() <= 1
-
-
-def test_an_epoch_may_be_smaller_than_a_step():
-    source = StreamRows(shards_of([[5 + n] * 14 for n in range(5)]), 0, LENGTH, OURS, "x")
-    data = Batches([source], [1], 32, SHOWING, 0)
-    words = np.concatenate([data.batch(step).input_ids[:, 1] for step in range(5)])
-    assert all(sorted(words[i : i + 5]) == [5, 6, 7, 8, 9] for i in range(0, 160, 5))
-
-
 def test_samples_of_any_numbers():
     data = batches("stream tlm")
     assert not np.array_equal(batches("stream tlm", seed=1).batch(3).input_ids, data.batch(3).input_ids)
@@ -162,29 +140,6 @@ def test_samples_of_any_numbers():
 def test_rows_that_do_not_split_are_an_error():
     with pytest.raises(InputError, match=r"batch.rows 12 cannot be split into 5 equal parts .*take a multiple of 5"):
         batches().batch(0, 0, 5)
-
-
-def test_a_batch_of_the_papers_size_has_no_loop_over_words():
-    """1 ms, as long as Python does not look at each of the 65,536 words, nor at each of about 1,600 sentences."""
-    texts = [random_sentences(8_000, 40, seed=s) for s in (1, 2)]
-    sources = [SentenceRows(shards_of(text), i, 512, OURS, "x") for i, text in enumerate(texts)]
-    data = Batches([*sources, ParallelRows(parallel_of(*texts), 0.5, 512, OURS, 0, "x")], [2, 2, 1], 128, SHOWING, 0)
-    data.batch(0)
-    lines = 0
-
-    def count(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
-        nonlocal lines
-        lines += event == "line"
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        read = data.batch(1)
-    finally:
-        sys.settrace(before)
-    assert read.input_ids.shape == (128, 512)
-    assert 100 < lines < 1600
 
 
 SOURCE = "builtin:mini-english?types=500&sentences=300&dev=60&test=40"

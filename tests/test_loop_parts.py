@@ -10,6 +10,7 @@ import threading
 import pytest
 import torch
 
+from pretrain.devices import ENOUGH_STEPS, should_compile
 from pretrain.loop import LossWindow, Prefetch
 from pretrain.optim import learning_rate
 from pretrain.run import pretrain
@@ -172,3 +173,28 @@ def test_the_best_checkpoint_is_exported(tmp_path, monkeypatch):
     exported = load_file(tmp_path / "run" / "export" / "parent" / "model.safetensors")
     same = [k for k, v in exported.items() if any(v.shape == w.shape and torch.equal(v, w) for w in best.values())]
     assert len(same) > len(exported) / 2
+
+
+@pytest.mark.parametrize(
+    ("choice", "device", "steps", "tools", "expected"),
+    [
+        ("auto", "cuda", ENOUGH_STEPS, True, True),
+        ("auto", "cuda", ENOUGH_STEPS - 1, True, False),
+        ("auto", "cuda", ENOUGH_STEPS, False, False),
+        ("auto", "cpu", ENOUGH_STEPS, True, False),
+        ("off", "cuda", ENOUGH_STEPS, True, False),
+        ("on", "cuda", 1, True, True),
+        ("on", "cpu", 1, True, True),
+        ("on", "cuda", 1, False, "triton"),
+        ("on", "cpu", 1, False, r"C\+\+ compiler"),
+        ("on", "xla", 1, True, "device xla"),
+    ],
+)
+def test_when_compiling_pays(choice, device, steps, tools, expected, monkeypatch):
+    monkeypatch.setattr("pretrain.devices._has_triton", lambda: tools)
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/g++" if tools else None)
+    if isinstance(expected, bool):
+        assert should_compile(choice, torch.device(device), steps) == expected
+    else:
+        with pytest.raises(InputError, match=expected):
+            should_compile(choice, torch.device(device), steps)

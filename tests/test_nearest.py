@@ -177,15 +177,6 @@ def test_rounding_decides_nothing_where_cosines_are_near_one(noise):
         assert credit.mean() > 0.7
 
 
-def test_one_word_may_be_the_target_of_several_queries():
-    x = torch.tensor([[1.0, 0], [1, 0.1], [0, 1]])
-    y = torch.tensor([[1.0, 0.05], [0, 1]])
-    found = nearest(x, y, torch.tensor([[0, 0], [1, 0], [2, 1], [2, 0], [0, 0]]))
-    assert found.forward.cosine.credit.tolist() == [1, 1, 1, 0, 1]
-    assert found.backward.cosine.credit[2] == 1
-    assert found.backward.cosine.credit[[0, 1]].sum() == 1  # the two are as near as one another, but for rounding
-
-
 @pytest.mark.parametrize("kind", ["float16", "float64", "map", "bfloat16"])
 def test_any_float_type_and_mapped_files_are_read(kind, tmp_path):
     x, y, pairs = cases("plain")

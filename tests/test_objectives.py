@@ -13,7 +13,7 @@ from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.align import Alignment
 from pretrain.objectives.objective import Objective
 from tests.masking_cases import V, copies, dictionary_of
-from tests.objective_cases import mixed_batch, model_of, parts_of, plain_losses
+from tests.objective_cases import mixed_batch, model_of, plain_losses
 
 CPU = torch.device("cpu")
 DICTIONARY = copies(0.25, seed=3)
@@ -70,31 +70,6 @@ def objective_weights(settings):
         return settings["weights"]
     kinds = {"mlm": {}, "xlm": {"tlm": 1.0}, "dict_mlm": {"dict": 1.0}, "align_mlm": {"align": 10.0}}
     return {"mlm": 1.0} | kinds[settings["kind"]]
-
-
-@pytest.mark.parametrize("parts", [2, 5])
-@pytest.mark.parametrize("settings", [CASES[0][0], CASES[6][0]])
-def test_parts_of_a_step_add_up_to_the_step(parts, settings):
-    names = objective_of(**settings).names
-    batch = mixed_batch(terms=names)
-    pieces = parts_of(batch, parts)
-    results = []
-    for micros in ([batch], pieces):
-        model, objective = model_of(), objective_of(**settings)
-        counts = [objective.counts(micro) for micro in micros]
-        whole = {name: torch.tensor(float(sum(c[name] for c in counts))) for name in names}
-        scale = objective.scales(whole)
-        total = 0.0
-        for micro in micros:
-            losses = objective.sums(model, TensorBatch.of(micro, CPU))
-            loss = sum((scale[name] * value for name, value in losses.items()), torch.zeros(()))
-            loss.backward()
-            total += loss.item()
-        results.append((total, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}))
-    assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
-    assert results[0][1].keys() == results[1][1].keys() and len(results[0][1]) > 20
-    for name, gradient in results[0][1].items():
-        assert torch.allclose(gradient, results[1][1][name], atol=1e-5), name
 
 
 def test_alignment_reaches_exactly_the_rows_of_the_dictionary():

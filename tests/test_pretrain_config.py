@@ -116,9 +116,6 @@ def test_terms():
     assert terms(kind="align_mlm", alpha=3.0) == {"mlm": 1.0, "align": 3.0}
     assert terms(kind="xlm", weights={"align": 10.0}) == {"mlm": 1.0, "tlm": 1.0, "align": 10.0}
     assert terms(kind="sum", weights={"dict": 1.0}) == {"dict": 1.0}
-
-
-def test_language_ids_are_on_with_tlm_and_dict():
     on = {kind: parse(ObjectiveConfig, {"kind": kind}).uses_language_ids for kind in ("mlm", "xlm", "dict_mlm")}
     assert on == {"mlm": False, "xlm": True, "dict_mlm": True}
     assert parse(ObjectiveConfig, {"kind": "mlm", "language_ids": True}).uses_language_ids

@@ -1,4 +1,5 @@
-"""The document on pretraining: its configs parse, its defaults are the defaults, its commands exist."""
+"""The document on pretraining: its configs parse, its commands exist; it and those on transfer and probes show every
+key with its default."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from typer.testing import CliRunner
 
 from pretrain.config import BatchConfig, ObjectiveConfig, PretrainConfig, SharingConfig
 from probes.cli import app
+from probes.measures import ProbeConfig
+from probes.transfer.config import TransferConfig
 from synthlang.catalogue import names
 from synthlang.config import load, parse
 from synthlang.strict_yaml import parse_yaml
 from synthlang.vocabularies import VocabularySpec
 
-ROOT = Path(__file__).parents[1]
-DOC = (ROOT / "docs" / "pretraining.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+DOC = (DOCS / "pretraining.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\S+)([^\n]*)\n(.*?)^```$", DOC, re.DOTALL | re.MULTILINE)
 CONFIGS = [text for kind, note, text in BLOCKS if kind == "yaml" and "part" not in note]
-[ALL] = [text for kind, note, text in BLOCKS if (kind, note.strip()) == ("yaml", "all")]
 COMMANDS = [line for kind, _, text in BLOCKS if kind == "sh" for line in text.splitlines()]
 
 
@@ -31,10 +33,16 @@ def test_configs_parse(text):
     assert parse(PretrainConfig, parse_yaml(text, "the document")).all_languages
 
 
-def test_every_key_is_shown_with_its_default_in_order():
-    shown = parse_yaml(ALL, "the document")
-    defaults = PretrainConfig(source=shown["source"], language=shown["language"]).model_dump(mode="json")
-    shown["language"] = defaults["language"]  # by its name
+@pytest.mark.parametrize(
+    ("name", "model"), [("pretraining", PretrainConfig), ("transfer", TransferConfig), ("probes", ProbeConfig)]
+)
+def test_every_key_is_shown_with_its_default_in_order(name, model):
+    [text] = re.findall(r"^```yaml all\n(.*?)^```$", (DOCS / f"{name}.md").read_text(), re.DOTALL | re.MULTILINE)
+    shown = parse_yaml(text, "the document")
+    needed = {"source": shown["source"], "language": shown["language"]} if name == "pretraining" else {}
+    defaults = model(**needed).model_dump(mode="json")
+    if needed:
+        shown["language"] = defaults["language"]  # by its name
     assert order(shown) == order(defaults)
     assert shown == defaults
 

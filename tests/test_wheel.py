@@ -12,13 +12,14 @@ import pytest
 
 setuptools = pytest.importorskip("setuptools")
 ROOT = Path(__file__).parents[1]
+PACKAGES = ("synthlang", "pretrain", "probes", "synthlang_bench")
 
 
 @pytest.fixture(scope="module")
 def tracked() -> list[str]:
     """What is to be in the wheel: all files of the packages and of configs/."""
     done = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "synthlang", "pretrain", "probes", "configs"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES, "configs"],
         cwd=ROOT,
         capture_output=True,
         text=True,

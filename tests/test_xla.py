@@ -1,4 +1,7 @@
-"""On XLA (its CPU backend stands for a TPU) a training step compiles once and never again, and trains the same."""
+"""On XLA (its CPU backend stands for a TPU) a training step compiles once and never again, and trains the same.
+
+Each run is a process: python -m tests.test_xla FOLDER OVERRIDES-AS-JSON [STEP-TO-STOP-AT]
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,20 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.tiny import PRETRAIN, changed
 from tests.tpu_cloud import ROOT
-from tests.xla_run import STOPPED
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch_xla") is None, reason="torch_xla is not installed (docs/tpu.md says how)"
 )
+STOPPED = 3
 QUIET = {"validation__every": 0, "log_every": 1000, "checkpoints__every": 1000, "steps": 6}  # steps and nothing else
 CASES: dict[str, dict[str, Any]] = {
     "mlm": {},
@@ -35,7 +40,7 @@ def run(folder: Path, stop: int | None = None, xla: bool = True, **overrides: An
     """The compilations before each step and the log of a run; a step that grows with each one ends in a timeout."""
     environment = os.environ | {"PJRT_DEVICE": "CPU", "USE_TORCH_XLA": str(int(xla)), "OMP_NUM_THREADS": "1"}
     arguments = [str(folder), json.dumps(overrides), *([] if stop is None else [str(stop)])]
-    command = [sys.executable, "-m", "tests.xla_run", *arguments]
+    command = [sys.executable, "-m", "tests.test_xla", *arguments]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == (0 if stop is None else STOPPED), done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1]) if stop is None else {}
@@ -84,3 +89,38 @@ def test_a_run_that_was_stopped_goes_on_exactly_dropout_included(tmp_path):
     assert losses(run(tmp_path / "stopped", **settings)) == losses(whole)
     other = losses(run(tmp_path / "other", **settings, model__dropout=0.0))
     assert other != losses(whole), "there was no dropout"
+
+
+def compilations() -> int:
+    """How many graphs XLA has compiled so far."""
+    import torch_xla.debug.metrics as metrics  # type: ignore[import-not-found,unused-ignore]
+
+    data = metrics.metric_data("CompileTime")
+    return 0 if data is None else int(data[0])
+
+
+def one_run(folder: Path, overrides: dict[str, Any], stop: int | None) -> None:
+    """Run to the end, or die before step ``stop``."""
+    from pretrain.config import PretrainConfig
+    from pretrain.data.batch import Batch
+    from pretrain.folder import read_metrics
+    from pretrain.run import pretrain
+    from pretrain.step import Step
+
+    counts: list[int] = []
+    plain = Step.__call__
+
+    def counted(self: Step, step: int, batches: Sequence[Batch]) -> Any:
+        if step == stop:
+            raise SystemExit(STOPPED)
+        if self.accelerator.device.type == "xla":
+            counts.append(compilations())
+        return plain(self, step, batches)
+
+    Step.__call__ = counted  # type: ignore[method-assign, assignment]
+    pretrain(PretrainConfig.model_validate(changed(PRETRAIN, **overrides)), folder)
+    print(json.dumps({"counts": counts, "log": read_metrics(folder / "metrics.jsonl")}))
+
+
+if __name__ == "__main__":
+    one_run(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else None)

@@ -138,19 +138,17 @@ def word_pairs(
     ``of_right``: special ids of the right side, where another model reads it.
     """
     links = [pair.links.take(rows) for pair, rows in zip(pairs, chosen, strict=True)]
+    base = np.cumsum([0, *map(len, chosen)])  # the first row of each pair of languages
     numbers, sides = [], []
-    for name, columns in (("left", [part.left for part in links]), ("right", [part.right for part in links])):
+    for name, of_side in (("left", special), ("right", of_right or special)):
         texts: list[Sentences] = [getattr(pair, name) for pair in pairs]
         lengths = [np.diff(text.offsets)[rows] for text, rows in zip(texts, chosen, strict=True)]
-        first = np.cumsum(np.concatenate([[0], *lengths])).astype(np.int64)  # the first word of each row
-        base = np.concatenate([[0], np.cumsum([len(rows) for rows in chosen])])
-        of_link = [
-            first[base[i] + part.sentence] + column for i, (part, column) in enumerate(zip(links, columns, strict=True))
-        ]
-        numbers.append(np.concatenate(of_link))
+        first = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)  # the first word of each row
+        linked = [first[row + part.sentence] + getattr(part, name) for row, part in zip(base, links, strict=False)]
+        numbers.append(np.concatenate(linked))
         aligned = np.zeros(int(first[-1]), bool)
         aligned[numbers[-1]] = True
-        sides.append(side_words(texts, chosen, aligned, of_right if of_right and name == "right" else special))
+        sides.append(side_words(texts, chosen, aligned, of_side))
     return WordPairs(sides[0], sides[1], torch.from_numpy(np.stack(numbers, axis=1).astype(np.int64)))
 
 

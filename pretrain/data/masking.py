@@ -13,27 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.data.batch import IGNORE, Rows, RowSource
+from pretrain.data.batch import IGNORE, Batch, Rows, RowSource
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import Specials
 
 SHARE_MASK, SHARE_RANDOM = 0.8, 0.1
 LAST = np.uint64(1 << 63)  # more than any draw
 Ids = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class MaskedRows:
-    """``input_ids``, ``languages`` [rows, length]; ``masked`` (columns), ``labels``, ``terms`` [rows, k]; all int64.
-
-    Masked positions stand in the order of their columns. One with the label IGNORE predicts nothing.
-    """
-
-    input_ids: Ids
-    languages: Ids
-    masked: Ids
-    labels: Ids
-    terms: Ids
 
 
 @dataclass(frozen=True)
@@ -119,9 +105,10 @@ class Masker:
         # a draw and its column are one number: sorting finds both
         self._column_bits = np.uint64((1 << (length - 1).bit_length()) - 1)
 
-    def mask(self, rows: Rows, source: RowSource, samples: Ids) -> MaskedRows:
+    def mask(self, rows: Rows, source: RowSource, samples: Ids) -> Batch:
         """Mask rows; ``samples`` [rows] are their numbers in the whole run, the counters of their randomness.
 
+        Masked positions stand in the order of their columns.
         A row without padding has k labels, as far as it has so many words; a padded one those of the share ``rate`` of
         its words, at least one. The remaining masked positions have the label IGNORE.
         """
@@ -141,7 +128,7 @@ class Masker:
         ids, languages = rows.ids.copy(), rows.languages.copy()
         np.put_along_axis(ids, columns, masked.shown, axis=1)
         np.put_along_axis(languages, columns, masked.languages, axis=1)
-        return MaskedRows(ids, languages, columns, masked.labels, terms)
+        return Batch(ids, languages, columns, masked.labels, terms, rows.positions, rows.valid, (), samples)
 
     def _choose(self, rows: Rows, samples: Ids) -> tuple[Ids, NDArray[np.bool_]]:
         """The k columns of each row that draw the smallest numbers among its words, and which have a label."""

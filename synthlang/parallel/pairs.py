@@ -134,7 +134,10 @@ def _derived(config: DerivedPair) -> LinkedText:
         if language.on_tokens:
             raise InputError(f"language {language.name}: its transforms with unit: token leave no words to align")
     left, right = bind_language(config.left, source), bind_language(config.right, source)
-    lefts, rights, links = zip(*gold_batches(source, config.split, left, right), strict=True)
+    batches = [*gold_batches(source, config.split, left, right)]
+    if not batches:
+        raise InputError(f"{config.source} has no sentence in its split {config.split}: there is no link")
+    lefts, rights, links = zip(*batches, strict=True)
     parents = {"source": source.fingerprint, "left": left.fingerprint, "right": right.fingerprint}
     name = fingerprint("derived-pair", split=config.split, parents=parents)
     return LinkedText(concatenate(lefts), concatenate(rights), concatenate_links(links), name, {})
