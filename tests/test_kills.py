@@ -1,7 +1,9 @@
 """Runs killed by SIGKILL at random places, and runs of two processes, end as one that nobody disturbed."""
 
+import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -71,15 +73,26 @@ def test_three_kills_change_nothing(name, tmp_path):
     assert [row["step"] for row in untimed(tmp_path / "killed")] == list(range(1, STEPS + 1))
 
 
-def test_two_processes_give_the_losses_of_one(tmp_path):
-    """Two processes of a launch against one: the same rows, the same losses, nearly the same weights.
+def launched(main, *arguments):
+    """Two processes by the launcher itself."""
+    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    launch += ["--main_process_port", "0", "-m", main.__module__, *map(str, arguments)]
+    done = subprocess.run(launch, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "2 processes × 1 × 4 rows" in done.stderr
 
-    Of the second language's layer a micro-batch may have no row.
-    """
-    more = {"sharing": {"layers": [1]}, "optimizer__learning_rate": 1e-3}
-    config = settings("sum", model__dropout=0.0, steps=8, log_every=1, **more)
+
+@pytest.mark.parametrize(
+    ("start", "name", "more"),
+    [(two_processes, "sum", {"sharing": {"layers": [1]}}), (launched, "separate", {})],  # a micro-batch may lack rows
+    ids=["sum", "launcher"],
+)
+def test_two_processes_give_the_losses_of_one(start, name, more, tmp_path):
+    """Two processes of a launch against one: the same rows, the same losses, nearly the same weights."""
+    config = settings(name, model__dropout=0.0, steps=8, log_every=1, optimizer__learning_rate=1e-3, **more)
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
-    two_processes(main, tmp_path / "c.yaml", "--out", tmp_path / "two", "--set", "processes=2")
+    start(main, tmp_path / "c.yaml", "--out", tmp_path / "two", "--set", "processes=2")
     train(config, tmp_path / "one", tmp_path / "store")
     for one, two in zip(untimed(tmp_path / "one"), untimed(tmp_path / "two"), strict=True):
         for key, value in one.items():
