@@ -121,5 +121,4 @@ class ParsedSource:
 
 
 def _kept(sentence: Sentence) -> dict[str, list[Any]]:
-    """What the source knows beside the tree."""
     return {name: values for name, values in sentence.columns.items() if name not in TREE_COLUMNS}

@@ -59,8 +59,7 @@ class FileSource(ABC):
         """What the fingerprint has beside the bytes: versions of readers and rules, options."""
 
     @abstractmethod
-    def _batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split that is there."""
+    def _batches(self, split: str) -> Iterator[Corpus]: ...
 
     @cached_property
     def fingerprint(self) -> str:
