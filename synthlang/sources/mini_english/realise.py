@@ -84,9 +84,13 @@ def linearise(root: Node) -> Columns:
             visit(child, node)
 
     visit(root, None)
-    columns: Columns = {name: [getattr(node, name) for node in nodes] for name in ("form", "upos")}
-    columns["head"] = [parent.place if parent is not None else 0 for parent in parents]
-    return columns | {name: [getattr(node, name) for node in nodes] for name in ("deprel", "ner")}
+    return {
+        "form": [node.form for node in nodes],
+        "upos": [node.upos for node in nodes],
+        "head": [parent.place if parent is not None else 0 for parent in parents],
+        "deprel": [node.deprel for node in nodes],
+        "ner": [node.ner for node in nodes],
+    }
 
 
 def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
@@ -259,8 +263,8 @@ def _predicate(plan: Clause, need: str, agreement: str, deprel: str) -> Node:
         return Node(_be(need, plan.past, agreement), "VERB", deprel)
     verb = plan.verb
     finite = verb.past if plan.past else verb.third if agreement == "is" else verb.base
-    forms = {"finite": finite, "base": verb.base, "part": verb.participle, "gerund": verb.gerund}
-    return Node(forms[need], "VERB", deprel)
+    form = {"finite": finite, "base": verb.base, "part": verb.participle, "gerund": verb.gerund}[need]
+    return Node(form, "VERB", deprel)
 
 
 def _wh(plan: Clause) -> Node:
