@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -227,7 +228,7 @@ def test_stanza_without_a_tokenizer_takes_words_only(folder_of):
 def test_stanza_takes_a_language_from_its_resources(folder_of, tmp_path, monkeypatch):
     own = folder_of("stanza")
     models = {"pos": "tagger.pt", "depparse": "parser.pt", "tokenize": "tagger.pt"}
-    entry = {model: {"mini": {"md5": str(number)}} for number, model in enumerate(models, start=1)}
+    entry: dict[str, Any] = {model: {"mini": {"md5": str(number)}} for number, model in enumerate(models, start=1)}
     chosen = {**dict.fromkeys(models, "mini"), "lemma": "identity"}
     entry |= {"lang_name": "English", "packages": {"default": chosen}, "lemma": {"identity": {}}}
     for model, file in models.items():
