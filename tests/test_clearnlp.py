@@ -17,8 +17,9 @@ from tests.real_data import DATA
 UPOS = {"NN": "NOUN", "NNS": "NOUN", "NNP": "PROPN", "PRP": "PRON", "PRP$": "PRON", "WP": "PRON", "WDT": "PRON",
         "DT": "DET", "PDT": "DET", "JJ": "ADJ", "RB": "ADV", "WRB": "SCONJ", "IN": "ADP", "TO": "PART", "RP": "ADP",
         "CC": "CCONJ", "CD": "NUM", "MD": "AUX", "POS": "PART", "EX": "PRON", "UH": "INTJ", "$": "SYM"}  # fmt: skip
-# word/tag/head/label of the ClearNLP tree → head:label of each word in the UD tree
-CASES = {
+OBAMA = "Mr./NNP/3/compound Barack/NNP/3/compound Obama/NNP/4/nsubj spoke/VBD/0/ROOT"
+# word/tag/head/label of the ClearNLP tree, head:label of each word in the UD tree, names if they are found
+CASES: dict[str, tuple[str, ...]] = {
     "preposition": ("he/PRP/2/nsubj sat/VBD/0/ROOT on/IN/2/prep the/DT/5/det mat/NN/3/pobj ././2/punct",
                     "2:nsubj 0:root 5:case 5:det 2:obl 2:punct"),
     "preposition of a noun": ("the/DT/2/det end/NN/0/ROOT of/IN/2/prep time/NN/3/pobj", "2:det 0:root 4:case 2:nmod"),
@@ -76,6 +77,8 @@ CASES = {
     "name with adjective": ("National/NNP/2/compound Guard/NNP/0/ROOT", "2:amod 0:root"),
     "brackets": ("he/PRP/2/nsubj ran/VBD/0/ROOT (/-LRB-/2/punct fast/RB/2/advmod )/-RRB-/2/punct ././2/punct",
                  "2:nsubj 0:root 4:punct 2:advmod 4:punct 2:punct"),
+    "name of a person, its title": (OBAMA, "2:nmod:desc 4:nsubj 2:flat 0:root", "O", "B-PERSON", "I-PERSON", "O"),
+    "name that was not found": (OBAMA, "3:nmod:desc 3:compound 4:nsubj 0:root"),
 }  # fmt: skip
 
 
@@ -88,26 +91,12 @@ def draft_of(text: str, ner: list[str] | None = None) -> Draft:
     return Draft(form, tag, [lemma.get(f, f) for f in form], upos, [int(h) for h in head], label, ner)
 
 
-def tree(draft: Draft) -> str:
-    return " ".join(f"{draft.head[w]}:{draft.label[w]}" for w in draft.words)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_by_hand(case):
-    before, after = CASES[case]
-    draft = draft_of(before)
+    before, after, *ner = CASES[case]
+    draft = draft_of(before, ner or None)
     convert(draft)
-    assert tree(draft) == after
-
-
-def test_a_persons_name_is_flat_and_its_title_hangs_on_it():
-    text = "Mr./NNP/3/compound Barack/NNP/3/compound Obama/NNP/4/nsubj spoke/VBD/0/ROOT"
-    named = draft_of(text, ["O", "B-PERSON", "I-PERSON", "O"])
-    convert(named)
-    assert tree(named) == "2:nmod:desc 4:nsubj 2:flat 0:root"
-    unnamed = draft_of(text)  # without names found it stays a compound
-    convert(unnamed)
-    assert tree(unnamed) == "3:nmod:desc 3:compound 4:nsubj 0:root"
+    assert " ".join(f"{draft.head[w]}:{draft.label[w]}" for w in draft.words) == after
 
 
 def test_parts_of_speech_follow_the_labels():
@@ -125,17 +114,15 @@ def test_a_label_set_is_known_by_its_objects():
     assert not is_clearnlp([])
 
 
-def words_of(text: str) -> list[str]:
-    return text.split()
-
-
-LABELS = words_of(
+LABELS = (
     "acl acomp advcl advmod agent amod appos attr aux auxpass case cc ccomp compound conj csubj csubjpass dative"
     " dep det dobj expl intj mark meta neg nmod npadvmod nsubj nsubjpass nummod oprd parataxis pcomp pobj poss"
     " preconj predet prep prt punct quantmod relcl xcomp"
 )
-WORDS = words_of("is be 's it there May 3 2001 pm $ due to of as well so that \" ( ) - , . let tell Dr. each other x")
-TAGS = words_of("NNP NN CD IN TO VB VBD VBZ JJ RB RP DT WDT WRB , . HYPH CC PRP $")
+WORDS = (
+    "is be 's it there May 3 2001 pm $ due to of as well so that \" ( ) - , . let tell Dr. each other x more than kind"
+)
+TAGS = "NNP NN CD IN TO VB VBD VBZ JJ RB RP DT WDT WRB , . HYPH CC PRP $"
 
 
 @st.composite
@@ -146,7 +133,7 @@ def drafts(draw: st.DrawFn) -> Draft:
     for at in range(1, size):
         head[order[at] - 1] = order[draw(st.integers(0, at - 1))]
     columns = [[draw(st.sampled_from(values)) for _ in range(size)]
-               for values in (WORDS, TAGS, LABELS, ["O", "B-PERSON", "I-PERSON"])]  # fmt: skip
+               for values in (WORDS.split(), TAGS.split(), LABELS.split(), ["O", "B-PERSON", "I-PERSON"])]  # fmt: skip
     upos = [UPOS.get(tag, "VERB") for tag in columns[1]]
     return Draft(columns[0], columns[1], columns[0], upos, head, columns[2], columns[3])
 

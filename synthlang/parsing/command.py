@@ -76,13 +76,7 @@ def conllu(sentence: Sentence, split: str) -> str:
 
 
 def parse_command(
-    source_spec: str,
-    engine: str,
-    out: Path,
-    tokens: Tokens = "source",
-    workers: int = 1,
-    cache: Path | None = None,
-    display: Display | None = None,
+    source_spec: str, engine: str, out: Path, tokens: Tokens = "source", workers: int = 1, cache: Path | None = None
 ) -> dict[str, int]:
     """Parse every split of a source into ``out``; returns sentences of each split.
 
@@ -90,22 +84,18 @@ def parse_command(
     is; one that holds anything else is an InputError. What a killed run parsed is not parsed again.
     """
     source = ParsedSource(open_source(source_spec), open_engine(engine), cache, tokens, workers)
-    with display or Display() as shown:
+    with Display() as shown:
         if out.exists():
-            manifest = _existing(out, parsed_fingerprint(source))
+            path = out / "manifest.json"
+            manifest = read_json(path) if path.is_file() else {}
+            if manifest.get("fingerprint") != parsed_fingerprint(source):
+                raise InputError("exists already and is not this parse; name a new folder", out)
             shown.message(f"{out}: is there already, nothing to do")
         else:
             source.report = shown.counter("parsing", partial(size_of, source.source))
             manifest = write_parsed(source, out, source_name=source_spec)
             shown.message(_summary(manifest, source, out))
     return dict(manifest["sentences"])
-
-
-def _existing(out: Path, mark: str) -> dict[str, Any]:
-    manifest: dict[str, Any] = read_json(out / "manifest.json") if (out / "manifest.json").is_file() else {}
-    if manifest.get("fingerprint") != mark:
-        raise InputError("exists already and is not this parse; name a new folder", out)
-    return manifest
 
 
 def _summary(manifest: dict[str, Any], source: ParsedSource, out: Path) -> str:

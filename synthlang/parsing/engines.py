@@ -280,7 +280,6 @@ def _sentence(sentence: Any) -> Parsed:
 
 @lru_cache(maxsize=2)
 def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
-    """The pipeline, once in each process for given words and once for raw text."""
     import stanza
 
     folder = Path(path)

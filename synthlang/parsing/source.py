@@ -33,15 +33,11 @@ class ParsedSource:
 
     def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",
                  workers: int = 1, report: Callable[[str, int], None] | None = None) -> None:  # fmt: skip
-        if tokens not in ("source", "engine"):
-            raise InputError(f"tokens must be source or engine, not {tokens!r}")
         if tokens == "engine" and tuple(source.columns) != (FORM,):
             raise InputError(
                 f"tokens=engine finds other words, so it takes plain text only; this source has the columns"
                 f" {', '.join(source.columns)}: use tokens=source"
             )
-        if workers < 1:
-            raise InputError(f"workers must be 1 or more, not {workers}")
         self.source, self.engine, self.tokens, self.workers, self.report = source, engine, tokens, workers, report
         self.cache = ParseCache(cache or default_cache())
         self.skipped: dict[str, Counter[str]] = {}
@@ -121,5 +117,4 @@ class ParsedSource:
 
 
 def _kept(sentence: Sentence) -> dict[str, list[Any]]:
-    """What the source knows beside the tree."""
     return {name: values for name, values in sentence.columns.items() if name not in TREE_COLUMNS}

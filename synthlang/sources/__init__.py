@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
@@ -29,11 +30,9 @@ def open_source(spec: str) -> Source:
     Raises InputError for an unknown form or option and for whatever cannot be opened.
     """
     scheme, _, rest = spec.partition(":")
-    if not rest.strip():
-        raise InputError(f"source {spec!r} must be one of: {FORMS}")
-    if scheme == "builtin":
+    if scheme == "builtin" and rest.strip():
         return _builtin(spec, rest)
-    if scheme not in READERS:
+    if scheme not in READERS or not rest.strip():
         raise InputError(f"source {spec!r} must be one of: {FORMS}")
     module, name = READERS[scheme]
     source: Source = getattr(importlib.import_module(f"synthlang.sources.{module}"), name)(rest)
@@ -47,12 +46,9 @@ def _builtin(spec: str, rest: str) -> Source:
     options: dict[str, int] = {}
     for part in query.split("&") if query else ():
         key, _, value = part.partition("=")
-        if key not in BUILTIN_OPTIONS:
-            raise InputError(f"source {spec!r}: unknown option {key!r}; allowed are {', '.join(BUILTIN_OPTIONS)}")
-        if key in options:
-            raise InputError(f"source {spec!r}: the option {key!r} is given twice")
-        if not (value.isascii() and value.isdigit() and len(value) <= 9):
-            raise InputError(f"source {spec!r}: {key} must be a whole number from 0 to 999999999, not {value!r}")
+        if key not in BUILTIN_OPTIONS or key in options or not re.fullmatch("[0-9]{1,9}", value):
+            known = ", ".join(BUILTIN_OPTIONS)
+            raise InputError(f"source {spec!r}: {part!r} must be NAME=NUMBER, each of these names once: {known}")
         options[key] = int(value)
     from synthlang.sources.mini_english import MiniEnglish
 

@@ -70,7 +70,6 @@ class ConlluSource(FileSource):
         return self._sizes.watch(split, map(legal_tags, batches) if self._tags else batches)
 
     def _sentence(self, block: Block, path: Path) -> dict[str, list[Any]]:
-        """The columns of a sentence, tags from its last column among them."""
         sentence = {name: getattr(block, name) for name in self._plain}
         for name in self._tags:
             words = zip(block.misc, block.lines, strict=True)

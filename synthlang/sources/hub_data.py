@@ -75,7 +75,12 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
 def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
     """ROWS rows of a split at a time as {column: values}."""
     chosen = data.select_columns(list(columns)).with_format("arrow")
-    return (table.to_pydict() for table in chosen.iter(batch_size=ROWS))
+    for table in chosen.iter(batch_size=ROWS):
+        try:
+            values = table.to_pydict()
+        except UnicodeDecodeError as error:  # the Arrow reader of JSON lets such bytes through
+            raise InputError(f"the data set holds a text that is not UTF-8, in {' or '.join(columns)}") from error
+        yield values
 
 
 def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:

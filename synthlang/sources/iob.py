@@ -79,7 +79,7 @@ def _common_prefix(path: Path) -> str:
         if fields := _fields(line):
             match = PREFIX.match(fields[0])
             found.add(match.group() if match else "")
-            if len(found) > 1:
+            if len(found) > 1 or match is None:
                 return ""
     return found.pop() if found else ""
 

@@ -60,7 +60,6 @@ class SlotsSource(FileSource):
                 raise InputError(f"holds no utterance{because(counts)}", self.files[split])
 
     def _find(self) -> dict[str, Path]:
-        """The folder or the file of each split."""
         if is_file(self.path):
             return super()._find()
         if (self.path / PARTS[0]).is_file():

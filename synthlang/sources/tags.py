@@ -45,7 +45,7 @@ def write_misc(values: Mapping[str, str]) -> str:
 def read_misc(misc: str, name: str) -> str | None:
     r"""The value of a column, None if there is none.
 
-    >>> read_misc(r"Gloss=x|NER=B-a\\pb", "ner"), read_misc("_", "ner")
+    >>> read_misc(r"Gloss=x|NER=B-a\pb", "ner"), read_misc("_", "ner")
     ('B-a|b', None)
     """
     start = f"{KEYS[name]}="

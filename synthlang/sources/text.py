@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -59,8 +59,7 @@ class FileSource(ABC):
         """What the fingerprint has beside the bytes: versions of readers and rules, options."""
 
     @abstractmethod
-    def _batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split that is there."""
+    def _batches(self, split: str) -> Iterator[Corpus]: ...
 
     @cached_property
     def fingerprint(self) -> str:
@@ -125,9 +124,7 @@ class LinesSource(TextSource):
     scheme = "lines"
 
     def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
-        by_line = groupby(pieces, key=lambda piece: piece[0])  # pieces of one long line are joined
-        lines = ((number - 1, [w for _, piece in found for w in split_words(piece)]) for number, found in by_line)
-        for _, rows in in_batches((number, words) for number, words in lines if words):
+        for _, rows in in_batches(line for line in _lines(pieces) if line[1]):
             ids = np.asarray([number for number, _ in rows], np.int64)
             yield replace(Corpus.of_words([words for _, words in rows]), ids=ids)
 
@@ -137,6 +134,17 @@ class LinesSource(TextSource):
         for number, text in read_pieces(self.files[split]):  # noqa: B007  the last ones count
             pass
         return number - (number > 0 and not text)
+
+
+def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """The number of each line, from 0, with its words; pieces of one long line are joined."""
+    current, words = 0, list[str]()
+    for line, piece in pieces:
+        if line - 1 != current:
+            yield current, words
+            current, words = line - 1, []
+        words += split_words(piece)
+    yield current, words
 
 
 # --- the file of each split

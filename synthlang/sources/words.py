@@ -147,15 +147,7 @@ class Words:
     @staticmethod
     def of(text: str) -> Words:
         """Split a text; its words are all that is not white space, in order."""
-        words, start, stop, at = split_words(text), [], [], 0
-        for word in words:
-            while text[at].isspace():
-                at += 1
-            assert text.startswith(word, at), "the words are the text without its white space"
-            start.append(at)
-            at += len(word)
-            stop.append(at)
-        return Words(words, start, stop)
+        return Words._placed(text, split_words(text))
 
     @staticmethod
     def spaced(text: str) -> Words:
@@ -164,14 +156,16 @@ class Words:
         >>> Words.spaced("James 's house").words
         ['James', "'s", 'house']
         """
-        words, start, stop, at = [], [], [], 0
-        for word in text.split(" "):
-            if word:
-                words.append(word)
-                start.append(at)
-                stop.append(at + len(word))
-            at += len(word) + 1
-        return Words(words, start, stop)
+        return Words._placed(text, [word for word in text.split(" ") if word])
+
+    @staticmethod
+    def _placed(text: str, words: list[str]) -> Words:
+        start, at = [], 0
+        for word in words:  # nothing but white space is between them
+            at = text.index(word, at)
+            start.append(at)
+            at += len(word)
+        return Words(words, start, [first + len(word) for first, word in zip(start, words, strict=True)])
 
     @property
     def sentences(self) -> list[dict[str, list[str]]]:

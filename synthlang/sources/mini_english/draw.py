@@ -40,7 +40,6 @@ def noun_phrase(c: Context, head: str, slot: str, senses: str, room: int = 0) ->
 
 
 def _name(c: Context, head: str, slot: str, sense: str) -> Name:
-    """A name for a slot; a person has a given name, a surname or both."""
     if sense != "p":
         return (c.world.places if sense == "l" else c.world.organisations).one(c, head, slot)
     given = c.world.given.one(c, head, slot)
@@ -167,7 +166,6 @@ def verbal(c: Context, use: Use, subject: NounPhrase | None, room: int = 0, sens
 
 
 def _adjuncts(c: Context, plan: Clause, frame: Frame, room: int) -> None:
-    """Prepositional phrases and adverbs."""
     if c.chance({"in": 0.75, "tr": 0.4, "di": 0.1}.get(frame.kind, 0.04)):
         plan.obliques = (_oblique(c, plan.verb, frame, room),)
         if c.chance(0.12) and room > 0:
@@ -188,7 +186,6 @@ def _oblique(c: Context, verb: Verb, frame: Frame, room: int) -> tuple[str, Noun
 
 
 def _relative(c: Context, phrase: NounPhrase | None, room: int) -> None:
-    """Now and then give a common noun a relative clause."""
     if phrase is None or room <= 0 or not isinstance(phrase.head, Noun) or phrase.conjunct or phrase.prepositional:
         return
     if not c.chance(0.12):
@@ -240,7 +237,6 @@ def _existential(c: Context, room: int) -> Clause:
 
 
 def _tense(c: Context, plan: Clause) -> None:
-    """Tense, aspect, negation, and the adverbs that go with them."""
     level = c.draw()
     if level < 0.14:
         plan.modal = c.weighted("modal")

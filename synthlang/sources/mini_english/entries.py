@@ -13,6 +13,7 @@ from typing import Any
 from synthlang.strict_yaml import read_yaml
 
 GRAMMAR: dict[str, Any] = read_yaml(Path(__file__).with_name("grammar.yaml"))
+SENSE_OF = {"PER": "p", "LOC": "l", "ORG": "g"}  # of a kind of name
 STATIVE = frozenset(GRAMMAR["stative"].split())
 
 
@@ -90,7 +91,7 @@ class Name:
 
     @property
     def sense(self) -> str:
-        return {"PER": "p", "LOC": "l", "ORG": "g"}[self.kind]
+        return SENSE_OF[self.kind]
 
     @property
     def forms(self) -> tuple[str, ...]:

@@ -153,7 +153,6 @@ class _Builder:
         return items[int(self.draw() * len(items))]
 
     def _topic(self) -> int:
-        """A topic by its weight."""
         level = self.draw() * sum(TOPIC_WEIGHTS)
         for topic, weight in enumerate(TOPIC_WEIGHTS):
             level -= weight
@@ -245,7 +244,6 @@ class _Builder:
             yield inflected(base, self._topic(), tuple({f.kind: f for f in picked}.values()))
 
     def _new_adjectives(self) -> Iterator[Adjective]:
-        """Each for one to three senses."""
         for form in self._stems("adjective"):
             senses = "".join(sorted({self._one(SENSES) for _ in range(3)}))
             yield Adjective(form, senses, "", self._topic())

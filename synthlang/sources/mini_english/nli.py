@@ -103,7 +103,6 @@ def _with_asides(c: Context, premise: Clause, hypothesis: Clause, label: str) ->
 
 
 def _aside(c: Context) -> Clause:
-    """A short clause to stand beside another."""
     while True:
         plan = clause(c)
         if plan.subject is not None and not (isinstance(plan.subject.head, Pronoun) and plan.kind == "exist"):
@@ -195,7 +194,6 @@ def _is_counted(phrase: NounPhrase) -> bool:
 
 
 def _number(c: Context) -> str:
-    """A numeral from two to seven."""
     return str(c.one(NUMERALS[1:7]))
 
 
@@ -273,7 +271,6 @@ def swapped(plan: Clause) -> Clause | None:
 
 
 def _other_object(c: Context, plan: Clause) -> Clause | None:
-    """The clause of another object."""
     if plan.object is None or not isinstance(plan.object.head, Noun):
         return None
     noun = c.world.nouns.draw(c, plan.verb.base, "object", plan.object.sense)

@@ -132,7 +132,6 @@ def _context(c: Context) -> tuple[list[Columns], list[_Told]]:
 
 
 def _questions(c: Context, told: Sequence[_Told]) -> list[Asked] | None:
-    """QUESTIONS different questions, None if too few are found."""
     found: list[Asked] = []
     for _ in range(QUESTIONS):
         make = _unanswered if c.chance(UNANSWERABLE) else _answered
@@ -201,7 +200,6 @@ def _span(told: _Told, asked: str) -> Span:
 
 
 def _roles(plan: Clause) -> Roles:
-    """What a clause says of whom."""
     named = {"subject": plan.subject, "object": plan.object, "recipient": plan.recipient}
     named |= {_role(preposition): phrase for preposition, phrase in plan.obliques}
     found = {name: words_of(phrase) for name, phrase in named.items() if phrase is not None}
@@ -214,7 +212,6 @@ def _said(plan: Clause) -> tuple[str, bool]:
 
 
 def _role(preposition: str) -> str:
-    """Where, when, or a role of its own."""
     return "where" if preposition in WHERE else "when" if preposition in WHEN else preposition
 
 
@@ -239,7 +236,6 @@ def _query(c: Context, fact: Clause, asked: str) -> _Query | None:
 
 
 def _simpler(c: Context, phrase: NounPhrase | None) -> NounPhrase | None:
-    """The phrase, perhaps without adjectives and with "the"."""
     if phrase is None or not isinstance(phrase.head, Noun):
         return phrase
     simple = replace(phrase, adjectives=(), degree="") if c.chance(0.5) else phrase
@@ -248,7 +244,6 @@ def _simpler(c: Context, phrase: NounPhrase | None) -> NounPhrase | None:
 
 
 def _worded(c: Context, query: _Query, fact: Clause) -> Columns:
-    """The words of the question."""
     plan, asked = replace(query.stated, mood="question"), query.asked
     phrase = fact.subject if asked == "subject" else fact.object
     person = phrase is not None and phrase.sense in "pg"

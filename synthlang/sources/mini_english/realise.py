@@ -84,9 +84,13 @@ def linearise(root: Node) -> Columns:
             visit(child, node)
 
     visit(root, None)
-    columns: Columns = {name: [getattr(node, name) for node in nodes] for name in ("form", "upos")}
-    columns["head"] = [parent.place if parent is not None else 0 for parent in parents]
-    return columns | {name: [getattr(node, name) for node in nodes] for name in ("deprel", "ner")}
+    return {
+        "form": [node.form for node in nodes],
+        "upos": [node.upos for node in nodes],
+        "head": [parent.place if parent is not None else 0 for parent in parents],
+        "deprel": [node.deprel for node in nodes],
+        "ner": [node.ner for node in nodes],
+    }
 
 
 def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
@@ -104,6 +108,8 @@ def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
     if phrase.conjunct is not None:
         word, second = phrase.conjunct
         node.right.append(noun_node(second, "conj", case).first(word, "CCONJ", "cc"))
+    if phrase.relative is not None:
+        node.right.append(clause_node(phrase.relative, "acl:relcl"))
     return node
 
 
@@ -137,7 +143,6 @@ def _name_node(name: Name, deprel: str) -> Node:
 
 
 def _before(phrase: NounPhrase, node: Node) -> None:
-    """Determiner, owner, numeral, adjectives, compound: the left side of a common noun."""
     if phrase.owner is not None:
         owner = noun_node(phrase.owner, "nmod:poss")
         owner.after("'s", "PART", "case")
@@ -203,13 +208,12 @@ def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) ->
     if plan.kind == "exist":
         assert subject is not None
         (head.right if bare_be else head.left).append(Node("there", "PRON", "expl"))
-        head.right.append(_with_relative(subject, "nsubj"))
+        head.right.append(noun_node(subject, "nsubj"))
     elif subject is not None:
-        head.left.append(_with_relative(subject, "nsubj:pass" if plan.passive else "nsubj", "subject"))
+        head.left.append(noun_node(subject, "nsubj:pass" if plan.passive else "nsubj", "subject"))
     _middle(plan, auxiliaries, head, inverted)
     front.extend(inner)
     _after(plan, head)
-    _clauses_after(plan, head)
     return head
 
 
@@ -251,21 +255,19 @@ def _be(need: str, past: bool, agreement: str) -> str:
 
 
 def _predicate(plan: Clause, need: str, agreement: str, deprel: str) -> Node:
-    """The head of the clause: a verb, or what follows the copula."""
     if plan.kind == "adjective" and plan.adjective is not None:
         return adjective_node(plan.adjective.form, plan.degree, deprel)
     if plan.kind == "nominal" and plan.nominal is not None:
-        return _with_relative(plan.nominal, deprel)
+        return noun_node(plan.nominal, deprel)
     if plan.kind == "exist":
         return Node(_be(need, plan.past, agreement), "VERB", deprel)
     verb = plan.verb
     finite = verb.past if plan.past else verb.third if agreement == "is" else verb.base
-    forms = {"finite": finite, "base": verb.base, "part": verb.participle, "gerund": verb.gerund}
-    return Node(forms[need], "VERB", deprel)
+    form = {"finite": finite, "base": verb.base, "part": verb.participle, "gerund": verb.gerund}[need]
+    return Node(form, "VERB", deprel)
 
 
 def _wh(plan: Clause) -> Node:
-    """The question or relative word at the front."""
     word = plan.question_word or plan.marker
     if word in ("where", "when", "why", "how"):
         return Node(word, "ADV", "advmod")
@@ -285,49 +287,38 @@ def _middle(plan: Clause, auxiliaries: list[Node], head: Node, inverted: bool) -
 
 
 def _after(plan: Clause, head: Node) -> None:
-    """The phrases right of the predicate."""
+    """The phrases and clauses right of the predicate."""
     add = head.right.append
     if plan.recipient is not None and not plan.recipient_last:
-        add(_with_relative(plan.recipient, "iobj"))
+        add(noun_node(plan.recipient, "iobj"))
     if plan.object is not None and not plan.passive:
-        add(_with_relative(plan.object, "obj"))
+        add(noun_node(plan.object, "obj"))
     if plan.recipient is not None and plan.recipient_last:
         add(prepositional_node("to", plan.recipient, "obl"))
     if plan.kind == "verb" and plan.adjective is not None:
         add(adjective_node(plan.adjective.form, plan.degree, "xcomp"))
     if plan.passive and plan.agent and plan.subject is not None:
-        add(_with_relative(plan.subject, "obl:agent").first("by", "ADP", "case"))
+        add(noun_node(plan.subject, "obl:agent").first("by", "ADP", "case"))
     if plan.manner:
         head.after(plan.manner, "ADV", "advmod")
     for preposition, phrase in plan.obliques:
         add(prepositional_node(preposition, phrase, "obl"))
     if plan.time:
         head.after(plan.time, "ADV", "advmod")
-
-
-def _clauses_after(plan: Clause, head: Node) -> None:
     if plan.complement is not None:
         infinitive = plan.complement_mark == "to"
         inner = clause_node(plan.complement, "xcomp" if infinitive else "ccomp", infinitive)
-        head.right.append(inner.first("that", "SCONJ", "mark") if plan.complement_mark == "that" else inner)
+        add(inner.first("that", "SCONJ", "mark") if plan.complement_mark == "that" else inner)
     if plan.adverbial is not None and not plan.adverbial_first:
-        head.right.append(_adverbial(plan.adverbial, comma=False))
+        add(_adverbial(plan.adverbial, comma=False))
     if plan.conjunct is not None:
         word, second = plan.conjunct
         inner = clause_node(second, "conj").first(word, "CCONJ", "cc")
-        head.right.append(inner.first(",", "PUNCT", "punct") if second.subject is not None else inner)
+        add(inner.first(",", "PUNCT", "punct") if second.subject is not None else inner)
 
 
 def _adverbial(part: tuple[str, Clause], comma: bool) -> Node:
     node = clause_node(part[1], "advcl").first(part[0], "SCONJ", "mark")
     if comma:
         node.after(",", "PUNCT", "punct")
-    return node
-
-
-def _with_relative(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
-    """A noun phrase with its relative clause, which stands after its head's other dependents."""
-    node = noun_node(phrase, deprel, case)
-    if phrase.relative is not None:
-        node.right.append(clause_node(phrase.relative, "acl:relcl"))
     return node

@@ -1,16 +1,56 @@
-"""Utterances for slot filling with intent, annotated like the corpus and with a slot on each word."""
+"""Utterances for slot filling with intent, annotated like the corpus and with a slot on each word.
+
+They are about a domain of requests, and something is done with it: it is asked for, cancelled, told, ….
+
+The slot of a phrase is decided by the domain, the preposition and the sense of the noun together: "from Anna" is who
+sells or sends, "from Oslo" is where one sets off; "to Oslo" and "to the party" are a destination and an event, "to
+Anna" a recipient. The intent of a request is its domain; all else is known by how the clauses are put together, so
+the same verb stands under most intents: "buy two apples !", "tell me to buy two apples !" (remind), "tell Anna to buy
+two apples !" (tell), "I do not want to buy two apples ." (cancel), "did Anna buy two apples ?" (check), "tell me who
+bought two apples !" (ask_person).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from synthlang.corpus import Sentence
+from synthlang.sources.mini_english.draw import clause as statement
+from synthlang.sources.mini_english.draw import indirect, noun_phrase, verbs_of
+from synthlang.sources.mini_english.entries import GRAMMAR, THEY, WE, YOU, Clause, I, Noun, NounPhrase, Pronoun
 from synthlang.sources.mini_english.realise import Node, Span, columns_of, prepositional_node, sentence_node
-from synthlang.sources.mini_english.requests import DOMAINS, INTENTS, Utterance, utterance
 from synthlang.sources.mini_english.source import MAX_WORDS, MiniEnglish
 from synthlang.sources.mini_english.world import CHOICES, Context
 
+US = 0.22
+PLACES = ("destination", "origin", "place", "via")  # slots that "where" asks for
+SPEAKERS = (I, WE, YOU)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What a request is about; see grammar.yaml. ``adjuncts``: (share, [(preposition, senses, slot)])."""
+
+    verbs: tuple[str, ...]
+    adjuncts: tuple[tuple[float, list[list[str]]], ...]
+    taken: str = ""  # the slot of the object
+    senses: str = ""  # of the object
+    receives: float = 0.0
+    to: bool = False
+
+    @staticmethod
+    def of(verbs: str, adjuncts: str, object: str = " ", **more: Any) -> Domain:
+        """The domain of an entry of grammar.yaml."""
+        lines = [line.split() for line in adjuncts.splitlines()]
+        choices = tuple((float(share), [choice.split(":") for choice in rest]) for share, *rest in lines)
+        taken, senses = object.split(" ")
+        return Domain(tuple(verbs.split()), choices, taken, senses, **more)
+
+
+DOMAINS: Mapping[str, Domain] = {name: Domain.of(**values) for name, values in GRAMMAR["domains"].items()}
+INTENTS = tuple(sorted({*DOMAINS, *(name for name, _ in CHOICES["act"] if name != "request")}))
 # the slots of what says when or why, in whichever clause of the utterance it stands
 ASIDES = {
     **{f"advmod {word}": "time" for word in ("yesterday", *dict(CHOICES["time of request"]))},
@@ -26,7 +66,6 @@ SLOTS = tuple(
 )
 WHOLE = ("message", "reason", "time")  # slots that hold all the words of their phrase
 FRONT = 0.3  # how often a phrase of time stands at the front of a statement
-__all__ = ["INTENTS", "SLOTS", "SlotSentence", "slot_sentences"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +89,285 @@ def _utterance(c: Context, index: int) -> SlotSentence:
         if len(columns["form"]) <= MAX_WORDS:
             columns["slot"] = _tags(root, made, len(columns["form"]))
             return SlotSentence(Sentence(index, columns), made.intent)
+
+
+@dataclass(slots=True)
+class Content:
+    """A clause without subject and tense, and the slots of its dependents by their relation.
+
+    ``time``: the phrase of time, which may also stand at the front of the utterance.
+    """
+
+    clause: Clause
+    slots: dict[str, str] = field(default_factory=dict)
+    time: str | tuple[str, NounPhrase] | None = None
+
+    def place_time(self) -> Clause:
+        """Put the phrase of time behind the other adjuncts of the clause."""
+        if isinstance(self.time, str):
+            self.clause.time = self.time
+        elif self.time is not None:
+            self.clause.obliques += (self.time,)
+        return self.clause
+
+
+def content(c: Context, name: str = "", without: tuple[str, ...] = ()) -> Content:
+    """A clause of a domain, of any without ``name``; none of its phrases fills a slot of ``without``."""
+    domain = DOMAINS[name or c.weighted("domain")]
+    verb = c.one(verbs_of(c, *domain.verbs), 1.5)  # the more frequent ones more often
+    clause = Clause("verb", None, verb)
+    found = Content(clause)
+    if domain.taken:
+        clause.object = mention(c, verb.base, "object", domain.senses)
+        found.slots["obj"] = domain.taken
+    takes_two = domain.to or any(frame.kind == "di" for frame in verb.frames)
+    if takes_two and c.chance(domain.receives):
+        clause.recipient = mention(c, verb.base, "recipient", "pg")
+        heavy = clause.object is not None and isinstance(clause.object.head, Pronoun)
+        clause.recipient_last = domain.to and (c.chance(0.5) or heavy)
+        found.slots["obl to" if clause.recipient_last else "iobj"] = "recipient"
+    for share, choices in domain.adjuncts:
+        if c.chance(share):
+            preposition, senses, slot = c.one(choices)
+            received = clause.recipient is not None and (slot == "recipient" or preposition == "to")
+            if slot not in without and f"obl {preposition}" not in found.slots and not received:
+                clause.obliques += ((preposition, mention(c, verb.base, preposition, senses)),)
+                found.slots[f"obl {preposition}"] = slot
+    if c.chance(0.5):  # turn the adjuncts round by some places: any may stand first
+        shift = int(c.draw() * max(1, len(clause.obliques)))
+        clause.obliques = clause.obliques[shift:] + clause.obliques[:shift]
+    if "time" not in without and c.chance(0.45):
+        word = c.chance(0.6)
+        event = "" if word else c.weighted("event of request")
+        found.time = c.weighted("time of request") if word else (event, mention(c, "when", "after", "e"))
+    return found
+
+
+def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
+    """A phrase that is a pronoun only now and then; of people one who speaks or listens more often.
+
+    "Tell me to send Anna the letter" and "tell Anna to send me the letter" have the same words.
+    """
+    if "p" in senses and c.chance(US):
+        return NounPhrase(YOU if c.chance(0.35) else I if c.chance(0.8) else WE)
+    phrase = noun_phrase(c, head, slot, senses)
+    while isinstance(phrase.head, Pronoun) and c.chance(0.8):
+        phrase = noun_phrase(c, head, slot, senses)
+    if isinstance(phrase.head, Noun):
+        phrase.determiner = "the" if phrase.determiner == "no" else phrase.determiner
+        phrase.exactly = bool(phrase.numeral) and not phrase.determiner and c.chance(0.2)
+        if not phrase.adjectives and c.chance(0.12):
+            other = c.world.nouns.draw(c, phrase.key, "compound", "tilfe")
+            phrase.compound = None if other is phrase.head else other
+    return phrase
+
+
+# --- ways to put a clause
+
+
+def _put(c: Context, plan: Clause, way: str) -> Clause:
+    """A clause in one of the ways of grammar.yaml; "hope" and "plan" are wished with where the lexicon has them."""
+    if way in ("bid", "may I or can you"):
+        way = ("command" if c.chance(0.6) else "can you") if way == "bid" else "may I" if c.chance(0.5) else "can you"
+    match way:
+        case "command":  # "go …", "please go …"
+            plan.mood, plan.please = "imperative", c.chance(0.25)
+        case "may I":
+            plan.subject, plan.mood = _us(c), "question"
+            plan.modal = c.weighted("may I")
+        case "can you":
+            plan.subject, plan.mood, plan.modal = NounPhrase(YOU), "question", c.weighted("can you")
+        case "duty":  # "we must go …"
+            plan.subject, plan.modal = _us(c), c.weighted("must")
+        case "wish":  # "I want to …", "we would like to …"
+            verb = c.one(verbs_of(c, "want", "like", "hope", "plan"))
+            plan = _over(Clause("verb", _us(c), verb, modal="would" if verb.base == "like" else ""), plan)
+        case "help":  # "help me to …"
+            plan = _put(c, _over(Clause("verb", None, verbs_of(c, "help")[0], object=_us(c)), plan), "bid")
+    return plan
+
+
+def _over(plan: Clause, inner: Clause) -> Clause:
+    plan.complement, plan.complement_mark = inner, "to"
+    return plan
+
+
+def _us(c: Context) -> NounPhrase:
+    return NounPhrase(WE if c.chance(0.25) else I)
+
+
+def _without_mirrors(plan: Clause, subject: Any) -> None:
+    """Let nobody speak of himself as of another: "I will call me" becomes "I will call you"."""
+    subject = plan.subject.head if plan.subject is not None else subject
+    spoken = [subject]
+
+    def settled(phrase: NounPhrase) -> NounPhrase:
+        if phrase.head not in SPEAKERS:
+            return phrase
+        free = (p for p in (phrase.head, I, YOU) if not any(_same(p, other) for other in spoken))
+        spoken.append(next(free, THEY))
+        return NounPhrase(spoken[-1])
+
+    plan.object, plan.recipient = (p if p is None else settled(p) for p in (plan.object, plan.recipient))
+    plan.obliques = tuple((preposition, settled(phrase)) for preposition, phrase in plan.obliques)
+    if plan.complement is not None:
+        told = plan.object or plan.recipient
+        _without_mirrors(plan.complement, subject if told is None else told.head)
+    if plan.adverbial is not None:
+        _without_mirrors(plan.adverbial[1], None)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (one in (I, WE) and other in (I, WE))
+
+
+# --- utterances
+
+
+@dataclass(slots=True)
+class Utterance:
+    """A sentence and its intent; the clause of its content is the root, or complements below it."""
+
+    plan: Clause
+    intent: str
+    content: Content
+
+
+def utterance(c: Context) -> Utterance:
+    """An utterance of an intent drawn by its weight."""
+    act = c.weighted("act")
+    makers: dict[str, Callable[[Context], Utterance]] = {"request": _request, "cancel": _cancel, "remind": _remind}
+    makers |= {"tell": _message, "check": _check}
+    made = makers[act](c) if act in makers else _asked(c, act)
+    message = "ccomp" in made.content.slots  # what follows one would seem to belong to it
+    if c.chance(0.3) and not (message and made.plan.please):
+        made.plan.adverbial = (c.weighted("reason"), _aside(c))
+        made.plan.adverbial_first = message or (not made.plan.please and c.chance(0.4))
+    _without_mirrors(made.plan, YOU if made.plan.mood == "imperative" else None)
+    return made
+
+
+def _aside(c: Context) -> Clause:
+    """A second content, which gives a reason or a time of the first one."""
+    found = content(c, without=("time",))
+    if c.chance(0.4):
+        _tense(c, _with_agent(c, found))
+    else:
+        _put(c, found.clause, "duty")
+    found.clause.negated = c.chance(0.25)  # so that "not" alone cancels nothing
+    return found.clause
+
+
+def _request(c: Context) -> Utterance:
+    name = c.weighted("domain")
+    found = content(c, name)
+    return Utterance(_put(c, found.clause, c.weighted("request")), name, found)
+
+
+def _cancel(c: Context) -> Utterance:
+    found = _told(c) if c.chance(0.3) else content(c)
+    plan = _put(c, found.clause, c.weighted("cancel"))
+    plan.negated = True
+    return Utterance(plan, "cancel", found)
+
+
+def _remind(c: Context) -> Utterance:
+    """ "Tell me to …", "remember to …", "do not forget to …"."""
+    found = content(c)
+    known = verbs_of(c, "remember", "forget")
+    verb = c.one(known) if known and c.chance(0.5) else None
+    if verb is None:
+        tells = _over(Clause("verb", None, verbs_of(c, "tell")[0], recipient=_us(c)), found.clause)
+        return Utterance(_put(c, tells, "bid"), "remind", found)
+    way = "command" if c.chance(0.6) else "duty"
+    plan = _put(c, _over(Clause("verb", None, verb), found.clause), way)
+    plan.negated = verb.base == "forget"
+    return Utterance(plan, "remind", found)
+
+
+def _message(c: Context) -> Utterance:
+    found = _told(c)
+    return Utterance(_put(c, found.clause, c.weighted("message")), "tell", found)
+
+
+def _told(c: Context) -> Content:
+    """Telling somebody else something: that …, to …, where …, who …."""
+    receiver = mention(c, "tell", "recipient", "pg")
+    while receiver.head in SPEAKERS:  # "tell me to" is a reminder
+        receiver = mention(c, "tell", "recipient", "pg")
+    kind, mark, verb = c.weighted("told"), "", verbs_of(c, "tell")[0]
+    match kind:
+        case "that":
+            inner, mark = statement(c), "that" if c.chance(0.75) else ""
+            inner.negated = inner.negated or (inner.kind != "exist" and not inner.frequency and c.chance(0.25))
+        case "to":
+            inner, mark = content(c).place_time(), "to"
+        case "where or when":
+            inner = _where_or_when(c, content(c, without=(*PLACES, "time"))).clause
+        case _:
+            inner = _who(c, content(c)).clause
+    said = Clause("verb", None, verb, complement=inner, complement_mark=mark, recipient=receiver)
+    if mark == "to" and c.chance(0.4) and (ask := verbs_of(c, "ask")):
+        said.verb, said.object, said.recipient = ask[0], receiver, None
+    return Content(said, {"iobj": "recipient", "obj": "recipient", "ccomp": "message", "xcomp": "message"})
+
+
+def _asked(c: Context, intent: str) -> Utterance:
+    """A question for a place, a time or a person, asked or wished for."""
+    found = content(c, without={"ask_place": PLACES, "ask_time": ("time",)}.get(intent, ()))
+    if intent == "ask_person":
+        _who(c, found)
+    else:
+        _where_or_when(c, found, "where" if intent == "ask_place" else "when")
+    found.clause.mood = "question"
+    return Utterance(indirect(c, found.clause) if c.chance(0.4) else found.clause, intent, found)
+
+
+def _who(c: Context, found: Content) -> Content:
+    clause = found.clause
+    if found.slots.get("obj") == "contact" and c.chance(0.5):
+        _with_agent(c, found)
+        clause.object, clause.gap = None, "object"
+    else:
+        clause.gap = "subject"
+    clause.question_word = "who"
+    return _tense(c, found)
+
+
+def _where_or_when(c: Context, found: Content, word: str = "") -> Content:
+    _tense(c, _with_agent(c, found))
+    found.clause.question_word = word or ("where" if c.chance(0.6) else "when")
+    return found
+
+
+def _check(c: Context) -> Utterance:
+    """Whether something is so; of "I", "you" and "we" only what is past, as "can I …" is a request."""
+    found = _told(c) if c.chance(0.25) else content(c)
+    _tense(c, _with_agent(c, found))
+    subject = found.clause.subject
+    if subject is not None and subject.head in SPEAKERS:
+        found.clause.modal, found.clause.past = "", True
+    found.clause.mood = "question"
+    return Utterance(found.clause, "check", found)
+
+
+def _with_agent(c: Context, found: Content) -> Content:
+    found.clause.subject = mention(c, found.clause.verb.base, "subject", "pg")
+    found.slots["nsubj"] = "agent"
+    return found
+
+
+def _tense(c: Context, found: Content) -> Content:
+    clause, level = found.clause, c.draw()
+    clause.modal = "will" if level < 0.2 else "can" if level < 0.3 else ""
+    clause.past = 0.3 <= level < 0.75
+    clause.perfect = 0.7 <= level < 0.8
+    if clause.past and isinstance(found.time, str) and c.chance(0.6):
+        found.time = "yesterday"
+    return found
+
+
+# --- slots of its phrases
 
 
 def _tree(c: Context, made: Utterance) -> Node:

@@ -104,11 +104,12 @@ class Vocabulary(Generic[E]):
             row = self._rows[key] = self._make_row(head, slot, limit)
         if not row:
             return None
-        entry = self.entries[bisect_right(row, c.draw())]
+        draw, topics = c.draw, (c.topic, -1)
+        entry = self.entries[bisect_right(row, draw())]
         for _ in range(TRIES):
-            if entry.topic in (c.topic, -1) or c.draw() < OFF_TOPIC:
+            if entry.topic in topics or draw() < OFF_TOPIC:
                 break
-            entry = self.entries[bisect_right(row, c.draw())]
+            entry = self.entries[bisect_right(row, draw())]
         return entry
 
     def one(self, c: Context, head: str, slot: str, limit: str = "") -> E:
