@@ -208,7 +208,7 @@ def test_correlation_of_many_conditions_agrees_with_resampling(tmp_path: Path) -
     held = scores_of(read_study(tmp_path)).conditions
     found, fewer = correlate(held, "alignment_all").found, correlate(held[:-1], "alignment_all").found
     rows = read_rows(tmp_path)
-    expected = stats.spearmanr(*([float(row[name]) for row in rows] for name in ("alignment_all", "delta")))
+    expected = stats.spearmanr([float(row["alignment_all"]) for row in rows], [float(row["delta"]) for row in rows])
     assert (found.n, found.clusters, fewer.clusters) == (RESAMPLED + 1, RESAMPLED + 1, RESAMPLED)
     assert found.r == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
     assert None not in (found.low, found.high, fewer.low, fewer.high)
