@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,15 @@ def test_a_named_axis_of_adjustment_seeds_is_of_one_pretraining():
     assert units == [("models", 3, False), ("adjustments", 3, True)]
 
 
-LAYERS = {None: 8.0, "last": 8.0, "first": 3.0, 2: 2.0, "lower": 2.0, "upper": 6.5, "middle": 2.0}
+LAYERS: dict[Any, float | None] = {
+    None: 8.0,
+    "last": 8.0,
+    "first": 3.0,
+    2: 2.0,
+    "lower": 2.0,
+    "upper": 6.5,
+    "middle": 2.0,
+}
 LAYERS |= {"mean": 4.4, "best": 9.0, 7: None}
 
 
