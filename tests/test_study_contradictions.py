@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from probes.study.builder import in_study
-from probes.study.cells import expand
 from probes.study.checks import check_cells
 from probes.transfer.config import TransferConfig
 from synthlang.errors import InputError
-from tests.test_study_cells import one, study_of
+from tests.test_study_cells import one
 from tests.test_study_refused import DERIVED, MONOLINGUAL, bert
 from tests.tiny import STUDY
 
@@ -223,10 +222,3 @@ def test_options_are_keys_of_their_section():
         ("see --help and --set x=1", "see --help and --set x=1"),
     ):
         assert in_study(problem, "tasks.pos", TransferConfig) == f"tasks.pos: {told}"
-
-
-def test_half_a_character_names_its_key():
-    for values, key in (({"title": "\ud800"}, "title"), ({"pretrain__language": "\udfff"}, "pretrain.language")):
-        with pytest.raises(InputError, match=rf"{key}: '\\ud.*are no characters") as caught:
-            expand(study_of(**values))
-        str(caught.value).encode()
