@@ -170,7 +170,7 @@ def _lines(
     if not series:
         raise InputError(f"{title}: no lines to draw")
     kinds = np.cumsum([not line.pair for line in series]) - 1  # the number of the colour and marker of each line
-    named, steps, few = int(kinds[-1]) + 1, labels[0] == STEP, ticks is not None and len(ticks) <= TICKS
+    named = int(kinds[-1]) + 1
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
@@ -182,15 +182,7 @@ def _lines(
         axes.set_ylabel(labels[1])
         top = max(y for line in series for y in (*line.y, *line.high) if y is not None)
         axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
-        if log:
-            axes.set_xscale("log")
-        if ticks and few:
-            axes.set_xticks(list(ticks), list(ticks.values()))
-            axes.xaxis.set_minor_locator(NullLocator())
-        elif not log and not ticks:
-            axes.xaxis.set_major_locator(MaxNLocator(8 if not steps else 6, steps=[1, 2, 5, 10], integer=True))
-        if steps or (log and not few):
-            axes.xaxis.set_major_formatter(FuncFormatter(_steps))
+        _number_axis(axes, ticks or {}, steps=labels[0] == STEP, log=log)
         grid(axes, "both")
         if named > 1:
             legend_above(axes)
@@ -198,6 +190,19 @@ def _lines(
     ends = "; ".join(f"{line.name}: from {line.y[0]:.3g} to {line.y[-1]:.3g}" for line in series[:20])
     height = 2.9 + 0.2 * ((named + 1) // 2 if named > 1 else 0)
     return Drawing(name, title, paint, note, f"{title}. {labels[1]} over {labels[0]}: {ends}.", height)
+
+
+def _number_axis(axes: Axes, ticks: Mapping[float, str], *, steps: bool, log: bool) -> None:
+    few = 0 < len(ticks) <= TICKS
+    if log:
+        axes.set_xscale("log")
+    if few:
+        axes.set_xticks(list(ticks), list(ticks.values()))
+        axes.xaxis.set_minor_locator(NullLocator())
+    elif not log and not ticks:
+        axes.xaxis.set_major_locator(MaxNLocator(8 if not steps else 6, steps=[1, 2, 5, 10], integer=True))
+    if steps or (log and not few):
+        axes.xaxis.set_major_formatter(FuncFormatter(_steps))
 
 
 def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
