@@ -235,7 +235,7 @@ def test_workers_and_threads(executor, workers, cells, devices, said, machine, m
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if said is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", said)
-    assert machine_of(executor, workers, cells) == Machine(*machine, tuple(devices))
+    assert machine_of(executor, workers, cells) == Machine(machine[0], machine[1], tuple(devices))
 
 
 @pytest.mark.parametrize("name", ["in-process", "local"])
