@@ -3,7 +3,6 @@
 Each is as the commands one by one would make it, and as it would be without the interruption.
 """
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from pretrain.adjust.run import adjust
 from pretrain.config import PretrainConfig
 from pretrain.folder import steps_in
 from pretrain.run import pretrain
-from pretrain.stopping import Stopped
 from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
@@ -146,8 +144,7 @@ def test_a_second_start_finds_all_done_and_making_again_changes_nothing(full):
 def test_what_is_made_of_a_stage_that_is_gone(full, tmp_path):
     """It is as good as before; nothing more is made of the stage until that is made again, and then it is the same."""
     store, whole = full
-    other = Store(tmp_path / "copy")
-    shutil.copytree(store.root, other.root)
+    other = copied(store, tmp_path / "copy")
     pretrain, *rest = whole.stages.values()
     shutil.rmtree(other.path("pretrain", pretrain.key))
     assert [is_done(other, stage) for stage in (pretrain, *rest)] == [False, *[True] * len(rest)]
@@ -158,31 +155,10 @@ def test_what_is_made_of_a_stage_that_is_gone(full, tmp_path):
     assert contents(other) == contents(store)
 
 
-def test_a_pretraining_told_to_stop_saves_and_goes_on_to_the_same_weights(full, tmp_path):
-    store, whole = full
-    stage = next(iter(whole.stages.values()))
-    other = Store(tmp_path / "stopped")
-
-    def impatient(name, done, total, note):
-        if name.startswith("pretrain") and done == 3:
-            os.kill(os.getpid(), 15)
-
-    with pytest.raises(Stopped):
-        work.make(stage, other, impatient)
-    folder = other.path("pretrain", stage.key)
-    assert steps_in(folder / "checkpoints")
-    assert not is_done(other, stage) and not (folder / "done.json").exists()
-    work.make(stage, other, silent)
-    for name in ("parent", "trans+inv"):
-        weights = [s.path("pretrain", stage.key) / "export" / name / "model.safetensors" for s in (store, other)]
-        assert weights[0].read_bytes() == weights[1].read_bytes()
-
-
 def test_a_transfer_that_is_killed_goes_on_from_its_fits(full, tmp_path, monkeypatch):
     store, whole = full
     stage = of_kind(whole, TransferStage)[0]
-    other = Store(tmp_path / "killed")
-    shutil.copytree(store.root, other.root)
+    other = copied(store, tmp_path / "killed")
     shutil.rmtree(other.path("transfer", stage.key))
     before = contents(store)
 
@@ -294,8 +270,7 @@ def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
     store, whole = adjusted
     (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
-    moved = Store(tmp_path / "moved")
-    shutil.copytree(store.root, moved.root)
+    moved = copied(store, tmp_path / "moved")
     folder = moved.path("adjust", task.key)
     weights = (folder / "export" / "parent" / "model.safetensors").read_bytes()
     (folder / "done.json").unlink()
@@ -466,8 +441,7 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
 
 def test_a_fit_that_is_killed_goes_on(tuned, tmp_path, monkeypatch):
     store, whole, _ = tuned
-    (task, _), other = tunes(whole), Store(tmp_path / "killed")
-    shutil.copytree(store.root, other.root)
+    (task, _), other = tunes(whole), copied(store, tmp_path / "killed")
     folder = other.path("tune", task.key)
     before = (folder / "export" / "trans" / "model.safetensors").read_bytes()
     shutil.rmtree(folder)
@@ -616,8 +590,7 @@ def plain(tmp_path_factory):
 @pytest.mark.parametrize("damage", ["gone", "truncated", "{}", "predictions", "done"])
 def test_a_damaged_stage_is_made_again(damage, plain, tmp_path):
     store, whole = plain
-    other = Store(tmp_path / "copy")
-    shutil.copytree(store.root, other.root)
+    other = copied(store, tmp_path / "copy")
     before = contents(store, ("transfer", "alignment"))
     (pretrain,), (transfer,) = keys_of(whole, "pretrain"), keys_of(whole, "transfer")
     result = other.path("transfer", transfer) / "result.json"
