@@ -253,7 +253,6 @@ class _CellChecks:
         self._transfer(config)
 
     def _items(self, config: TransferConfig) -> None:
-        """The items of a transfer."""
         run = self.cell.pretrain
         if config.language is None and (config.target is not None or not self.is_run):
             raise InputError("the language to transfer to needs a name: language")

@@ -223,7 +223,6 @@ def _with_checkpoints(stage: PretrainStage, store: Store, report: Report) -> Non
 
 
 def _filled(config: ProbeConfig, models: dict[str, str]) -> ProbeConfig:
-    """The config with the folders of the cell's models."""
     model2, paraphrase = (
         None if name is None else models.get(name, name) for name in (config.model2, config.cka.paraphrase)
     )
