@@ -24,7 +24,6 @@ from probes.study.digests import Digests
 from probes.study.done import is_done
 from probes.study.executors.base import run_stage
 from probes.study.gc import check_weights, collect
-from probes.study.models import open_model
 from probes.study.stage import (
     AdjustStage,
     AlignmentStage,
@@ -33,6 +32,7 @@ from probes.study.stage import (
     TransferStage,
     TuneStage,
 )
+from probes.study.work import open_model
 from probes.transfer.config import TransferConfig
 from probes.transfer.fit import _Fit
 from probes.transfer.model import open_pretrained
