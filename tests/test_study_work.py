@@ -225,13 +225,9 @@ def weights_of(opened):
     return np.concatenate([part.detach().numpy().ravel() for part in opened.model.parameters()])
 
 
-def folders(whole, store, kind):
-    return {task.key: store.path(task.kind, task.key) for task in whole.stages.values() if isinstance(task, kind)}
-
-
 def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
     store, whole = adjusted
-    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    (task,) = of_kind(whole, AdjustStage)
     run = store.path("pretrain", task.parents[0].key)
     mine = store.path("adjust", task.key)
     adjust(parse(AdjustConfig, {**ADJUST, "model": str(run)}), tmp_path / "theirs")
@@ -243,7 +239,7 @@ def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
 
 def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjusted):
     store, whole = adjusted
-    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    (task,) = of_kind(whole, AdjustStage)
     run, mine = store.path("pretrain", task.parents[0].key), store.path("adjust", task.key)
     opened = open_model(str(mine), None, False, before=str(run))
     plain, own = open_pretrained(str(run), None), open_pretrained(str(mine), "trans+inv")
@@ -253,13 +249,14 @@ def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjus
     words = weights_of(opened)
     assert np.array_equal(words, weights_of(own))
     assert not np.array_equal(words, weights_of(plain))
-    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
+    (transfer,) = of_kind(whole, TransferStage)
+    result = read_json(place(store, transfer) / "result.json")
     assert (result["language"], result["parents"]["model"]) == ("trans+inv", own.fingerprint)
 
 
 def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
     store, whole = adjusted
-    found = [read_json(folder / "probes.json") for folder in folders(whole, store, ProbeStage).values()]
+    found = [read_json(place(store, stage) / "probes.json") for stage in of_kind(whole, ProbeStage)]
     distances = next(held for held in found if "distances" in held["probes"])
     assert str(store.root) not in str(distances)  # no path of this machine
     assert distances["settings"]["distances"]["before"] == {"before": "cell:model"}
@@ -269,7 +266,7 @@ def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
 
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
     store, whole = adjusted
-    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    (task,) = of_kind(whole, AdjustStage)
     moved = copied(store, tmp_path / "moved")
     folder = moved.path("adjust", task.key)
     weights = (folder / "export" / "parent" / "model.safetensors").read_bytes()
@@ -324,12 +321,12 @@ def test_two_natural_languages(tmp_path):
     whole, cells = graph_of(data)
     check_cells(cells)
     run_all(whole.stages, store)
-    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
+    (transfer,) = of_kind(whole, TransferStage)
+    result = read_json(place(store, transfer) / "result.json")
     assert (result["language"], result["sup"], result["delta"]) == ("de", None, None)
     assert result["zs"] is not None
-    (alignment,) = (read_json(path / "result.json") for path in folders(whole, store, AlignmentStage).values())
-    assert alignment["scores"] is None
-    transfer = next(held for held in whole.stages.values() if isinstance(held, TransferStage))
+    (alignment,) = of_kind(whole, AlignmentStage)
+    assert read_json(place(store, alignment) / "result.json")["scores"] is None
     files = {Path(path).name for path in transfer.files(Digests())}
     assert files == {"en", "de", "x-ud-train.conllu", "x-ud-test.conllu"}
 
@@ -337,10 +334,6 @@ def test_two_natural_languages(tmp_path):
 # --- of a model that was fine-tuned for its probes ---
 
 STAGES = ("pretrain", "tuned", "tuned")
-
-
-def tunes(whole):
-    return [task for task in whole.stages.values() if isinstance(task, TuneStage)]
 
 
 @pytest.fixture(scope="module")
@@ -420,11 +413,11 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
     check_cells(cells)
     other = Store(tmp_path)
     run_all(whole.stages, other)
-    (task,) = tunes(whole)
+    (task,) = of_kind(whole, TuneStage)
     folder = other.path("tune", task.key)
     assert {path.name for path in folder.iterdir()} == {"export", "done.json"}
     opened = open_pretrained(str(folder), "trans")
-    (probe,) = (task for task in whole.stages.values() if isinstance(task, ProbeStage))
+    (probe,) = of_kind(whole, ProbeStage)
     assert read_json(other.path("probe", probe.key) / "probes.json")["parents"]["model"] == opened.fingerprint
     assert task.label == "tune trans adjusted on pos seed 0"
     named = TuneStage(config=task.config, seed=0, model=str(model))
@@ -433,7 +426,7 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
 
 def test_a_fit_that_is_killed_goes_on(tuned, tmp_path, monkeypatch):
     store, whole, _ = tuned
-    (task, _), other = tunes(whole), copied(store, tmp_path / "killed")
+    (task, _), other = of_kind(whole, TuneStage), copied(store, tmp_path / "killed")
     folder = other.path("tune", task.key)
     before = (folder / "export" / "trans" / "model.safetensors").read_bytes()
     shutil.rmtree(folder)
@@ -473,7 +466,7 @@ def test_a_natural_language_is_aligned_by_its_own_sentences(tuned, tmp_path):
     probe = {"probes": ["cka"], "natural": True, "language": "es", "pairs": {"x": pair}}
     whole, cells = graph_of({"name": "n", "model": model, "tasks": {}, "tuned": tuning, "probes": {"d": probe}})
     check_cells(cells)
-    (task,), other = tunes(whole), Store(tmp_path / "store")
+    (task,), other = of_kind(whole, TuneStage), Store(tmp_path / "store")
     assert {Path(path).name for path in task.files(Digests())} >= {"left", "right", "links", "x-ud-train.conllu"}
     work.make(task, other, silent)
     record = read_json(other.path("tune", task.key) / "done.json")
@@ -520,7 +513,7 @@ def test_a_study_of_it_its_tables_and_its_weights(tuned, tmp_path):
         assert weights.exists() == there and (stage / "done.json").exists()
     assert [cell.status for cell in run_here(out, data).cells] == ["done", "done"]
     more, _ = graph_of(changed(data, probes={"e": {**PROBES["d"], "seed": 5}}))
-    left = [task for task in more.stages.values() if isinstance(task, ProbeStage) and isinstance(task.model, TuneStage)]
+    left = [stage for stage in of_kind(more, ProbeStage) if isinstance(stage.model, TuneStage)]
     with pytest.raises(InputError, match=r"synthlang gc deleted .*tune-"):
         check_weights(left, run.done, run.store)
 
