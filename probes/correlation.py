@@ -24,10 +24,13 @@ from synthlang.files import atomic_file, read_lines, write_json
 from synthlang.rng import key_of
 
 Row = dict[str, str]
+Names = tuple[str, ...]
 FILE = "file"
 """A column that every row gets, unless its file has one: which file it is from."""
 CELL = "cell"
 """The column of a study's tables that says what a row is of."""
+ALL = "all"
+NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,9 @@ class _Tables:
     """
 
     rows: tuple[Row, ...]
-    columns: tuple[str, ...]
+    columns: Names
     doubles: int = 0
     alike: int = 0
-
-    def check(self, names: Sequence[str], where: str) -> None:
-        """Raise InputError, with the columns there are, if one of ``names`` is not among them."""
-        missing = [name for name in names if name not in self.columns]
-        if missing:
-            raise InputError(f"no column {', '.join(missing)} in {where}; there is: {', '.join(self.columns)}")
 
 
 def read_tables(paths: Sequence[Path]) -> _Tables:
@@ -56,13 +53,11 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
         raise InputError("name at least one table, such as the results.parquet of a study")
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
-    columns: list[str] = []
+    heads: list[Row] = []
     doubles = alike = 0
-    for number, path in enumerate(paths):
+    for path in paths:
         found = _read(path)
-        if not found:
-            raise InputError("has no row", path)
-        columns = list(found[0]) if not number else [name for name in columns if name in found[0]]
+        heads.append(found[0])
         keys = [tuple(sorted(row.items())) for row in found]
         fresh = [row for row, key in zip(found, keys, strict=True) if key not in seen]
         if CELL in found[0]:
@@ -71,14 +66,20 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
             alike, fresh = alike + len(found) - len(fresh), found
         seen.update(keys)
         rows += [{FILE: str(path), **row} for row in fresh]
-    return _Tables(tuple(rows), (*columns, *([] if FILE in columns else [FILE])), doubles, alike)
+    columns = [name for name in heads[0] if all(name in head for head in heads)]
+    return _Tables(tuple(rows), tuple(dict.fromkeys((*columns, FILE))), doubles, alike)
 
 
 def _read(path: Path) -> list[Row]:
-    kind = path.suffix.lower()
-    if kind not in (".csv", ".parquet"):
+    readers = {".csv": _csv, ".parquet": _parquet}
+    if path.suffix.lower() not in readers:
         raise InputError("is neither .csv nor .parquet", path)
-    return _csv(path) if kind == ".csv" else _parquet(path)
+    if not path.is_file():
+        raise InputError("no such file", path)
+    rows = readers[path.suffix.lower()](path)
+    if not rows:
+        raise InputError("has no row", path)
+    return rows
 
 
 def _csv(path: Path) -> list[Row]:
@@ -98,29 +99,11 @@ def _csv(path: Path) -> list[Row]:
 
 
 def _parquet(path: Path) -> list[Row]:
-    if not path.is_file():
-        raise InputError("no such file", path)
     try:
-        table = pq.read_table(path)
+        rows = pq.read_table(path).to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"not parquet: {str(error).splitlines()[0]}", path) from error
-    names: Sequence[str] = table.column_names
-    return [{name: _text(row[name]) for name in names} for row in table.to_pylist()]
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def is_number(text: str) -> bool:
-    """Whether it reads as a number, NaN and infinity among them; ``1_000`` is one for Python only."""
-    if "_" in text:
-        return False
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
 def why_dropped(texts: Mapping[str, str]) -> str | None:
@@ -132,9 +115,11 @@ def why_dropped(texts: Mapping[str, str]) -> str | None:
     for name, text in texts.items():
         if not text.strip():
             return f"{name} is empty"
-        if not is_number(text):
+        try:
+            number = float(text.replace("_", "?"))  # 1_000 is a number for Python only
+        except ValueError:
             return f"{name} is no number"
-        if not math.isfinite(float(text)):
+        if not math.isfinite(number):
             return f"{name} is NaN or infinite"
     return None
 
@@ -144,11 +129,10 @@ class Found:
     """A correlation of the rows of ``group`` (``all``: of all), compared only ``within`` these columns."""
 
     group: str
-    within: tuple[str, ...]
+    within: Names
     result: Correlation
 
     def to_json(self) -> dict[str, Any]:
-        """As one object."""
         return {"group": self.group, "within": list(self.within), **self.result.to_json()}
 
 
@@ -162,19 +146,13 @@ def correlation_table(found: Sequence[Found], title: str, level: float) -> tuple
     for one in found:
         r = one.result
         bounds = "–" if r.low is None or r.high is None else f"{r.low:+.2f} … {r.high:+.2f}"
-        p = "–" if r.p is None else f"{r.p:.4f}"
-        numbers = ["–" if r.r is None else f"{r.r:+.3f}", bounds, p]
+        numbers = ["–" if r.r is None else f"{r.r:+.3f}", bounds, "–" if r.p is None else f"{r.p:.4f}"]
         for place, why in enumerate((r.reason, r.no_interval, r.no_p)):
             if why is not None:
                 numbers[place] += f" [{notes.setdefault(why, len(notes) + 1)}]"
         within = f" within {' × '.join(one.within)}" if one.within else ""
         table.add_row(Text(one.group + within), r.kind, str(r.n), str(r.clusters), *numbers)
     return table, [f"[{number}] {why}" for why, number in notes.items()]
-
-
-ALL = "all"
-NONE = "none"
-Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -204,11 +182,9 @@ class CorrelateOptions:
             raise InputError("--level is between 0 and 1, such as 0.95")
         if x == y:
             raise InputError("--x and --y name the same column")
-        both = set(_split(by)) & set(_split(block))
+        both = ", ".join(sorted(set(_split(by)) & set(_split(block))))
         if both:
-            raise InputError(
-                f"--by and --block both name {', '.join(sorted(both))}: in one group it is the same for all"
-            )
+            raise InputError(f"--by and --block both name {both}: in one group it is the same for all")
         clusters = None if cluster is None else () if cluster == NONE else _split(cluster)
         return CorrelateOptions(x, y, _split(by), _split(block), clusters, kinds, level)  # type: ignore[arg-type]
 
@@ -220,18 +196,22 @@ def correlate_command(
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InputError("--figure writes SVG: name a file that ends in .svg", figure)
     console = Console()
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False, emoji=False)
+
     table = read_tables(files)
-    cluster = _cluster(table, options)
-    table.check([options.x, options.y, *options.by, *options.block, *cluster], "the tables")
+    cluster = (CELL,) * (CELL in table.columns) if options.cluster is None else options.cluster
+    asked = (options.x, options.y, *options.by, *options.block, *cluster)
+    if missing := [name for name in asked if name not in table.columns]:
+        raise InputError(f"no column {', '.join(missing)} in the tables; there is: {', '.join(table.columns)}")
     rows, reasons = _usable(table, options)
     reasons |= {"the same row is in an earlier file": table.doubles} if table.doubles else {}
     for reason, count in reasons.items():
-        console.print(f"rows left out, {reason}: {count:,}", soft_wrap=True, markup=False, emoji=False)
+        say(f"rows left out, {reason}: {count:,}")
     if table.alike:
-        said = (
-            f"rows kept that an earlier file has too, for no column {CELL} says that they are the same: {table.alike:,}"
-        )
-        console.print(said, soft_wrap=True, markup=False, emoji=False)
+        why = f"for no column {CELL} says that they are the same"
+        say(f"rows kept that an earlier file has too, {why}: {table.alike:,}")
     # two studies may have cells of one name that are not the same
     cluster = (FILE, *cluster) if cluster and len(files) > 1 and FILE not in cluster else cluster
     found = correlations(rows, options, cluster)
@@ -239,33 +219,30 @@ def correlate_command(
     console.print(shown)
     of = f"rows of one {' × '.join(cluster)} belong together" if cluster else "every row counts as independent"
     for note in (*notes, f"{of}; p: two-sided, by permutation; no correction for the number of correlations"):
-        console.print(note, soft_wrap=True, markup=False, emoji=False)
+        say(note)
     if out is not None:
-        write_json(out, _to_json(files, options, cluster, len(rows), reasons, found))
-        console.print(f"written: {out}", soft_wrap=True, markup=False, emoji=False)
+        columns = {"x": options.x, "y": options.y, "by": options.by, "block": options.block, "cluster": cluster}
+        counts = {"files": [str(path) for path in files], "rows": len(rows), "left_out": reasons}
+        write_json(out, {**columns, **counts, "correlations": [one.to_json() for one in found]})
+        say(f"written: {out}")
     if figure is not None:
         svg = standalone_svg(scatter(options.x, options.y, _panels(rows, options, found), " × ".join(options.block)))
         with atomic_file(figure, "w") as handle:
             handle.write(svg)
-        console.print(f"written: {figure}", soft_wrap=True, markup=False, emoji=False)
+        say(f"written: {figure}")
     return found
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[Found]:
     """Of each group as it is and within blocks, then of all rows within groups, and also within blocks."""
     groups = _grouped(rows, options.by)
-    tasks: list[tuple[str, Names, Sequence[Row]]] = []
-    for name, members in groups.items() if options.by else ():
-        tasks.append((name, (), members))
-        if options.block:
-            tasks.append((name, options.block, members))
+    tasks: list[tuple[str, Names, Sequence[Row]]] = [(name, (), rows) for name, rows in groups.items() if options.by]
     if len(groups) > 1 or not options.by:
         tasks.append((ALL, options.by, rows))
-        if options.block:
-            tasks.append((ALL, (*options.by, *options.block), rows))
     return [
         Found(name, within, _one(members, options, within, cluster, kind))
-        for name, within, members in tasks
+        for name, by, members in tasks
+        for within in dict.fromkeys((by, (*by, *options.block)))
         for kind in options.kinds
     ]
 
@@ -274,26 +251,16 @@ def _one(
     rows: Sequence[Row], options: CorrelateOptions, within: Names, cluster: Names, kind: CorrelationKind
 ) -> Correlation:
     x, y = ([float(row[name]) for row in rows] for name in (options.x, options.y))
-    return correlation(
-        x,
-        y,
-        key_of("correlate", options.x, options.y),
-        kind,
-        blocks=[_key(row, within) for row in rows] if within else None,
-        clusters=[_key(row, cluster) for row in rows] if cluster else None,
-        level=options.level,
+    blocks, clusters = (
+        ["\x1f".join(row[name] for name in names) for row in rows] if names else None for names in (within, cluster)
     )
+    key = key_of("correlate", options.x, options.y)
+    return correlation(x, y, key, kind, blocks=blocks, clusters=clusters, level=options.level)
 
 
 def _split(names: str | None) -> Names:
     """Each once."""
     return tuple(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
-
-
-def _cluster(table: _Tables, options: CorrelateOptions) -> Names:
-    if options.cluster is not None:
-        return options.cluster
-    return (CELL,) if CELL in table.columns else ()
 
 
 def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[str, int]]:
@@ -307,10 +274,6 @@ def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[
     return rows, dict(reasons)
 
 
-def _key(row: Row, names: Names) -> str:
-    return "\x1f".join(row[name] for name in names)
-
-
 def _name(row: Row, names: Names) -> str:
     return ", ".join(row[name] or "–" for name in names)
 
@@ -318,26 +281,8 @@ def _name(row: Row, names: Names) -> str:
 def _grouped(rows: Sequence[Row], names: Names) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(_name(row, names) if names else ALL, []).append(row)
+        groups.setdefault(_name(row, names) or ALL, []).append(row)
     return groups
-
-
-def _to_json(
-    files: Sequence[Path],
-    options: CorrelateOptions,
-    cluster: Names,
-    rows: int,
-    reasons: dict[str, int],
-    found: Sequence[Found],
-) -> dict[str, Any]:
-    columns = {"x": options.x, "y": options.y, "by": options.by, "block": options.block, "cluster": cluster}
-    return {
-        **columns,
-        "files": [str(path) for path in files],
-        "rows": rows,
-        "left_out": reasons,
-        "correlations": [one.to_json() for one in found],
-    }
 
 
 def _panels(rows: Sequence[Row], options: CorrelateOptions, found: Sequence[Found]) -> list[Panel]:

@@ -19,8 +19,13 @@ from tests.tiny import PRETRAIN, STUDY, changed
 SOURCE = PRETRAIN["source"]
 MLM = {"kind": "mlm", "mask_rate": 0.3}
 PAIR = {"kind": "derived", "source": SOURCE, "left": "trans+inv"}
-ADJUST = {"pairs": {"x": PAIR}, "rows": 8, "data": {"dev": 20, "sentences": 40}, "optimizer": {"learning_rate": 1e-3}}
-FULL = {
+ADJUST: dict[str, Any] = {
+    "pairs": {"x": PAIR},
+    "rows": 8,
+    "data": {"dev": 20, "sentences": 40},
+    "optimizer": {"learning_rate": 1e-3},
+}
+FULL: dict[str, Any] = {
     "name": "full",
     "source": SOURCE,
     "seeds": [0, 1],

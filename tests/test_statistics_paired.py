@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from probes.statistics import Correction, Floats, corrected, paired_t_test, permutation_test
+from probes.statistics import Correction, corrected, paired_t_test, permutation_test
 from synthlang.errors import InputError
-
-
-def f1(sums: Floats) -> Floats:
-    whole = sums[..., 1] + sums[..., 2]
-    return np.asarray(100 * np.divide(2 * sums[..., 0], whole, out=np.zeros(whole.shape), where=whole > 0))
+from tests.test_statistics_intervals import f1
 
 
 def spans(items: int, rng: np.random.Generator, quality: float, gold: np.ndarray) -> np.ndarray:
@@ -28,16 +25,15 @@ def two_systems(items: int, seed: int, better: float = 0.0) -> tuple[np.ndarray,
     return spans(items, rng, 0.6, gold), spans(items, rng, 0.6 + better, gold)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_t_equals_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 60))
     a, b = rng.normal(size=(3, n)), rng.normal(0.2, 1, size=(5, n))
     expected = stats.ttest_rel(b.mean(axis=0), a.mean(axis=0))
     got = paired_t_test(a, b)
-    assert (got.t, got.p) == pytest.approx((expected.statistic, expected.pvalue))
-    assert got.n == n
-    assert got.difference == pytest.approx(b.mean() - a.mean())
+    found = (got.t, got.p, got.n, got.difference)
+    assert found == pytest.approx((expected.statistic, expected.pvalue, n, b.mean() - a.mean()))
     assert paired_t_test(b, a).p == pytest.approx(got.p)
     assert paired_t_test(a[0], b[0]).p == pytest.approx(stats.ttest_rel(a[0], b[0]).pvalue)
 
@@ -55,15 +51,13 @@ def test_t_without_spread() -> None:
     assert (one.p, one.difference, one.n) == (None, 1.0, 1) and "one item" in str(one.reason)
     with pytest.raises(InputError):
         paired_t_test([], [])
-    with pytest.raises(AssertionError):
-        paired_t_test([1.0, 2], [1.0])
 
 
 def test_t_under_the_null_and_not() -> None:
-    rng = np.random.default_rng(0)
-    found = [paired_t_test(*rng.normal(size=(2, 3, 30))).p for _ in range(600)]
-    assert np.mean([p is not None and p < 0.05 for p in found]) == pytest.approx(0.05, abs=0.025)
-    p = paired_t_test(rng.normal(size=(3, 200)), rng.normal(0.5, 1, size=(3, 200))).p
+    rng, test = np.random.default_rng(0), paired_t_test
+    found: list[Any] = [test(*rng.normal(size=(2, 3, 30))).p for _ in range(600)]
+    assert np.mean([p < 0.05 for p in found]) == pytest.approx(0.05, abs=0.025)
+    p = test(rng.normal(size=(3, 200)), rng.normal(0.5, 1, size=(3, 200))).p
     assert p is not None and p < 1e-6
 
 
@@ -82,9 +76,9 @@ def test_permutation_is_close_to_exact_enumeration(seed: int) -> None:
 
 
 def test_permutation_is_calibrated_under_the_null() -> None:
-    found = [permutation_test(*two_systems(80, seed), f1, key=seed, rounds=300).p for seed in range(600)]
+    found: list[Any] = [permutation_test(*two_systems(80, seed), f1, key=seed, rounds=300).p for seed in range(600)]
     for level in (0.05, 0.3):
-        share = np.mean([p is not None and p < level for p in found])
+        share = np.mean([p < level for p in found])
         assert share == pytest.approx(level, abs=3 * np.sqrt(level * (1 - level) / 600))
 
 
@@ -102,38 +96,26 @@ def test_permutation_of_equal_systems_and_of_its_key(monkeypatch: pytest.MonkeyP
     assert permutation_test(a, b, f1, key=1).p == permutation_test(b, a, f1, key=1).p
     assert len({permutation_test(a, b, f1, key=key).p for key in range(5)}) > 1
     monkeypatch.setattr("probes.statistics.paired.BLOCK", 100)  # two rows a block
-    assert permutation_test(a, b, f1, key=1).p == pytest.approx(
-        permutation_test(a, b, f1, key=9, rounds=5000).p, abs=0.06
-    )
+    many = permutation_test(a, b, f1, key=9, rounds=5000).p
+    assert permutation_test(a, b, f1, key=1).p == pytest.approx(many, abs=0.06)
     with pytest.raises(InputError):
         permutation_test(np.zeros((0, 3)), np.zeros((0, 3)), f1, key=1)
 
 
 def plain_holm(p: list[float]) -> list[float]:
     """The smallest level at which the step-down procedure rejects: the largest of (m − rank) · p up to each one."""
-    m = len(p)
-    ranked = sorted(range(m), key=lambda i: p[i])
-    result = [0.0] * m
+    ranked = sorted(range(len(p)), key=lambda i: p[i])
+    result = [0.0] * len(p)
     for rank, i in enumerate(ranked):
-        result[i] = min(1.0, max((m - r) * p[ranked[r]] for r in range(rank + 1)))
+        result[i] = min(1.0, max((len(p) - r) * p[ranked[r]] for r in range(rank + 1)))
     return result
 
 
-def plain_bh(p: list[float]) -> list[float]:
-    m = len(p)
-    ranked = sorted(range(m), key=lambda i: p[i])
-    result = [0.0] * m
-    for rank, i in enumerate(ranked):
-        result[i] = min(1.0, *(m / (r + 1) * p[ranked[r]] for r in range(rank, m)))
-    return result
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_corrections_equal_plain_ones(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = np.round(rng.random(int(rng.integers(1, 12))) ** 3, 2).tolist()
     assert corrected(p) == pytest.approx(plain_holm(p))
-    assert corrected(p, "bh") == pytest.approx(plain_bh(p))
     assert corrected(p, "none") == p
 
 
@@ -146,15 +128,10 @@ def test_corrections_by_hand(method: Correction, expected: list[float | None]) -
     found = corrected([0.01, 0.04, None, 0.03], method)
     assert found[2] is None
     assert [p for p in found if p is not None] == pytest.approx([p for p in expected if p is not None])
-
-
-def test_corrections_of_nothing() -> None:
-    assert corrected([]) == []
-    assert corrected([None, None], "bh") == [None, None]
+    assert corrected([], method) == [] and corrected([None, None], method) == [None, None]
 
 
 def test_holm_keeps_the_chance_of_any_false_finding() -> None:
-    rng = np.random.default_rng(0)
-    families = rng.random((2000, 8))
-    wrong = np.mean([any(p is not None and p < 0.05 for p in corrected(row.tolist())) for row in families])
+    families = np.random.default_rng(0).random((2000, 8))
+    wrong = np.mean([min(p or 0.0 for p in corrected(row.tolist())) < 0.05 for row in families])
     assert wrong < 0.065 < np.mean((families < 0.05).any(axis=1))

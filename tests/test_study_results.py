@@ -38,12 +38,10 @@ def row(measure, value, layer=None, step=None):
 ONE = {"left_layers": [1, 5], "right_layers": [1, 5], "biased": [[0.1, 0.2], [0.3, 0.4]]}
 ONE |= {"same_layer": {"biased": [0.1, None]}, "mean": {"biased": 0.1}}
 BANDS = [{"from": 1, "to": 100, "scores": {"all": 3.0}}, {"from": 101, "to": None, "scores": {"all": 4.0}}]
+NO_NUMBERS: list[Any] = [None, True, "5", math.nan, math.inf, [], [1, 2, 3], ["x"], {}, [[1.0]], [{"difference": 1.0}]]
 KINDS: list[dict[str, Any]] = [
     {"layer": 2, "distance": name, "auc": {"mean": value}} for name, value in (("l2", 0.5), ("cosine", 0.6))
 ]
-
-
-NOTHING: list[Any] = [None, True, "5", math.nan, math.inf, [], [1, 2, 3], ["x"], {}, [[1.0]], [{"difference": 1.0}]]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +79,7 @@ NOTHING: list[Any] = [None, True, "5", math.nan, math.inf, [], [1, 2, 3], ["x"],
                 row("cka.comparisons.languages.mean.biased", 0.1),
             ],
         ),
-        *(({"words": {"score": value, "sound": 1.0}}, [row("words.sound", 1.0)]) for value in NOTHING),
+        *(({"words": {"score": value, "sound": 1.0}}, [row("words.sound", 1.0)]) for value in NO_NUMBERS),
     ],
     ids=str,
 )

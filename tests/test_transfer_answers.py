@@ -109,15 +109,15 @@ def random_case(rng: np.random.Generator, rules: str) -> tuple[list[dict[str, An
 
 
 @pytest.mark.parametrize("rules", ARTICLES)
-def test_equals_the_rules_on_a_thousand_random_cases(rules: str) -> None:
+def test_equals_the_rules_on_random_cases(rules: str) -> None:
     rng = np.random.default_rng(list(ARTICLES).index(rules))
     metrics, between = answer_metrics(rules), 0
-    for _ in range(1000):
+    for _ in range(200):
         gold, said = random_case(rng, rules)
         expected = by_the_rules(gold, said, rules)
         assert {name: metric(gold, said) for name, metric in metrics.items()} == pytest.approx(expected), (gold, said)
         between += 0 < expected["exact_match"] < expected["f1"] < 100
-    assert between > 50
+    assert between > 10
 
 
 @pytest.mark.parametrize(
@@ -138,27 +138,27 @@ def test_normalisation_by_hand(rules: str, text: str, words: list[str]) -> None:
     assert rules_of(rules).words(text) == words
 
 
-def scores(answers: list[str], said: str, rules: str = "squad") -> tuple[Any, Any]:
+@pytest.mark.parametrize(
+    ("rules", "answers", "said", "exact", "f1"),
+    [
+        ("squad", ["the black cat", "a dog"], "Dog!", 100, 100),
+        ("squad", ["the black cat"], "black dog", 0, 50),
+        ("squad", ["cat cat dog"], "cat cat cat", 0, 200 / 3),
+        ("squad", [], "", 100, 100),
+        ("squad", [], "the", 100, 100),
+        ("squad", [], "cat", 0, 0),
+        ("squad", ["cat"], "", 0, 0),
+        # an answer that is an article alone: none for SQuAD 2; MLQA finds it exactly but without a word in common
+        ("squad", ["the"], "A", 100, 100),
+        ("squad", ["the", "cat"], "", 0, 0),
+        ("mlqa-en", ["the"], "A", 100, 0),
+        ("mlqa-en", ["the", "cat"], "", 100, 0),
+    ],
+)
+def test_answers_by_hand(rules: str, answers: list[str], said: str, exact: float, f1: float) -> None:
     metrics = answer_metrics(rules)
-    return metrics["exact_match"]([{"answers": answers}], [{"answer": said}]), metrics["f1"](
-        [{"answers": answers}], [{"answer": said}]
-    )
-
-
-def test_answers_by_hand() -> None:
-    assert scores(["the black cat", "a dog"], "Dog!") == (100, 100)
-    assert scores(["the black cat"], "black dog") == (0, 50)
-    assert scores(["cat cat dog"], "cat cat cat") == (0, pytest.approx(200 / 3))
-    assert scores([], "") == scores([], "the") == (100, 100)
-    assert scores([], "cat") == scores(["cat"], "") == (0, 0)
-
-
-def test_an_answer_that_is_an_article_alone() -> None:
-    """SQuAD 2 takes it for none; MLQA finds it exactly but without a word in common."""
-    assert scores(["the"], "A") == (100, 100)
-    assert scores(["the"], "A", "mlqa-en") == (100, 0)
-    assert scores(["the", "cat"], "", "mlqa-en") == (100, 0)
-    assert scores(["the", "cat"], "") == (0, 0)
+    found = [metrics[name]([{"answers": answers}], [{"answer": said}]) for name in ("exact_match", "f1")]
+    assert found == pytest.approx([exact, f1])
 
 
 @pytest.mark.parametrize("name", ["mlqa-fr", "mlqa", "mlqa-", "SQuAD", ""])

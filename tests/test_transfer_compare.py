@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,35 +17,32 @@ from rich.console import Console
 from scipy import stats
 
 from probes.statistics import permutation_test
-from probes.transfer.compare import compare, metrics_of
-from probes.transfer.result import read_predictions, write_predictions
+from probes.transfer.compare import compare
+from probes.transfer.result import predictions_path, read_predictions, write_predictions
 from probes.transfer.run import Predictions
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
+from tests.test_transfer_metrics import NER, NLI
 
-TAGS = ("O", "B-X", "I-X")
-NLI, NER = (metrics_of(task, {}) for task in ("nli", "ner"))
+NAMES = {"nli": ("yes", "no", "so"), "ner": ("O", "B-X", "I-X")}
 METRICS = {"nli": NLI, "ner": NER}
 TESTS = ("parent", "zs")
+Edit = Callable[[Any], object]
 
 
 def gold_of(task: str, items: int) -> list[Any]:
-    rng = np.random.default_rng(0)
-    if task == "nli":
-        return [str(label) for label in rng.choice(["yes", "no", "so"], items)]
-    return [[TAGS[t] for t in rng.integers(0, 3, 6)] for _ in range(items)]
+    drawn = np.random.default_rng(0).choice(NAMES[task], (items, 6)).tolist()
+    return [row[0] for row in drawn] if task == "nli" else drawn
 
 
-def guessed(gold: list[Any], right: float, seed: int) -> list[Any]:
+def guessed(gold: list[Any], names: tuple[str, ...], right: float, seed: int) -> list[Any]:
     """Each label or word is right with that probability, else a guess."""
     rng = np.random.default_rng(seed)
 
-    def guess(label: str, names: tuple[str, ...]) -> str:
+    def guess(label: str) -> str:
         return label if rng.random() < right else str(rng.choice(names))
 
-    if isinstance(gold[0], str):
-        return [guess(label, ("yes", "no", "so")) for label in gold]
-    return [[guess(tag, TAGS) for tag in tags] for tags in gold]
+    return [guess(item) if isinstance(item, str) else [guess(tag) for tag in item] for item in gold]
 
 
 def result(
@@ -56,37 +54,30 @@ def result(
     seeds: tuple[int, ...] = (0, 1),
     settings: int = 1,
     salt: int = 0,
-    change: Callable[[dict[str, Any]], None] | None = None,
 ) -> Path:
     """A result file: on each test so large a share of the labels is right."""
+    gold, ids = gold_of(task, items), tuple(f"i{i}" for i in range(items))
     parts = [
-        Predictions(test, seed, setting, tuple(f"i{i}" for i in range(items)), gold, guessed(gold, share, key))
-        for n, (test, share) in enumerate(right.items())
+        Predictions(test, seed, n, ids, gold, guessed(gold, NAMES[task], share, 1000 * salt + 100 * k + 10 * seed + n))
+        for k, (test, share) in enumerate(right.items())
         for seed in seeds
-        for setting in range(settings)
-        for gold, key in [(gold_of(task, items), 1000 * salt + 100 * n + 10 * seed + setting)]
+        for n in range(settings)
     ]
-    scores: dict[int, dict[str, dict[str, float]]] = {seed: {} for seed in seeds}
-    for seed in seeds:
-        for test in right:
-            mine = [part for part in parts if (part.test, part.seed) == (test, seed)]
-            scores[seed][test] = {
-                name: round(float(np.mean([metric(p.gold, p.predicted) for p in mine])), 4)
+    scores = {
+        seed: {
+            test: {
+                name: float(np.mean([metric(gold, p.predicted) for p in parts if (p.test, p.seed) == (test, seed)]))
                 for name, metric in METRICS[task].items()
             }
-    held = {
-        "format": 1,
-        "fingerprint": f"{path.stem}-{salt}",
-        "task": task,
-        "metric": next(iter(METRICS[task])),
-        "settings": {"task": task},
-        "seeds": [{"seed": seed, "scores": scores[seed]} for seed in seeds],
-        "predictions": f"{path.stem}.predictions.parquet",
+            for test in right
+        }
+        for seed in seeds
     }
-    if change:
-        change(held)
-    write_predictions(path.with_name(f"{path.stem}.predictions.parquet"), parts)
-    write_json(path, held)
+    write_predictions(predictions_path(path), parts)
+    names = {"format": 1, "fingerprint": f"{path.stem}-{salt}", "task": task, "metric": next(iter(METRICS[task]))}
+    records = [{"seed": seed, "scores": scores[seed]} for seed in seeds]
+    held = {"settings": {"task": task}, "seeds": records, "predictions": predictions_path(path).name}
+    write_json(path, names | held)
     return path
 
 
@@ -97,7 +88,7 @@ def pair(folder: Path, task: str, other: dict[str, float], **options: Any) -> li
 
 
 def predicted(path: Path, test: str) -> list[Predictions]:
-    return [part for part in read_predictions(path.with_name(f"{path.stem}.predictions.parquet")) if part.test == test]
+    return [part for part in read_predictions(predictions_path(path)) if part.test == test]
 
 
 def test_means_over_items_get_the_papers_t_test(tmp_path: Path) -> None:
@@ -143,9 +134,8 @@ def test_items_may_be_swapped_with_all_their_predictions(tmp_path: Path) -> None
     for path in files:
         parts = [part for test in TESTS for part in predicted(path, test)]
         repeated = [Predictions(p.test, seed, 0, p.ids, p.gold, p.predicted) for p in parts[::2] for seed in (0, 1)]
-        write_predictions(path.with_name(f"{path.stem}.predictions.parquet"), repeated)
-        held = read_json(path)
-        write_json(path, held | {"seeds": [{"seed": s, "scores": {}} for s in (0, 1)]})
+        write_predictions(predictions_path(path), repeated)
+        write_json(path, read_json(path) | {"seeds": [{"seed": s, "scores": {}} for s in (0, 1)]})
     of = {swap: compare(files, swap=swap, rounds=3000).rows for swap in ("prediction", "item")}
     assert [row["n"] for row in of["item"]] == [150, 150]
     assert all(one["p"] < other["p"] for one, other in zip(of["prediction"], of["item"], strict=True))
@@ -191,157 +181,116 @@ def test_it_repeats_and_is_json_and_a_table(tmp_path: Path) -> None:
     assert "permutation test" in shown and "< .001" in shown and "0.002" in shown and "b.json" in shown
 
 
-def test_the_metrics_of_a_task_follow_the_settings_of_the_result() -> None:
-    assert next(iter(metrics_of("pos", {}))) == "accuracy"
-    assert next(iter(metrics_of("parsing", {"score": {"punctuation": False}}))) == "las_without_punct"
-
-
-def other_task(held: dict[str, Any]) -> None:
-    held["task"] = "pos"
-
-
-def other_rules(held: dict[str, Any]) -> None:
-    held["settings"]["score"] = {"repair": "final-type"}
-
-
-def other_score(held: dict[str, Any]) -> None:
-    held["seeds"][0]["scores"]["zs"]["accuracy"] += 1
-
-
-def other_format(held: dict[str, Any]) -> None:
-    held["format"] = 2
-
-
-def no_seeds(held: dict[str, Any]) -> None:
-    held["seeds"] = []
-
-
-def fewer_seeds(held: dict[str, Any]) -> None:
-    held["seeds"].pop()
-
-
-def elsewhere(held: dict[str, Any]) -> None:
-    held["predictions"] = "../b.predictions.parquet"
+# --- what cannot be compared ---
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"change": other_task}, "the task pos, there nli"),
-        ({"change": other_rules}, "rules of scores .*final-type"),
         ({"seeds": (0, 2)}, "the seeds 0, 2, there 0, 1"),
         ({"items": 149}, "other items of .*: 149 items, there 150"),
         ({"settings": 2}, "other settings of zs"),
-        ({"change": other_score}, "says .* for accuracy of zs, seed 0, but its predictions give .* changed"),
-        ({"change": other_format}, "format 2, this version reads 1"),
-        ({"change": no_seeds}, "is no result of synthlang transfer"),
-        ({"change": fewer_seeds}, "hold the seeds 0, 1 for zs: one file was changed"),
-        ({"change": elsewhere}, "names no file beside it"),
     ],
-    ids=lambda value: value.get("change", value) if isinstance(value, dict) else None,
 )
-def test_files_that_cannot_be_compared(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    files = pair(tmp_path, "nli", {"zs": 0.6}, **options)
-    with pytest.raises(InputError, match=message) as error:
-        compare(files)
-    assert "b.json" in str(error.value) and "\n" not in str(error.value)
+def test_other_runs(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compare(pair(tmp_path, "nli", {"zs": 0.6}, **options))
 
 
-RECORD = ("seeds", 0)
-CHANGES: list[tuple[tuple[str | int, ...], Any]] = [
-    ((*RECORD, "scores"), []),
-    ((*RECORD, "scores"), None),
-    ((*RECORD, "scores", "zs"), 3),
-    ((*RECORD, "scores", "zs", "accuracy"), "many"),
-    ((*RECORD, "seed"), [0]),
-    ((*RECORD, "seed"), True),
-    (("settings",), None),
-    (("settings", "score"), None),
-]
+def changed(*where: Any, to: Any) -> Edit:
+    """Set what stands at a place."""
 
-
-@pytest.mark.parametrize(("where", "value"), CHANGES, ids=str)
-def test_values_of_another_type(tmp_path: Path, where: tuple[str | int, ...], value: Any) -> None:
     def change(held: Any) -> None:
         for key in where[:-1]:
             held = held[key]
-        held[where[-1]] = value
+        held[where[-1]] = to
 
-    with pytest.raises(InputError, match="is no result of synthlang transfer"):
-        compare(pair(tmp_path, "nli", {"zs": 0.6}, change=change))
-
-
-def test_a_score_that_is_no_number_is_not_the_predictions_score(tmp_path: Path) -> None:
-    def change(held: Any) -> None:
-        held["seeds"][0]["scores"]["zs"]["accuracy"] = float("nan")
-
-    files = pair(tmp_path, "nli", {"zs": 0.6})
-    held = json.loads(files[1].read_text())
-    change(held)
-    files[1].write_text(json.dumps(held))
-    with pytest.raises(InputError, match="but its predictions give"):
-        compare(files)
+    return change
 
 
-def test_predictions_with_gaps(tmp_path: Path) -> None:
-    files = pair(tmp_path, "nli", {"zs": 0.6})
-    beside = files[1].with_name("b.predictions.parquet")
-    table = pq.read_table(beside)
-    seeds = pa.array([None, *table["seed"].to_pylist()[1:]], pa.int64())
-    pq.write_table(table.set_column(table.schema.get_field_index("seed"), "seed", seeds), beside)
-    with pytest.raises(InputError, match="a column has gaps or values of another type"):
-        compare(files)
-
-
-def damage(path: Path, change: Callable[[Predictions], Predictions]) -> None:
-    beside = path.with_name(f"{path.stem}.predictions.parquet")
-    write_predictions(beside, [change(part) for test in TESTS for part in predicted(path, test)])
+NO_RESULT = "is no result of synthlang transfer"
+SCORES = ("seeds", 0, "scores")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p: Predictions(p.test, p.seed, 0, p.ids, ["new", *p.gold[1:]], p.predicted), "item i0 is another one"),
-        (lambda p: Predictions(p.test, p.seed, 0, ("x", *p.ids[1:]), p.gold, p.predicted), "item x is another one"),
-        (lambda p: Predictions(p.test, p.seed, 0, p.ids, p.gold, [["a"]] * len(p.gold)), "but its predictions give"),
+        (changed("task", to="pos"), "the task pos, there nli"),
+        (changed("settings", "score", to={"repair": "final-type"}), "rules of scores .*final-type"),
+        (changed("settings", "score", to=None), "score"),
+        (changed(*SCORES, "zs", "accuracy", to=1.0), "says 1.0 for accuracy of zs, seed 0, but its pred.* changed"),
+        (changed(*SCORES, "zs", "accuracy", to=float("nan")), "but its predictions give"),
+        (changed("format", to=2), "format 2, this version reads 1"),
+        (lambda held: held["seeds"].pop(), "hold the seeds 0, 1 for zs: one file was changed"),
+        (changed("seeds", to=[]), NO_RESULT),
+        (changed(*SCORES, to=[]), NO_RESULT),
+        (changed(*SCORES, "zs", to=3), NO_RESULT),
+        (changed(*SCORES, "zs", "accuracy", to="many"), NO_RESULT),
+        (changed("seeds", 0, "seed", to=True), NO_RESULT),
+        (changed("settings", to=None), NO_RESULT),
+    ],
+)
+def test_changed_results(tmp_path: Path, change: Edit, message: str) -> None:
+    files = pair(tmp_path, "nli", {"zs": 0.6})
+    held = json.loads(files[1].read_text())
+    change(held)
+    files[1].write_text(json.dumps(held))
+    with pytest.raises(InputError, match=message) as error:
+        compare(files)
+    assert "b.json" in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: {"gold": ["new", *p.gold[1:]]}, "item i0 is another one"),
+        (lambda p: {"ids": ("x", *p.ids[1:])}, "item x is another one"),
+        (lambda p: {"predicted": [["a"]] * len(p.gold)}, "but its predictions give"),
     ],
     ids=["gold", "id", "prediction"],
 )
-def test_changed_predictions(tmp_path: Path, change: Callable[[Predictions], Predictions], message: str) -> None:
+def test_changed_predictions(tmp_path: Path, change: Any, message: str) -> None:
     files = pair(tmp_path, "nli", dict.fromkeys(TESTS, 0.6))
-    damage(files[1], change)
+    parts = [replace(part, **change(part)) for test in TESTS for part in predicted(files[1], test)]
+    write_predictions(predictions_path(files[1]), parts)
     with pytest.raises(InputError, match=message):
         compare(files)
 
 
-def test_predictions_of_another_form(tmp_path: Path) -> None:
-    files = pair(tmp_path, "ner", dict.fromkeys(TESTS, 0.6))
-    damage(files[1], lambda p: Predictions(p.test, p.seed, 0, p.ids, p.gold, [None] * len(p.gold)))
-    with pytest.raises(InputError, match="are none of the task ner: the file was changed"):
-        compare(files)
-
-
-def test_missing_files_and_options(tmp_path: Path) -> None:
+def test_files_that_hold_no_predictions(tmp_path: Path) -> None:
     files = pair(tmp_path, "nli", {"zs": 0.6})
-    options: list[tuple[dict[str, Any], str]] = [
+    beside = predictions_path(files[1])
+    table = pq.read_table(beside)
+    gap = pa.array([None, *table["seed"].to_pylist()[1:]], pa.int64())
+    broken = pa.array(["{", *table["gold"].to_pylist()[1:]])
+    for column, values, message in (("seed", gap, "have gaps"), ("gold", broken, "cannot be read as predictions")):
+        pq.write_table(table.set_column(table.schema.get_field_index(column), column, values), beside)
+        with pytest.raises(InputError, match=message):
+            compare(files)
+    for change, message in ((lambda: beside.write_text("?"), "cannot be read"), (beside.unlink, "are not beside it")):
+        change()
+        with pytest.raises(InputError, match=message):
+            compare(files)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
         ({"metrics": ["f1"]}, "'f1' is no metric of the task nli; there are accuracy, macro_f1"),
         ({"tests": ["sup"]}, "'sup' is no test set that all files have; there are zs"),
         ({"correction": "bonferroni"}, "correction must be one of holm, bh, none"),
         ({"swap": "seed"}, "swap must be one of prediction, item"),
         ({"rounds": 0}, "at least one round"),
-    ]
-    for option, message in options:
-        with pytest.raises(InputError, match=message):
-            compare(files, **option)
+    ],
+)
+def test_options_that_there_are_not(tmp_path: Path, option: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compare(pair(tmp_path, "nli", {"zs": 0.6}), **option)
+
+
+def test_files_without_a_common_test(tmp_path: Path) -> None:
+    files = pair(tmp_path, "nli", {"zs": 0.6})
     with pytest.raises(InputError, match="at least two"):
         compare(files[:1])
-    third = result(tmp_path / "c.json", "nli", {"sup": 0.5})
     with pytest.raises(InputError, match="no test set in common; there are zs, sup"):
-        compare([files[1], third])
-    (tmp_path / "b.predictions.parquet").unlink()
-    with pytest.raises(InputError, match=r"predictions b.predictions.parquet are not beside it"):
-        compare(files)
-    for text in ("[]", "{}", '{"format": 1}'):
-        files[1].write_text(text)
-        with pytest.raises(InputError, match="is no result of synthlang transfer"):
-            compare(files)
+        compare([files[1], result(tmp_path / "c.json", "nli", {"sup": 0.5})])

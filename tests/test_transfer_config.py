@@ -20,30 +20,10 @@ def entry(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_entry_is_a_entry_its_task(name):
+def test_every_entry_is_of_its_task(name):
     config = entry(name)
     assert config.task in re.split("[-/]", name)
     assert combinations(config)
-
-
-@pytest.mark.parametrize(
-    ("name", "epochs", "rows", "rate"),
-    [
-        ("align_mlm-nli", 5, 32, 2e-5),  # table 11
-        ("align_mlm-ner", 10, 32, 2e-5),
-        ("align_mlm-pos", 10, 32, 2e-5),
-        ("cao2020-nli", 3, 32, 5e-5),  # appendix A.1
-    ],
-)
-def test_what_the_tables_print(name, epochs, rows, rate):
-    tuning = entry(name).fine_tune
-    assert (tuning.epochs, tuning.rows, tuning.learning_rate) == (epochs, rows, rate)
-
-
-@pytest.mark.parametrize(("name", "count"), [("emerging-ner", 6), ("emerging-parsing", 6), ("emerging-nli", 18)])
-def test_searches_are_as_large_as_printed(name, count):
-    config = entry(name)
-    assert (len(combinations(config)), config.best) == (count, 2)
 
 
 def test_options_stand_above_the_file():
@@ -66,26 +46,22 @@ def test_settings_that_mean_nothing_for_a_task_are_told():
     assert [name for name in NAMES if entry(name).idle] == []
 
 
-def test_a_search_is_told_how_its_keys_are_written():
-    with pytest.raises(
-        InputError, match=r"must be a dotted key with a list of values, as in {fine_tune\.NAME: \[1, 2\]}"
-    ):
+def test_options_that_are_refused():
+    dotted = r"must be a dotted key with a list of values, as in {fine_tune\.NAME: \[1, 2\]}"
+    with pytest.raises(InputError, match=dotted):
         read_transfer_config(None, {}, {}, ["search.fine_tune.rows=[8]"])
     with pytest.raises(InputError, match="--target-train and --target-dev go with --target-test"):
         read_transfer_config(None, {}, {"train": "a"}, [])
-
-
-def test_a_model_that_is_not_there():
     with pytest.raises(InputError, match="there is no such folder; name a run"):
         open_pretrained("/nowhere/at/all", None)
 
 
-def config_of(**search) -> TransferConfig:
-    return TransferConfig(search={key.replace("__", "."): values for key, values in search.items()})
+def searched(**search) -> TransferConfig:
+    return parse(TransferConfig, {"search": {key.replace("__", "."): values for key, values in search.items()}})
 
 
 def test_every_combination():
-    config = config_of(fine_tune__learning_rate=[1e-5, 2e-5], head__kind=["linear", "crf"], features__layers=[[-1]])
+    config = searched(fine_tune__learning_rate=[1e-5, 2e-5], head__kind=["linear", "crf"], features__layers=[[-1]])
     found = combinations(config)
     assert [label for label, _ in found] == [
         f"fine_tune.learning_rate={rate} head.kind={kind} features.layers=[-1]"
@@ -96,10 +72,7 @@ def test_every_combination():
     assert last.fine_tune.learning_rate == 2e-5 and last.head.kind == "crf" and last.features.layers == (-1,)
     unchanged = last.model_copy(update={"fine_tune": config.fine_tune, "head": config.head, "search": config.search})
     assert unchanged == config and last.search == {}
-
-
-def test_equal_combinations_come_once_and_none_is_the_settings_themselves():
-    assert len(combinations(config_of(fine_tune__epochs=[3, 3, 4]))) == 2
+    assert len(combinations(searched(fine_tune__epochs=[3, 3, 4]))) == 2
     assert combinations(TransferConfig()) == [("", TransferConfig())]
 
 
@@ -110,9 +83,26 @@ def test_equal_combinations_come_once_and_none_is_the_settings_themselves():
         ({"fine_tune__epochs": [1, "many"]}, r"search: fine_tune.epochs=many: .*fine_tune.epochs"),
         ({"fine_tune__epochs__x": [1]}, r"search: fine_tune.epochs.x=1: .*fine_tune.epochs"),
         ({"head__dropout": [0.1, 1.5]}, r"search: head.dropout=1.5: .*head.dropout"),
+        ({"head__dropout": []}, "'head.dropout' has no values"),
+        ({"length": [8, 16]}, "must be a key of fine_tune, head or features"),
     ],
-    ids=["key", "type", "inside", "range"],
+    ids=["key", "type", "inside", "range", "empty", "place"],
 )
 def test_a_search_over_what_is_not_there(search, message):
     with pytest.raises(InputError, match=message):
-        combinations(config_of(**search))
+        combinations(searched(**search))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target_model": "x"}, "target_model needs features that stay as they are"),
+        ({"features": {"tune": "none"}, "continual": {}}, "continual learning moves the body"),
+        ({"mixed": True}, "mixed is for tasks of pairs: nli and qa"),
+        ({"task": "nli", "mixed": True, "target_model": "x", "features": {"tune": "none"}}, "mixed needs one model"),
+        ({"task": "nli", "mixed": True, "rotation": {}}, "mixed rows have both languages"),
+    ],
+)
+def test_settings_that_contradict_each_other(settings, message):
+    with pytest.raises(InputError, match=message):
+        parse(TransferConfig, settings)

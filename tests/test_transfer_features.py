@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -50,28 +51,24 @@ def plain(layers, combine, subword, batch: Batch, turn=lambda states, index: sta
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("member", [0, 1])
-@pytest.mark.parametrize("subword", ["first", "last", "mean"])
 @pytest.mark.parametrize("combine", ["mean", "concat"])
 @pytest.mark.parametrize("layers", LAYERS, ids=str)
-def test_states_of_words(layers, combine, subword, member):
-    read = features_of(layers=layers, combine=combine, subword=subword)
-    for batch in (batch_of(member=member), batch_of(None, member), batch_of(WORDS[:, :0], member)):
-        expected = plain(layers, combine, subword, batch)
-        states = read(batch)
-        assert states.shape == expected.shape and states.shape[-1] == read.width
-        there = torch.cat([torch.ones(2, 1, dtype=torch.bool), THERE], 1)[:, : states.shape[1]]
-        seen = batch.text.valid if batch.words is None else there
-        torch.testing.assert_close(states[seen], expected[seen], rtol=1e-4, atol=1e-5)
+def test_states_of_words(layers, combine):
+    for subword, member in product(("first", "last", "mean"), (0, 1)):
+        read = features_of(layers=layers, combine=combine, subword=subword)
+        for batch in (batch_of(member=member), batch_of(None, member), batch_of(WORDS[:, :0], member)):
+            expected = plain(layers, combine, subword, batch)
+            states = read(batch)
+            assert states.shape == expected.shape and states.shape[-1] == read.width
+            there = torch.cat([torch.ones(2, 1, dtype=torch.bool), THERE], 1)[:, : states.shape[1]]
+            seen = batch.text.valid if batch.words is None else there
+            torch.testing.assert_close(states[seen], expected[seen], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("layer", [3, -4, 99])
-def test_a_layer_that_is_not_there(layer):
-    with pytest.raises(InputError, match=rf"features.layers: the model has no layer {layer}; it has 0 .* to 2"):
-        features_of(layers=(1, layer))
-
-
-def test_rows_longer_than_the_model_reads():
+def test_layers_that_are_not_there_and_rows_too_long():
+    for layer in (3, -4, 99):
+        with pytest.raises(InputError, match=rf"features.layers: the model has no layer {layer}; it has 0 .* to 2"):
+            features_of(layers=(1, layer))
     text = Text.of(torch.full((1, 17), 7), 0)
     with pytest.raises(InputError, match="17 tokens, the model reads 16"):
         features_of()(replace(batch_of(None), text=text))

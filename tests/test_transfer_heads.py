@@ -1,24 +1,40 @@
-"""Heads: what every one promises, each by hand, and that it learns a problem that it is made for and nothing else."""
+"""Heads: what every one promises, each by hand, the CRF against all paths, and what each learns and does not."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from probes.transfer.batch import NO_LABEL
+from pretrain.model.text import Text
+from probes.transfer.batch import NO_LABEL, Batch
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.base import Head
-from probes.transfer.tasks.heads import ClassifyHead, TagHead
+from probes.transfer.tasks.heads import ClassifyHead, Crf, TagHead
 from probes.transfer.tasks.parsing import ParserHead
 from probes.transfer.tasks.qa import AnswerHead
 from probes.transfer.tasks.slots import SlotsHead
-from tests.head_cases import batch_of, prefix, train
+
+
+def batch_of(mask: Tensor, **targets: Tensor) -> Batch:
+    """A batch of which heads read the mask and the targets only."""
+    rows = len(mask)
+    text = Text.of(torch.zeros(rows, 1, dtype=torch.int64), 0)
+    return Batch(text, None, mask, targets, "source", np.arange(rows))
+
+
+def prefix(lengths: list[int], words: int | None = None) -> Tensor:
+    """[r, k] the mask of sentences with so many words."""
+    width = max(lengths, default=0) if words is None else words
+    return torch.arange(width) < torch.tensor(lengths)[:, None]
+
 
 WIDTH = 8
 KINDS = ["linear", "crf", "bilstm_crf"]
@@ -62,9 +78,7 @@ def _seed():
 
 
 @pytest.mark.parametrize("name", HEADS)
-@pytest.mark.parametrize(
-    ("lengths", "words", "labelled"), [([3, 0, 1], 3, False), ([0, 0], 0, False), ([0, 0], 2, True)]
-)
+@pytest.mark.parametrize(("lengths", "words", "labelled"), [([3, 0, 1], 3, False), ([0, 0], 2, True)])
 def test_nothing_to_learn(name, lengths, words, labelled):
     """Rows without words or labels: loss 0 with finite gradients, and a prediction all the same."""
     head = HEADS[name]()
@@ -83,19 +97,6 @@ def test_nothing_to_learn(name, lengths, words, labelled):
         assert [len(row) for row in found] == lengths
     if name == "answers":
         assert [row[1] for row, length in zip(found, lengths, strict=True) if not length] == [[]] * lengths.count(0)
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_weights_follow_the_generator(name):
-    """The same seed gives the same weights and the same dropout, another one others."""
-    losses = []
-    states, batch = _case(name, [4, 2, 5])
-    for seed in (5, 5, 6):
-        torch.manual_seed(seed)
-        losses.append(float(HEADS[name]().loss(states, batch).detach()))
-    assert losses[0] == losses[1] != losses[2] or name == "parser"  # whose first scores are all 0
-    torch.manual_seed(5)
-    assert any(bool(parameter.any()) for parameter in HEADS[name]().parameters())
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -238,10 +239,6 @@ def test_answers_loss():
 ROWS, WORDS, TAGS, NOISE = 32, 6, 3, 4
 
 
-def _learning_config(kind):
-    return HeadConfig(kind=kind, dropout=0.1, hidden=16)
-
-
 def _shuffle(tensor, generator, shuffled):
     return tensor[torch.randperm(len(tensor), generator=generator)] if shuffled else tensor
 
@@ -283,47 +280,145 @@ def _answer(generator, shuffled=False):
     return states, batch_of(mask, start=both[:, 0], stop=both[:, 1])
 
 
-def _right(found, gold):
-    return float((torch.tensor(found) == gold).float().mean())
+def trained(head, draw, shuffled, steps):
+    """What a head says of a batch that it was not trained on, and the targets."""
+    generator = torch.Generator().manual_seed(7)
+    optimizer = torch.optim.Adam(head.parameters(), lr=1e-2)
+    head.train()
+    for _ in range(steps):
+        states, batch = draw(generator, shuffled)
+        optimizer.zero_grad()
+        head.loss(states, batch).backward()
+        optimizer.step()
+    states, batch = draw(generator, shuffled)
+    return head.eval().decode(states, batch), batch.targets
 
 
-def _learned(head, draw, shuffled, steps=150):
-    states, batch = train(head, lambda generator: draw(generator, shuffled), steps)
-    return head.decode(states, batch), batch.targets
+def _tags(kind):
+    config = HeadConfig(kind=kind, dropout=0.1, hidden=16)
+    return lambda: TagHead(hidden=TAGS + NOISE, classes=TAGS, config=config), lambda found: {"tags": found}
 
 
-@pytest.mark.parametrize(
-    ("kind", "draw", "shuffled", "low", "high"),
-    [
-        ("crf", _chain, False, 0.99, 1.0),
-        ("crf", _chain, True, 0.0, 0.6),
-        ("linear", _chain, False, 0.0, 0.7),  # it sees one word at a time
-        ("bilstm_crf", _far, False, 0.98, 1.0),
-        ("bilstm_crf", _far, True, 0.0, 0.6),
-        ("crf", _far, False, 0.0, 0.8),
-    ],
-)
-def test_tags_are_learned(kind, draw, shuffled, low, high):
-    torch.manual_seed(1)
-    head = TagHead(hidden=TAGS + NOISE, classes=TAGS, config=_learning_config(kind))
-    found, gold = _learned(head, draw, shuffled, 200 if kind == "bilstm_crf" else 150)
-    assert low <= _right(found, gold["tags"]) <= high
+def _slots():
+    config = HeadConfig(kind="crf", dropout=0.1)
+    head = lambda: SlotsHead(hidden=TAGS + NOISE, tags=TAGS, intents=TAGS, config=config)  # noqa: E731
+    return head, lambda found: {"intent": [row[0] for row in found], "tags": [row[1] for row in found]}
 
 
-@pytest.mark.parametrize(("shuffled", "low", "high"), [(False, 0.99, 1.0), (True, 0.0, 0.6)])
-def test_slots_are_learned(shuffled, low, high):
-    torch.manual_seed(1)
-    head = SlotsHead(hidden=TAGS + NOISE, tags=TAGS, intents=TAGS, config=_learning_config("crf"))
-    found, gold = _learned(head, _chain, shuffled)
-    assert low <= _right([tags for _, tags in found], gold["tags"]) <= high
-    assert low <= _right([intent for intent, _ in found], gold["intent"]) <= high
-
-
-@pytest.mark.parametrize(("shuffled", "low", "high"), [(False, 0.97, 1.0), (True, 0.0, 0.6)])
-def test_answers_are_learned(shuffled, low, high):
-    torch.manual_seed(1)
-    head = AnswerHead(hidden=2 + NOISE, dropout=0.1)
-    found, gold = _learned(head, _answer, shuffled)
+def _spans_said(found):
     chosen = [spans[0][1:] if spans and spans[0][0] > none else (0, 0) for none, spans in found]
-    both = torch.stack([gold["start"], gold["stop"]], dim=1)
-    assert low <= float((torch.tensor(chosen) == both).all(dim=1).float().mean()) <= high
+    return {"start": [first for first, _ in chosen], "stop": [last for _, last in chosen]}
+
+
+LEARNED = {
+    "crf": (*_tags("crf"), _chain, 100, (0.99, 1.0), (0.0, 0.6)),
+    "linear": (*_tags("linear"), _chain, 100, (0.0, 0.7), None),  # it sees one word at a time
+    "bilstm_crf": (*_tags("bilstm_crf"), _far, 150, (0.98, 1.0), (0.0, 0.6)),
+    "crf, far": (*_tags("crf"), _far, 100, (0.0, 0.8), None),
+    "slots": (*_slots(), _chain, 100, (0.99, 1.0), (0.0, 0.6)),
+    "answers": (lambda: AnswerHead(hidden=2 + NOISE, dropout=0.1), _spans_said, _answer, 150, (0.97, 1.0), (0.0, 0.7)),
+}
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_what_is_there_is_learned_and_what_is_shuffled_is_not(name):
+    make, said, draw, steps, *bounds = LEARNED[name]
+    for shuffled, between in enumerate(bounds):
+        if between is not None:
+            torch.manual_seed(1)
+            found, gold = trained(make(), draw, bool(shuffled), steps)
+            for kind, values in said(found).items():
+                assert between[0] <= float((torch.tensor(values) == gold[kind]).float().mean()) <= between[1]
+
+
+# --- the CRF against enumeration of all paths ---
+
+
+def _crf_case(seed, tags, scale=2.0):
+    """Random weights, emissions of rows with 0 … 5 words, padded to 5."""
+    torch.manual_seed(seed)
+    crf = Crf(tags).double()  # weights are drawn anew below, wider
+    with torch.no_grad():
+        for parameter in crf.parameters():
+            parameter.normal_(0, scale)
+    lengths = [0, 1, 2, 3, 4, 5]
+    return crf, scale * torch.randn(6, 5, tags, dtype=torch.float64), prefix(lengths), lengths
+
+
+def _score(crf, emissions, path):
+    """The definition, term by term."""
+    if not path:
+        return 0.0
+    crf = {name: tensor.detach() for name, tensor in crf.named_parameters()}
+    total = float(crf["start"][path[0]]) + float(crf["end"][path[-1]])
+    total += sum(float(emissions[place, tag]) for place, tag in enumerate(path))
+    return total + sum(float(crf["transitions"][a, b]) for a, b in itertools.pairwise(path))
+
+
+def _paths(crf, emissions, length, gold=None):
+    """(score, path) of every path that agrees with ``gold`` (negative: any tag)."""
+    tags = range(emissions.shape[1])
+    choices = [tags if gold is None or gold[i] < 0 else [int(gold[i])] for i in range(length)]
+    return [(_score(crf, emissions, path), path) for path in itertools.product(*choices)]
+
+
+def _log_sum(scores):
+    top = max(scores)
+    return top + math.log(sum(math.exp(score - top) for score in scores))
+
+
+@pytest.mark.parametrize("tags", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_enumeration(seed, tags):
+    crf, emissions, mask, lengths = _crf_case(seed, tags)
+    gold = torch.randint(0, tags, (6, 5))
+    gold[:, 0] = torch.where(mask[:, 0], gold[:, 0], NO_LABEL)  # what stands at padding does not matter
+    with torch.no_grad():
+        partition, score = crf.log_partition(emissions, mask), crf.score(emissions, gold, mask)
+        likelihood = crf.log_likelihood(emissions, gold, mask)
+    best = crf.viterbi(emissions, mask)
+    for row, length in enumerate(lengths):
+        paths = _paths(crf, emissions[row], length)
+        total = _log_sum([value for value, _ in paths])
+        own = _score(crf, emissions[row], gold[row, :length].tolist())
+        assert float(partition[row]) == pytest.approx(total, abs=1e-9)
+        assert float(score[row]) == pytest.approx(own, abs=1e-9)
+        assert float(likelihood[row]) == pytest.approx(own - total, abs=1e-9)
+        assert tuple(best[row]) == max(paths)[1] and len(best[row]) == length
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_words_without_a_tag_are_summed_over(seed):
+    crf, emissions, mask, lengths = _crf_case(seed, 3)
+    gold = torch.randint(0, 3, (6, 5))
+    gold[torch.rand(6, 5) < 0.5] = NO_LABEL
+    gold[5] = NO_LABEL
+    likelihood = crf.log_likelihood(emissions, gold, mask)
+    for row, length in enumerate(lengths):
+        some = _log_sum([value for value, _ in _paths(crf, emissions[row], length, gold[row])])
+        every = _log_sum([value for value, _ in _paths(crf, emissions[row], length)])
+        assert float(likelihood[row].detach()) == pytest.approx(some - every, abs=1e-9)
+    assert float(likelihood[5].detach()) == 0.0
+    likelihood.sum().backward()
+    assert all(bool(torch.isfinite(parameter.grad).all()) for parameter in crf.parameters())
+
+
+def test_float32_with_large_scores():
+    torch.manual_seed(0)
+    crf, mask = Crf(4), prefix([3, 5])
+    emissions = 1e4 * torch.randn(2, 5, 4)
+    value = crf.log_partition(emissions, mask).detach()
+    assert bool(torch.isfinite(value).all())
+    torch.testing.assert_close(value.double(), crf.double().log_partition(emissions.double(), mask), rtol=1e-6, atol=0)
+
+
+def test_equal_paths():
+    """The lowest tags, on every run."""
+    crf = Crf(3)
+    with torch.no_grad():
+        for parameter in crf.parameters():
+            parameter.zero_()
+    assert crf.viterbi(torch.zeros(2, 4, 3), prefix([4, 2])) == [[0, 0, 0, 0], [0, 0]]
+    emissions = torch.zeros(1, 2, 3)
+    emissions[0, :, 1:] = 1  # (1, 1), (1, 2), (2, 1), (2, 2) are equal
+    assert crf.viterbi(emissions, prefix([2])) == [[1, 1]]

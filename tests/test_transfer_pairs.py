@@ -1,24 +1,31 @@
-"""Rows of two texts, by hand and against a plain reference; classification of pairs."""
+"""Rows of two texts: by hand, against a plain reference, through an encoder, as Hugging Face cuts them; real ones."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 import torch
 
+from pretrain.config import ModelConfig, SharingConfig
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from probes.transfer.batch import NO_LABEL
-from probes.transfer.tasks.heads import ClassifyHead
-from probes.transfer.tasks.pairs import longest_first
 from synthlang.corpus import Column
 from synthlang.errors import InputError
-from synthlang.tasks import derive_task
-from synthlang.tasks.batch import Group, Item, batches_of_groups
-from tests.pair_cases import INVERT_TOKENS, cut, nli, pieces_of, plain_row, reader, shown, tokens_of
+from synthlang.sources.base import Source
+from synthlang.tasks import derive_task, open_task
+from synthlang.tasks.batch import Group, Item, TaskBatch, batches_of_groups, join_batches
+from synthlang.vocabulary import Vocabulary, train_vocabulary
+from tests.pair_cases import INVERT_TOKENS, cut, nli, pieces_of, plain_row, qa, reader, shown, tokens_of, vocabulary
+from tests.real_data import DATA
 from tests.task_cases import random_batch
 
 LABELS = ("entailment", "neutral")
+YES_NO = {"label": ("yes", "no")}
 
 
 def pairs(*items, labels=LABELS):
@@ -41,60 +48,16 @@ def encoded(items, readers, length=128, labels=None):
     return task.encode(items, readers, labels or {"label": LABELS})
 
 
-def test_roberta_rows_by_hand():
-    own = reader()
-    batch = pairs(("q q", "z", "neutral"), ("k", "j", "entailment"))
-    examples = encoded(batch, (own, own))
-    q, z, k, j = (letters(own, c) for c in "qzkj")
-    assert all(len(x) == 2 for x in (q, z, k, j))  # the space and the letter
-    assert examples.lengths.tolist() == [10, 8]
-    text = examples.batch(np.array([0, 1])).text
-    assert text.input_ids.tolist() == [
-        [0, *q, *q, 2, 2, *z, 2, *[1] * 6],
-        [0, *k, 2, 2, *j, 2, *[1] * 8],
-    ]
-    assert text.valid.sum(dim=1).tolist() == [10, 8]
-    assert (text.positions, text.segments, text.spans) == (None, None, ((0, 16, 0),))
-
-
-def test_bert_rows_by_hand():
-    own = reader(bert=True)
-    text = encoded(pairs(("q q", "z", "neutral")), (own, own)).batch(np.array([0])).text
-    q, z = letters(own, "q"), letters(own, "z")
-    assert text.input_ids[0, :9].tolist() == [0, *q, *q, 2, *z, 2]
-    assert text.segments[0].tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, *[0] * 7]
-
-
-def test_two_blocks_by_hand():
-    parent, derived = reader(), reader("trans", 1)
-    batch = pairs(("q", "z z z", "neutral"), ("k k", "j", "entailment"))
-    mixed, _ = derive_task(batch, derived.language, (1,))
-    examples = encoded(mixed, (parent, derived))
-    held = examples.batch(np.array([0, 1]))
-    q, k = letters(parent, "q"), letters(parent, "k")
-    z, j = ([token + parent.tokenizer.size for token in letters(parent, c)] for c in "zj")
-    assert held.text.input_ids.tolist() == [
-        [0, *q, 2, *[1] * 4, 2, *z, *z, *z, 2],
-        [0, *k, *k, 2, *[1] * 2, 2, *j, 2, *[1] * 4],
-    ]
-    assert held.text.spans == ((0, 8, 0), (8, 16, 1)) and held.role == "target"
-    assert held.text.positions.tolist() == [
-        [0, 1, 2, 3, *[0] * 4, *range(4, 12)],
-        [*range(6), 0, 0, *range(6, 10), *[0] * 4],
-    ]
-    assert examples.lengths.tolist() == [12, 10]
-
-
 @pytest.mark.parametrize("bert", [False, True], ids=["roberta", "bert"])
 @pytest.mark.parametrize("names", [("parent", "parent"), ("parent", "trans"), ("trans+inv", "parent")], ids="-".join)
-@pytest.mark.parametrize("length", [8, 13, 40, 128])
+@pytest.mark.parametrize("length", [8, 40, 128])
 def test_rows_equal_a_plain_reference(bert, names, length):
     rng = np.random.default_rng(length)
     readers = tuple(reader(name, int(name != "parent"), bert) for name in names)
     batch = random_batch(rng, 30)
     for field, held in enumerate(readers):
         batch, _ = derive_task(batch, held.language, (field,))
-    examples = encoded(batch, readers, length, {"label": ("yes", "no")})
+    examples = encoded(batch, readers, length, YES_NO)
     room, many = length - (3 if bert else 4), 0
     for rows in np.array_split(rng.permutation(len(examples)), 4):
         held = examples.batch(rows)
@@ -111,16 +74,6 @@ def test_rows_equal_a_plain_reference(bert, names, length):
     assert (many > 0) == (length < 100)
 
 
-def test_longest_first_equals_cutting_token_by_token():
-    a, b = (x.ravel() for x in np.meshgrid(np.arange(12), np.arange(12)))
-    for room in range(1, 24):
-        found = np.stack(longest_first(a, b, room), axis=1).tolist()
-        expected = [
-            [len(x) for x in cut(([0] * m, [0] * n), room)] for m, n in zip(a.tolist(), b.tolist(), strict=True)
-        ]
-        assert found == expected
-
-
 def test_batches_have_what_the_contract_says():
     own = reader()
     batch = pairs(("q", "z", "neutral"), ("k", "j", "entailment"), ("k", "z", "neutral"))
@@ -131,12 +84,7 @@ def test_batches_have_what_the_contract_says():
     assert held.rows.tolist() == [2, 0] and held.text.input_ids.dtype == torch.int64
     assert examples.ids == ("0", "1", "2") and examples.gold == ["neutral", "entailment", "neutral"]
     assert examples.predictions([1, 0, 0]) == ["neutral", "entailment", "entailment"]
-
-
-def test_full_rows_have_no_padding():
-    own = reader()
-    text = encoded(pairs(("q q", "z z", "neutral")), (own, own), 12).batch(np.array([0])).text
-    assert text.valid is None and text.input_ids.shape == (1, 12)
+    assert nli().majority(["b", "a", "b"], ["a", "a"]) == ["b", "b"] and nli().majority(["b", "a"], ["x"]) == ["a"]
 
 
 def test_a_label_that_training_lacks_is_no_target_and_counts_as_wrong():
@@ -159,12 +107,6 @@ def test_labels_are_those_of_training_in_the_usual_order():
         nli().labels(batch.take(np.array([], np.int64)))
 
 
-def test_majority_is_the_most_frequent_label_of_training():
-    task = nli()
-    assert task.majority(["b", "a", "b"], ["a", "a"]) == ["b", "b"]
-    assert task.majority(["b", "a"], ["x"]) == ["a"]
-
-
 def test_words_that_no_token_stands_for_leave_an_empty_text():
     own = reader()
     batch = pairs(("q", "z", "neutral"), ("k", "j", "neutral"))
@@ -182,31 +124,16 @@ def test_a_language_of_tokens_is_read_as_tokens_or_refused():
     tokens = reader(INVERT_TOKENS, 1)
     batch = random_batch(np.random.default_rng(1), 8)
     derived, _ = derive_task(batch, tokens.language)
-    examples = encoded(derived, (tokens, tokens), labels={"label": ("yes", "no")})
+    examples = encoded(derived, (tokens, tokens), labels=YES_NO)
     a, b = (tokens_of(derived, 3, field, tokens) for field in (0, 1))
     assert shown(examples.batch(np.array([3])).text, 0)[0] == plain_row(a, b, False)[0]
     mixed, _ = derive_task(batch, tokens.language, (0,))
-    examples = encoded(mixed, (tokens, reader()), labels={"label": ("yes", "no")})
+    examples = encoded(mixed, (tokens, reader()), labels=YES_NO)
     a, b = tokens_of(mixed, 3, 0, tokens), tokens_of(mixed, 3, 1, reader())
     assert shown(examples.batch(np.array([3])).text, 0)[0] == plain_row(a, b, False)[0]
     stranger = type(tokens)(tokens.language, reader().tokenizer, 0, tokens.specials, "target")
     with pytest.raises(InputError, match="the language tokens moves or changes tokens"):
         encoded(derived, (stranger, stranger))
-
-
-def test_the_head_reads_the_batch():
-    own = reader()
-    examples = encoded(pairs(("q", "z", "neutral"), ("k", "j", "entailment")), (own, own))
-    task = nli()
-    head = task.head(4, {"label": LABELS}).eval()
-    assert isinstance(head, ClassifyHead) and head.linear.out_features == 2
-    batch = examples.batch(np.array([0, 1]))
-    with torch.no_grad():
-        head.linear.weight.copy_(torch.eye(2, 4))
-        head.linear.bias.zero_()
-        states = torch.nn.functional.one_hot(batch.targets["label"], 4)[:, None].float()
-    assert examples.predictions(head.decode(states, batch)) == examples.gold
-    assert head.loss(states, batch).item() == pytest.approx(np.log1p(np.exp(-1.0)))
 
 
 def test_open_with_and_without_the_scheme(tmp_path):
@@ -219,3 +146,217 @@ def test_open_with_and_without_the_scheme(tmp_path):
         nli().open("ner:builtin:mini-english")
     with pytest.raises(InputError):
         nli().open(str(tmp_path / "absent.tsv"))
+
+
+# --- through an encoder, and as Hugging Face's tokenizers cut them ---
+
+SHAPE = ModelConfig(layers=3, heads=2, hidden=12, feed_forward=20, dropout=0.0, init_std=0.3)
+SHARINGS = {
+    "shared": SharingConfig(),
+    "embeddings": SharingConfig(embeddings="separate", softmax="language"),
+    "layers": SharingConfig(layers=(1, 3), softmax="shared"),
+    "both": SharingConfig(embeddings="separate", layers=(1, 2, 3), softmax="language"),
+}
+LENGTH = 40
+
+
+def model_of(sharing, readers, language_ids):
+    ids = [reader("parent").tokenizer.ids, reader("trans", 1).tokenizer.ids]
+    model = MaskedLM(SHAPE, sharing, ids, 2 * vocabulary().size, 3 * LENGTH, 1, language_ids, 0)
+    if readers[0].bert:
+        model.embeddings.segments = torch.randn(1, SHAPE.hidden, generator=torch.Generator().manual_seed(1))
+    return model.eval()
+
+
+def mixed(seed, names, bert=False):
+    readers = tuple(reader(name, int(name != "parent"), bert) for name in names)
+    batch = random_batch(np.random.default_rng(seed), 16)
+    for field, held in enumerate(readers):
+        batch, _ = derive_task(batch, held.language, (field,))
+    return batch, readers
+
+
+@pytest.mark.parametrize("names", [("parent", "trans"), ("trans", "parent"), ("trans", "trans")], ids="-".join)
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("bert", [False, True], ids=["roberta", "bert"])
+@torch.no_grad()
+def test_states_are_those_of_each_row_alone(sharing, names, bert):
+    batch, readers = mixed(7, names, bert)
+    model = model_of(SHARINGS[sharing], readers, bert)
+    examples = nli(length=LENGTH).encode(batch, readers, YES_NO)
+    held = examples.batch(np.arange(len(examples)))
+    valid, states = held.text.valid, model.read(held.text, layers=(0, 2, 3))
+    assert valid is not None and not valid.all()
+    for row in range(len(examples)):
+        a, b = cut((tokens_of(batch, row, field, readers[field]) for field in (0, 1)), LENGTH - (3 if bert else 4))
+        ids, segments, first = plain_row(a, b, bert)
+        spans = ((0, first, readers[0].number), (first, len(ids), readers[1].number))
+        kinds = torch.tensor([segments]) if bert else None
+        alone = model.read(Text(torch.tensor([ids]), None, spans, None, kinds), layers=(0, 2, 3))
+        seen = valid[row]
+        for mine, expected in zip(states, alone, strict=True):
+            torch.testing.assert_close(mine[row][seen], expected[0], atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_spans_and_positions_matter():
+    """The control of the test above: other spans or positions, other states."""
+    batch, readers = mixed(7, ("parent", "trans"))
+    model = model_of(SHARINGS["layers"], readers, True)
+    text = nli(length=LENGTH).encode(batch, readers, YES_NO).batch(np.arange(len(batch))).text
+    (zero, head, one), (_, stop, two) = text.spans
+    right = model.read(text)[0][:, 0]
+    for wrong in (
+        replace(text, spans=((zero, head - 8, one), (head - 8, stop, two))),
+        replace(text, positions=None),
+        replace(text, valid=None),
+    ):
+        assert not torch.allclose(model.read(wrong)[0][:, 0], right, atol=1e-3)
+
+
+def test_positions_stay_within_the_length():
+    """Both blocks together may be wider than any row may be long."""
+    batch, readers = mixed(3, ("parent", "trans"))
+    for examples in (
+        nli(length=24).encode(batch, readers, YES_NO),
+        qa(length=24, stride=4).encode(batch, readers, {"no_answer": ()}),
+    ):
+        text = examples.batch(np.arange(len(examples))).text
+        assert text.positions is not None and text.input_ids.shape[1] > 24
+        assert int(text.positions.max()) == 23
+
+
+def fast_tokenizer():
+    from transformers import PreTrainedTokenizerFast
+
+    specials = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "pad_token": "<pad>"}
+    return PreTrainedTokenizerFast(tokenizer_object=vocabulary().parent, unk_token="<unk>", **specials)
+
+
+@pytest.mark.parametrize("length", [9, 16, 21, 40, 128])
+def test_pairs_are_cut_as_transformers_cuts_them(length):
+    batch, readers = mixed(11, ("parent", "parent"))
+    examples = nli(length=length).encode(batch, readers, YES_NO)
+    expected = fast_tokenizer()(batch.strings(0), batch.strings(1), truncation="longest_first", max_length=length)
+    text = examples.batch(np.arange(len(examples))).text
+    assert [shown(text, row)[0] for row in range(len(examples))] == expected["input_ids"]
+
+
+def long_contexts():
+    """Questions of one to six words, contexts of up to a hundred."""
+    rng = np.random.default_rng(4)
+    groups = []
+    for number in range(20):
+        sizes = int(rng.integers(1, 7)), int(rng.integers(1, 100))
+        question, context = ([f"w{n}" for n in rng.integers(0, 10**6, size)] for size in sizes)
+        texts = ((1, [{"form": context}]), (0, [{"form": question}]))
+        groups.append(Group(texts, (Item(str(number), (1, 0), None, ((0, 1),)),)))
+    [batch] = batches_of_groups(groups, (), Counter(), 1)
+    return batch
+
+
+@pytest.mark.parametrize(("length", "stride"), [(96, 0), (96, 5), (128, 21), (384, 128)])
+def test_windows_are_those_of_transformers(length, stride):
+    batch, own = long_contexts(), reader()
+    examples = qa(length=length, stride=stride).encode(batch, (own, own), {"no_answer": ()})
+    expected = fast_tokenizer()(
+        batch.strings(0),
+        batch.strings(1),
+        truncation="only_second",
+        max_length=length,
+        stride=stride,
+        return_overflowing_tokens=True,
+    )
+    text = examples.batch(np.arange(len(examples))).text
+    assert [shown(text, row)[0] for row in range(len(examples))] == expected["input_ids"]
+    assert examples.windows.item.tolist() == expected["overflow_to_sample_mapping"]
+    assert len(examples) > 2 * len(batch) or length > 96
+    assert not examples.counts
+
+
+# --- real data: nothing is lost that is not counted ---
+
+NLI = {
+    "nli/xnli/test.en.tsv": ("entailment", "neutral", "contradiction"),
+    "nli/xnli/test.es.tsv": ("entailment", "neutral", "contradiction"),
+    "nli/rte/dev.tsv": ("entailment", "not_entailment"),
+    "nli/sick/SICK_trial.txt": ("entailment", "neutral", "contradiction"),
+}
+
+
+def items(spec: str, count: int) -> tuple[TaskBatch, Vocabulary]:
+    """The first items of a task, and a vocabulary of their text; skips where the data is absent."""
+    scheme, _, name = spec.partition(":")
+    if not (DATA / name).exists():
+        pytest.skip(f"needs {DATA / name}")
+    return _items(f"{scheme}:{DATA / name}", count)
+
+
+@cache
+def _items(spec: str, count: int) -> tuple[TaskBatch, Vocabulary]:
+    task = open_task(spec)
+    [split] = task.splits
+    source: Source = task.as_source()
+    held, batches = 0, []
+    for batch in task.batches(split):
+        batches.append(batch)
+        held += len(batch)
+        if held >= count:
+            break
+    joined = join_batches(batches)
+    words = train_vocabulary([next(iter(source.batches(split)))], 1000)
+    return joined.take(np.arange(min(count, held))), words
+
+
+@pytest.mark.parametrize("language", ["parent", "trans+inv"])
+@pytest.mark.parametrize("name", NLI)
+def test_pairs(name, language):
+    batch, words = items(f"nli:{name}", 300)
+    own = reader(language, int(language != "parent"), words=words)
+    batch, _ = derive_task(batch, own.language)
+    task = nli(length=48)
+    labels = task.labels(batch)
+    assert labels["label"] == NLI[name]
+    examples = task.encode(batch, (own, own), labels)
+    assert batch.label is not None
+    assert list(examples.gold) == batch.label.values() == examples.predictions(examples.label.tolist())
+    text = examples.batch(np.arange(len(examples))).text
+    long = 0
+    for row in range(0, len(examples), 9):
+        texts = [tokens_of(batch, row, field, own) for field in (0, 1)]
+        a, b = cut(texts, 44)
+        assert shown(text, row)[0] == plain_row(a, b, False)[0]
+        long += len(texts[0]) + len(texts[1]) > 44
+    assert long or "sick" in name
+    metric = task.metrics()["accuracy"]
+    assert metric(examples.gold, examples.gold) == 100.0
+    assert 30 < metric(examples.gold, task.majority(examples.gold, examples.gold)) < 70
+
+
+@pytest.mark.parametrize(
+    "names", [("parent", "parent"), ("trans+inv", "trans+inv"), ("parent", "trans+inv")], ids="-".join
+)
+@pytest.mark.parametrize("name", ["qa/xquad/xquad.en.json", "qa/xquad/xquad.es.json"])
+def test_questions(name, names):
+    batch, words = items(f"qa:{name}", 200)
+    readers = tuple(reader(n, int(n != "parent"), words=words) for n in names)
+    if names[0] == names[1]:
+        batch, _ = derive_task(batch, readers[0].language)
+    else:
+        batch, _ = derive_task(batch, readers[1].language, (1,))
+    task = qa(length=160, stride=64)
+    examples = task.encode(batch, readers, task.labels(batch))
+    outputs: list[tuple[float, list[tuple[float, int, int]]]] = []
+    for rows in np.array_split(np.arange(len(examples)), 20):
+        held = examples.batch(rows)
+        for start, stop in zip(held.targets["start"].tolist(), held.targets["stop"].tolist(), strict=True):
+            outputs.append((0.0, [(1.0, start, stop)] if stop else []))
+    found = examples.predictions(outputs)
+    lost = sum(n for reason, n in examples.counts.items() if reason.startswith("answers"))
+    right = sum(said["answer"] == gold["answers"][0] for said, gold in zip(found, examples.gold, strict=True))
+    assert right == len(batch) - lost and lost <= len(batch) // 20
+    assert len(examples) > len(batch)
+    metrics = task.metrics()
+    assert metrics["exact_match"](examples.gold, found) >= 95.0
+    constant = task.majority(examples.gold, examples.gold)
+    assert 0.0 <= metrics["f1"](examples.gold, constant) < 20.0

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from probes.transfer.tasks.qa import AnswerHead, Windows, best_answer, longest_question
+from probes.transfer.tasks.qa import Windows, best_answer, longest_question
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks import derive_task, open_task
@@ -64,7 +63,7 @@ def plain_windows(batch, readers, task):
 
 @pytest.mark.parametrize("bert", [False, True], ids=["roberta", "bert"])
 @pytest.mark.parametrize("names", LANGUAGES, ids="-".join)
-@pytest.mark.parametrize(("length", "stride"), [(24, 0), (32, 7), (64, 20), (512, 128)])
+@pytest.mark.parametrize(("length", "stride"), [(24, 0), (64, 20), (512, 128)])
 def test_windows_equal_a_plain_reference(bert, names, length, stride):
     batch, readers = asked(length, 24, names, bert)
     task = qa(length=length, stride=stride)
@@ -99,7 +98,7 @@ def told(examples, size=7):
 @pytest.mark.parametrize(
     "names", [*LANGUAGES, (INVERT_TOKENS, INVERT_TOKENS)], ids=lambda n: "-".join(map(str, n))[:20]
 )
-@pytest.mark.parametrize(("length", "stride"), [(48, 20), (40, 0), (256, 64)])
+@pytest.mark.parametrize(("length", "stride"), [(48, 20), (256, 64)])
 def test_answers_survive_windows(names, length, stride):
     readers = tuple(reader(name, int(name != "parent")) for name in names)
     batch = random_batch(np.random.default_rng(3), 40)
@@ -119,29 +118,6 @@ def test_answers_survive_windows(names, length, stride):
     assert wrong == lost and lost < len(batch) / 4
     assert all(count > 0 for count in examples.counts.values())
     assert sum(bool(said["answer"]) for said in found) > len(batch) / 4
-
-
-@pytest.mark.parametrize("names", LANGUAGES, ids="-".join)
-def test_the_head_finds_the_answer_that_the_states_show(names):
-    batch, readers = asked(5, 20, names)
-    task = qa(length=48, stride=16)
-    examples = task.encode(batch, readers, SOME_NOT)
-    head = task.head(2, SOME_NOT).eval()
-    assert isinstance(head, AnswerHead)
-    with torch.no_grad():
-        head.linear.weight.copy_(torch.eye(2))
-        head.linear.bias.zero_()
-    outputs = []
-    for row in range(len(examples)):
-        held = examples.batch(np.array([row]))
-        states = torch.zeros(1, held.text.input_ids.shape[1], 2)
-        start, stop = (int(held.targets[name]) for name in ("start", "stop"))
-        states[0, start, 0], states[0, stop, 1] = 5.0, 5.0
-        if not stop:
-            states[0, 0] = 1.0  # a window without the answer is less sure than the one that holds it
-        outputs += head.decode(states, held)
-    assert examples.predictions(outputs) == examples.predictions(told(examples))
-    assert any(said["answer"] for said in examples.predictions(outputs))
 
 
 def squad(tmp_path, context, *questions):
@@ -209,12 +185,12 @@ def test_the_smallest_score_of_no_answer_counts():
     assert examples.predictions(outputs)[many] != {"answer": ""}
 
 
-@pytest.mark.parametrize(("length", "stride"), [(8, 3), (16, 11), (128, 128), (32, 400)])
-def test_a_stride_must_leave_room_to_move_on(length, stride):
+def test_a_stride_must_leave_room_to_move_on():
     batch, readers = asked(0, 3)
-    with pytest.raises(InputError, match=f"stride {stride} leaves no room to move on in rows of length {length}"):
-        qa(length=length, stride=stride).encode(batch, readers, ANSWERABLE)
-    assert longest_question(length, length - 6, 4) == 1  # the largest one that does
+    for length, stride in ((8, 3), (16, 11), (128, 128), (32, 400)):
+        with pytest.raises(InputError, match=f"stride {stride} leaves no room to move on in rows of length {length}"):
+            qa(length=length, stride=stride).encode(batch, readers, ANSWERABLE)
+        assert longest_question(length, length - 6, 4) == 1  # the largest one that does
 
 
 def test_an_answer_that_no_token_stands_for_is_counted(tmp_path):
@@ -245,16 +221,6 @@ def test_mixed_pairs_need_one_model():
     with pytest.raises(InputError, match="read by one model"):
         task.encode(batch, readers, ANSWERABLE)
     assert len(task.encode(batch, readers[:1] * 2, ANSWERABLE))
-
-
-def test_the_built_in_questions_become_rows():
-    task = qa(length=256)
-    held = task.open("builtin:mini-english?sentences=40&dev=10&test=10")
-    [batch] = held.batches("train")
-    examples = task.encode(batch, (reader(), reader()), task.labels(batch))
-    right = [gold["answers"][0] if gold["answers"] else "" for gold in examples.gold]
-    assert [said["answer"] for said in examples.predictions(told(examples))] == right
-    assert any(right) and not examples.counts
 
 
 def test_open_takes_questions_only(tmp_path):
@@ -308,15 +274,6 @@ def test_a_span_counts_where_it_has_most_context():
         filtered += score < max(span[0] for spans in found for span in spans)
     assert filtered > 20
     assert best_answer(np.array([0]), np.array([4]), [[]])[2] == -1
-
-
-def test_a_long_window_wins_over_one_with_a_little_more_context():
-    windows = Windows.over(np.array([452]), np.array([380]), 128)
-    assert (windows.start.tolist(), windows.size.tolist()) == ([0, 252], [380, 200])
-    # token 316 has 63 others behind it in the first window and 64 before it in the second; 319 has 60 and 67
-    found = [[(2.0, 316, 316), (1.0, 319, 319)], [(4.0, 316, 316), (3.0, 319, 319)]]
-    assert best_answer(windows.start, windows.size, found) == (3.0, 319, 319)
-    assert best_answer(windows.start, windows.size, [found[0], found[1][:1]]) == (2.0, 316, 316)
 
 
 def test_a_window_that_does_not_hold_all_of_an_answer_does_not_hide_it():

@@ -1,4 +1,4 @@
-"""Transfers from end to end: every task, the controls of zero-shot transfer, results on disk, and what is refused."""
+"""Transfers from end to end: every task, a new one, the controls of zero-shot transfer, results on disk, refusals."""
 
 import copy
 import json
@@ -10,20 +10,32 @@ import pytest
 import torch
 
 from probes.transfer import fit, result
+from probes.transfer.command import result_table
+from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
 from probes.transfer.model import check_keep, open_pretrained
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
-from probes.transfer.run import Transfer
+from probes.transfer.run import Predictions, Transfer
 from probes.transfer.splits import load_data
+from probes.transfer.tasks import TASKS, TaskEntry
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from tests.adjust_models import save_model
 from tests.aligned_runs import SEPARATE, random_run
+from tests.test_transfer_metrics import NLI
 
 MINI = "builtin:mini-english?types=500&sentences=150&dev=30&test=40"
-SETTINGS: dict[str, Any] = {"train": MINI, "length": 48, "stride": 8, "fine_tune": {"epochs": 1, "learning_rate": 3e-3}}
-TASKS = ("nli", "ner", "pos", "parsing", "slots", "qa")
+FAST = {"epochs": 1, "learning_rate": 3e-3}
+SETTINGS: dict[str, Any] = {
+    "task": "pos",
+    "train": MINI,
+    "train_items": 60,
+    "length": 48,
+    "stride": 8,
+    "fine_tune": FAST,
+}
+FROZEN = {"tune": "none", "layers": [-1]}
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +47,33 @@ def config(**settings: Any) -> TransferConfig:
     return parse(TransferConfig, {**SETTINGS, **settings})
 
 
-def transfer_of(pretrained, settings):
-    return Transfer(pretrained, load_data(settings, pretrained), settings)
+def transfer_of(pretrained, sup=True, **settings):
+    """A transfer; without ``sup`` nothing is trained on the target language."""
+    chosen = config(**settings)
+    data = load_data(chosen, pretrained)
+    kept = {name: items for name, items in data.sets.items() if sup or name not in ("target train", "target dev")}
+    return Transfer(pretrained, replace(data, sets=kept), chosen)
+
+
+@pytest.fixture(scope="module")
+def plain(run, tmp_path_factory):
+    """A transfer of POS tags, one seed of it, and the folder with its fine-tuned body."""
+    transfer, folder = transfer_of(run), tmp_path_factory.mktemp("kept")
+    return transfer, transfer.run(0, keep=folder), folder
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_gives_sup_zs_and_delta(run, task, tmp_path):
-    settings = config(task=task, mixed=task in ("nli", "qa"), head={"arc": 16, "relation": 8})
-    transfer = transfer_of(run, settings)
+    transfer = transfer_of(run, task=task, mixed=task in ("nli", "qa"), head={"arc": 16, "relation": 8})
     transfer.check()
     file = ResultFile(tmp_path / "t.json", transfer.fingerprint)
     file.add(transfer, transfer.run(0))
-    held = json.loads((tmp_path / "t.json").read_text())
+    held = json.loads(file.path.read_text())
     (record,) = held["seeds"]
     assert record["delta"] == pytest.approx(record["sup"] - record["zs"], abs=1e-3)
     assert held["all"]["zs"]["mean"] == pytest.approx(record["zs"], abs=1e-3)
     assert held["counts"]["source test"]["items"] == 40 and held["majority"].keys() == set(transfer.tests)
-    kept = read_predictions(predictions_path(tmp_path / "t.json"))
+    kept = read_predictions(predictions_path(file.path))
     assert [part.test for part in kept] == list(transfer.tests)
     for part in kept:  # the scores can be made again from what is kept
         for metric in transfer.metrics.values():
@@ -60,9 +82,31 @@ def test_every_task_gives_sup_zs_and_delta(run, task, tmp_path):
     assert len(rows_of(held)) == len(transfer.tests) + 1
 
 
+def test_a_file_and_a_line_add_a_task(run, tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="task: 'length' must be 'nli', 'ner'"):
+        config(task="length")
+    monkeypatch.setitem(TASKS, "length", TaskEntry("tests.length_task:Length"))
+    files = []
+    for tuned in ("all", "none"):
+        fine_tune = {"epochs": 4, "learning_rate": 5e-3, "rows": 8}
+        transfer = transfer_of(run, task="length", features={"tune": tuned}, fine_tune=fine_tune, train_items=None)
+        transfer.check()
+        files.append(ResultFile(tmp_path / f"{tuned}.json", transfer.fingerprint))
+        files[-1].add(transfer, transfer.run(0))
+    held = json.loads(files[0].path.read_text())
+    assert held["task"] == "length" and held["metric"] == "length_accuracy" and held["labels"]["label"][0] == "long"
+    assert held["all"]["parent"]["mean"] > held["majority"]["parent"] + 10, "the length of a row is easy to see"
+    assert result_table(held).row_count == 4
+    found = compare([file.path for file in files])
+    assert [row["by"] for row in found.rows] == ["paired t-test"] * 3 and found.rows[0]["difference"] <= 0
+    assert config(task="length", head={"kind": "crf"}).idle == ["head.kind", "stride"]
+    with pytest.raises(InputError, match="mixed is for tasks of pairs: nli and qa"):
+        config(task="length", mixed=True)
+
+
 def test_under_identity_zero_shot_equals_the_parent_exactly(run):
     same = replace(run, target=replace(run.source, role="target", language=PARENT))
-    transfer = transfer_of(same, config(task="pos", fine_tune={"epochs": 8, "learning_rate": 1e-2}))
+    transfer = transfer_of(same, fine_tune={"epochs": 5, "learning_rate": 1e-2, "rows": 16}, train_items=None)
     found = transfer.run(3)
     assert found.scores["zs"] == found.scores["parent"] == found.scores["sup"]
     assert found.scores["parent"]["accuracy"] > transfer.majority["parent"] + 10
@@ -80,12 +124,15 @@ def with_copies(run, shuffle: bool):
 
 def test_copied_embeddings_transfer_and_shuffled_ones_fall_to_the_baseline(run):
     # frozen: fine-tuning would move the rows of the parent's ids and not those of their copies
-    features = {"tune": "none", "layers": [0], "top_layers": 1}
-    settings = config(task="pos", features=features, fine_tune={"epochs": 20, "learning_rate": 1e-2})
+    settings = {
+        "features": {"tune": "none", "layers": [0], "top_layers": 1},
+        "fine_tune": {"epochs": 8, "learning_rate": 1e-2, "rows": 16},
+        "train_items": None,
+    }
     trans = replace(run, target=replace(run.target, language=parse_language("trans")))
     found = {}
     for shuffle in (False, True):
-        transfer = transfer_of(with_copies(trans, shuffle), settings)
+        transfer = transfer_of(with_copies(trans, shuffle), sup=False, **settings)
         found[shuffle], majority = transfer.run(0).scores, transfer.majority
     assert found[False]["zs"] == found[False]["parent"], "a language of copies is the parent"
     assert found[False]["parent"]["accuracy"] > majority["parent"] + 20
@@ -93,42 +140,42 @@ def test_copied_embeddings_transfer_and_shuffled_ones_fall_to_the_baseline(run):
     assert found[True]["zs"]["accuracy"] < majority["zs"] + 10
 
 
-def test_seeds_are_added_and_another_transfer_is_refused(run, tmp_path):
-    settings = config(task="pos")
-    transfer = transfer_of(run, settings)
+def test_seeds_are_added_and_another_transfer_is_refused(plain, tmp_path):
+    transfer, first, _ = plain
     path, name = tmp_path / "t.json", transfer.fingerprint
-    ResultFile(path, name).add(transfer, transfer.run(0))
-    first = json.loads(path.read_text())
+    ResultFile(path, name).add(transfer, first)
+    before = json.loads(path.read_text())
     again = ResultFile(path, name)
     assert list(again.seeds) == [0]
     again.add(transfer, transfer.run(1))
-    second = json.loads(path.read_text())
-    assert second["seeds"][0] == first["seeds"][0] and len(second["seeds"]) == 2
-    assert second["all"]["parent"]["runs"] == 2
+    after = json.loads(path.read_text())
+    assert after["seeds"][0] == before["seeds"][0] and len(after["seeds"]) == 2
+    assert after["all"]["parent"]["runs"] == 2
     with pytest.raises(InputError, match="holds something else than this transfer"):
         ResultFile(path, "another")
 
 
-def test_a_result_depends_on_what_aligned_files_hold_and_not_on_where_they_are(run, tmp_path):
-    def fingerprint(folder, links):
+def test_a_result_depends_on_what_named_files_hold_and_not_on_where_they_are(run, tmp_path):
+    def fingerprints(name, links, words):
+        folder = tmp_path / name
         folder.mkdir()
-        (folder / "text").write_text("a b ||| c d\nthe cat ||| the cat\n")
-        (folder / "links").write_text(links)
-        pair = {"kind": "text", "joint": str(folder / "text"), "links": {"kind": "file", "path": str(folder / "links")}}
-        aligned = {"pairs": {"x": pair}, "data": {"dev": 0}}
-        frozen = {"tune": "none", "layers": [-1]}
-        for settings in ({"continual": aligned}, {"rotation": aligned, "features": frozen}):
-            yield transfer_of(run, config(**settings)).fingerprint
+        for file, text in (("text", "a b ||| c d\nthe cat ||| the cat\n"), ("links", links), ("words", words)):
+            (folder / file).write_text(text)
+        links = {"kind": "file", "path": str(folder / "links")}
+        aligned = {"pairs": {"x": {"kind": "text", "joint": str(folder / "text"), "links": links}}, "data": {"dev": 0}}
+        words = {"supervision": "dictionary", "dictionary": str(folder / "words")}
+        rotations = ({"rotation": aligned, "features": FROZEN}, {"rotation": words, "features": FROZEN})
+        return [transfer_of(run, **settings).fingerprint for settings in ({"continual": aligned}, *rotations)]
 
-    first = list(fingerprint(tmp_path / "one", "0-0\n0-0 1-1\n"))
-    assert list(fingerprint(tmp_path / "two", "0-0\n0-0 1-1\n")) == first
-    other = list(fingerprint(tmp_path / "three", "0-1\n0-0 1-1\n"))
-    assert all(a != b for a, b in zip(first, other, strict=True))
+    first = fingerprints("one", "0-0\n0-0 1-1\n", "the тхе\n")
+    assert fingerprints("two", "0-0\n0-0 1-1\n", "the тхе\n") == first
+    other = fingerprints("three", "0-1\n0-0 1-1\n", "the тхе\na а\n")
+    assert all(a != b for a, b in zip(first, other, strict=True)) and len(set(first)) == 3
 
 
 def test_a_killed_transfer_goes_on_to_the_same_result(run, tmp_path, monkeypatch):
-    settings = config(task="pos", fine_tune={"epochs": 3, "learning_rate": 3e-3})
-    whole = transfer_of(run, settings).run(0)
+    settings = {"fine_tune": {**FAST, "epochs": 3}, "train_items": 30}
+    whole = transfer_of(run, **settings).run(0)
     epochs = []
     real = fit._Fit.epoch
 
@@ -140,40 +187,80 @@ def test_a_killed_transfer_goes_on_to_the_same_result(run, tmp_path, monkeypatch
 
     monkeypatch.setattr(fit._Fit, "epoch", dies)
     with pytest.raises(KeyboardInterrupt):
-        transfer_of(run, settings).run(0, tmp_path / "work")
-    assert transfer_of(run, settings).run(0, tmp_path / "work") == whole
+        transfer_of(run, **settings).run(0, tmp_path / "work")
+    assert transfer_of(run, **settings).run(0, tmp_path / "work") == whole
     assert epochs == [0, 1, 2, 2, 0, 1, 2]  # two epochs were not trained again
 
 
 def test_a_search_keeps_the_best_settings_by_the_source_dev_set(run):
     search = {"fine_tune.learning_rate": [1e-6, 3e-3, 5e-3]}
-    found = transfer_of(run, config(task="pos", search=search, best=2)).run(0)
+    found = transfer_of(run, sup=False, search=search, best=2).run(0)
     kept = found.fits["source"]
     assert len(kept) == 2 and all("1e-06" not in record["setting"] for record in kept)
     assert {part.setting for part in found.predictions} == {0, 1}
-    parts = [p for p in found.predictions if p.test == "zs"]
     scores = []
-    for part in parts:
-        pairs = [pair for words in zip(part.gold, part.predicted, strict=True) for pair in zip(*words, strict=True)]
-        scores.append(float(np.mean([right == said for right, said in pairs])))
+    for part in found.predictions:
+        if part.test == "zs":
+            pairs = [pair for words in zip(part.gold, part.predicted, strict=True) for pair in zip(*words, strict=True)]
+            scores.append(np.mean([right == said for right, said in pairs]))
     assert found.scores["zs"]["accuracy"] == pytest.approx(100 * np.mean(scores), abs=1e-3)
 
 
 def test_separate_parts_and_mixed_pairs(tmp_path):
-    separate = random_run(tmp_path, **SEPARATE)
-    found = transfer_of(separate, config(task="nli", mixed=True)).run(0)
+    found = transfer_of(random_run(tmp_path, **SEPARATE), task="nli", mixed=True).run(0)
     assert set(found.scores) == {"parent", "zs", "sup", "mixed premise", "mixed hypothesis"}
     assert all(0 <= scores["accuracy"] <= 100 for scores in found.scores.values())
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_model_of_hugging_face(tmp_path, kind):
-    folder = save_model(tmp_path / kind, kind)
-    settings = config(task="nli", length=16, language="inv", train_items=40)
-    pretrained = open_pretrained(str(folder), "inv")
-    found = transfer_of(pretrained, settings).run(0)
-    assert {"parent", "zs", "sup"} == set(found.scores)
+    folder = str(save_model(tmp_path / kind, kind))
+    pretrained = open_pretrained(folder, "inv")
     assert pretrained.source.bert == (kind == "bert")
+    found = transfer_of(pretrained, task="nli", length=16, language="inv", train_items=20).run(0)
+    assert {"parent", "zs", "sup"} == set(found.scores)
+    for settings, message in (
+        ({"train": None, "length": 16}, "needs labelled sentences: name them with --train"),
+        ({"length": 128}, "length 128 is longer than the"),
+    ):
+        with pytest.raises(InputError, match=message):
+            transfer_of(pretrained, **settings)
+    with pytest.raises(InputError, match="its languages are not known: name one with --language"):
+        open_pretrained(folder, None)
+
+
+def test_the_summary_of_a_metric_by_hand():
+    """Two seeds of four items: means, and no interval over one seed."""
+    said = {"parent": ("abab", "abaa"), "zs": ("aaaa", "bbbb"), "sup": ("abab", "abab")}
+    parts = [
+        Predictions(test, seed, 0, tuple("1234"), list("abab"), list(p))
+        for test, seeds in said.items()
+        for seed, p in enumerate(seeds)
+    ]
+    found = result.summary(NLI["accuracy"], parts, "name")
+    assert (found["parent"]["mean"], found["zs"]["mean"], found["delta"]["mean"]) == (87.5, 50.0, 50.0)
+    assert found["delta"]["runs"] == 2 and found["delta"]["seeds_low"] == 50.0
+    one = result.summary(NLI["accuracy"], [p for p in parts if p.seed == 0], "name")
+    assert one["parent"]["seeds_low"] is None and one["zs"]["low"] is not None
+
+
+def treebank(path, *words, tag="NOUN"):
+    rows = [f"{i}\t{word}\t_\t{tag}\t_\t_\t{i - 1}\tx\t_\t_" for i, word in enumerate(words, start=1)]
+    path.write_text("\n".join(rows) + "\n\n")
+    return str(path)
+
+
+def questions(folder, context, answer, count):
+    """Splits of questions (train and test) with one answer each."""
+    start = context.index(answer)
+    for split in ("train", "test"):
+        asked = [
+            {"id": str(n), "question": f"{split} {n} ?", "answers": [{"text": answer, "answer_start": start}]}
+            for n in range(count)
+        ]
+        squad = {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": asked}]}]}
+        (folder / f"{split}.json").write_text(json.dumps(squad))
+    return str(folder)
 
 
 @pytest.mark.parametrize(
@@ -185,108 +272,46 @@ def test_a_model_of_hugging_face(tmp_path, kind):
         ({"dev": f"{MINI}#test"}, "the dev and the test set of the task pos are the same items"),
         ({"train": "builtin:mini-english?types=500&sentences=20&dev=5&test=0"}, "no (split|item)|has no"),
         ({"task": "slots", "train": "conllu:nowhere"}, "nowhere: no such file"),
+        ({"best": 3, "search": {"fine_tune.rows": [8, 16]}}, "best 3: the search has 2 combinations"),
+        ({"search": {"features.layers": [[0], [99]]}}, "features.layers: the model has no layer 99"),
+        ({"rotation": {"supervision": "dictionary", "dictionary": "/none/en-xx.txt"}}, r"en-xx\.txt"),
     ],
 )
-def test_what_cannot_be_transferred_is_one_line(run, settings, message):
+def test_what_cannot_be_transferred_is_one_line_before_any_fit(run, settings, message):
     with pytest.raises(InputError, match=message) as error:
-        transfer_of(run, config(**settings)).check()
+        transfer_of(run, **settings).check()
     assert "\n" not in str(error.value)
 
 
-def test_a_transfer_without_labelled_text_is_refused(tmp_path):
-    pretrained = open_pretrained(str(save_model(tmp_path / "bert", "bert")), "inv")
-    settings = parse(TransferConfig, {"task": "ner", "length": 16})
-    with pytest.raises(InputError, match="needs labelled sentences: name them with --train"):
-        load_data(settings, pretrained)
-    with pytest.raises(InputError, match="its languages are not known: name one with --language"):
-        open_pretrained(str(tmp_path / "bert"), None)
-
-
-def test_the_summary_of_a_metric_by_hand():
-    """Two seeds of four items: means, and no interval over one seed."""
-    from probes.transfer.compare import metrics_of
-    from probes.transfer.run import Predictions
-
-    gold, accuracy = list("abab"), metrics_of("nli", {})["accuracy"]
-    parts = [Predictions(t, s, 0, ("1", "2", "3", "4"), gold, list(p)) for t, s, p in
-             (("parent", 0, "abab"), ("parent", 1, "abaa"), ("zs", 0, "aaaa"), ("zs", 1, "bbbb"),
-              ("sup", 0, "abab"), ("sup", 1, "abab"))]  # fmt: skip
-    found = result.summary(accuracy, parts, "name")
-    assert (found["parent"]["mean"], found["zs"]["mean"], found["delta"]["mean"]) == (87.5, 50.0, 50.0)
-    assert found["delta"]["runs"] == 2 and found["delta"]["seeds_low"] == 50.0
-    one = result.summary(accuracy, [p for p in parts if p.seed == 0], "name")
-    assert one["parent"]["seeds_low"] is None and one["zs"]["low"] is not None
-
-
-def test_a_test_set_of_one_language_is_not_trained_on_or_chosen_by_in_the_other(run, tmp_path):
-    names = {}
-    for name in ("a", "b", "c"):
-        names[name] = str(tmp_path / f"{name}.conllu")
-        rows = [f"{i}\t{name}{i}\t_\tNOUN\t_\t_\t{i - 1}\tx\t_\t_" for i in (1, 2, 3)]
-        (tmp_path / f"{name}.conllu").write_text("\n".join(rows) + "\n\n")
+def test_sets_of_files_that_cannot_be_transferred(run, tmp_path):
+    names = {name: treebank(tmp_path / f"{name}.conllu", f"{name}1", f"{name}2") for name in "abc"}
+    (tmp_path / "bank").mkdir()
+    for split, tag in (("train", "NOUN"), ("dev", "NOUN"), ("test", "_")):
+        treebank(tmp_path / "bank" / f"x-{split}.conllu", split, tag=tag)
+    answered = questions(tmp_path, "the big old cat sat on the mat", "old", 20)
+    no_test = r"there is no test set beside .*a\.conllu, train: name one with --test"
+    own = {"train": names["a"], "dev": names["b"], "test": names["c"], "language": "b"}
     natural = replace(run, natural=True)
-    for case in (
-        {"train": names["a"], "dev": names["b"], "test": names["c"], "target": {"test": names["b"]}},
-        {"train": names["a"], "dev": names["b"], "test": names["c"], "target": {"test": names["a"]}},
-        {
-            "train": names["a"],
-            "dev": names["b"],
-            "test": names["c"],
-            "target": {"test": names["b"], "train": names["c"]},
-        },
+    for pretrained, settings, message in (
+        (run, {"train": names["a"]}, no_test),
+        (run, {"train": str(tmp_path / "bank")}, "source test: no word has a gold label for the task pos"),
+        (run, {"task": "qa", "train": answered, "score": {"metric": "no_answer"}}, "no item counts for no_answer"),
+        # a test set of one language is not trained on or chosen by in the other
+        (natural, {**own, "target": {"test": names["b"]}}, "are the same items"),
+        (natural, {**own, "target": {"test": names["a"]}}, "are the same items"),
+        (natural, {**own, "target": {"test": f"{MINI}#test", "train": names["c"]}}, "are the same items"),
     ):
-        with pytest.raises(InputError, match="are the same items"):
-            load_data(config(language="b", **case), natural)
-    with pytest.raises(InputError, match=r"there is no test set beside .*a\.conllu, train: name one with --test"):
-        load_data(config(train=names["a"]), run)
+        with pytest.raises(InputError, match=message):
+            transfer_of(pretrained, **settings).check()
 
 
-def test_a_set_without_gold_labels_is_refused(run, tmp_path):
-    for name, tag in (("train", "NOUN"), ("dev", "NOUN"), ("test", "_")):
-        rows = [f"{i}\t{name}{i}\t_\t{tag}\t_\t_\t{i - 1}\tx\t_\t_" for i in (1, 2, 3)]
-        (tmp_path / f"x-{name}.conllu").write_text("\n".join(rows) + "\n\n")
-    with pytest.raises(InputError, match="source test: no word has a gold label for the task pos"):
-        transfer_of(run, config(task="pos", train=str(tmp_path))).check()
-
-
-def test_without_alpha_nothing_is_aligned(run):
+def test_without_alpha_nothing_is_aligned(run, plain):
     unknown = replace(run, text=None)
-    transfer = transfer_of(unknown, config(task="pos", continual={"alpha": 0.0}))
-    assert transfer.run(0).scores == transfer_of(unknown, config(task="pos")).run(0).scores
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"best": 3, "search": {"fine_tune.rows": [8, 16]}}, "best 3: the search has 2 combinations"),
-        ({"search": {"features.layers": [[0], [99]]}}, "features.layers: the model has no layer 99"),
-        ({"task": "qa", "score": {"metric": "no_answer"}, "train": "ANSWERED"}, "no item counts for no_answer"),
-    ],
-)
-def test_what_no_fit_is_needed_to_know_is_said_before(run, tmp_path, settings, message):
-    if settings.get("train") == "ANSWERED":
-        context = "the big cat sat on the mat"
-        asked = [{"id": "1", "question": "who ?", "answers": [{"text": "cat", "answer_start": 8}]}]
-        squad = {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": asked}]}]}
-        for split in ("train", "dev", "test"):
-            asked[0]["question"] = f"who {split} ?"
-            (tmp_path / f"{split}.json").write_text(json.dumps(squad))
-        settings = {**settings, "train": str(tmp_path)}
-    with pytest.raises(InputError, match=message):
-        transfer_of(run, config(**settings)).check()
+    assert transfer_of(unknown, sup=False, continual={"alpha": 0.0}).run(0).fits["source"] == plain[1].fits["source"]
 
 
 def test_a_score_without_items_is_null_and_drops_of_a_cut_set_are_told_once(run, tmp_path):
-    context = "the well-known cat sat on the mat"
-    asked = [
-        {"id": str(n), "question": f"who {n} ?", "answers": [{"text": "known cat", "answer_start": 9}]}
-        for n in range(20)
-    ]
-    squad = {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": asked}]}]}
-    (tmp_path / "train.json").write_text(json.dumps(squad))
-    asked[0]["question"] = "another ?"
-    (tmp_path / "test.json").write_text(json.dumps(squad))
-    transfer = transfer_of(run, config(task="qa", train=str(tmp_path), length=48))
+    transfer = transfer_of(run, task="qa", train=questions(tmp_path, "the well-known cat sat", "known cat", 20))
     assert transfer.run(0).scores["zs"]["no_answer"] is None
     found = drops(transfer)
     (widened,) = (reason for reason in found["source train"] if "widened" in reason)
@@ -294,67 +319,49 @@ def test_a_score_without_items_is_null_and_drops_of_a_cut_set_are_told_once(run,
 
 
 def test_a_result_tells_what_was_aligned(run):
-    frozen = {"tune": "none", "layers": [-1]}
-    continual = transfer_of(run, config(task="pos", continual={"alpha": 0.1, "rows": 4}))
+    continual = transfer_of(run, sup=False, train_items=20, continual={"alpha": 0.1, "rows": 4})
     continual.run(0)
-    rotated = transfer_of(run, config(task="pos", rotation={}, features=frozen))
-    rotated.run(0)
     held = facts(continual)["aligned"]["pretraining"]
     assert held["counts"]["sentence pairs to train on"] > 0 and held["fingerprint"]
+    rotated = transfer_of(run, sup=False, train_items=20, rotation={}, features=FROZEN)
+    rotated.run(0)
     assert facts(rotated)["rotations"][0]["layers"][0]["pairs"] > 0
     assert facts(rotated)["aligned"].keys() == {"pretraining"}
 
 
-def test_a_dictionary_of_a_rotation_is_part_of_the_result_and_checked_before(run, tmp_path):
-    frozen = {"tune": "none", "layers": [-1]}
-    path = tmp_path / "en-xx.txt"
-
-    def rotated(**settings):
-        return transfer_of(run, config(task="pos", rotation={"supervision": "dictionary", **settings}, features=frozen))
-
-    with pytest.raises(InputError, match=r"en-xx\.txt"):
-        rotated(dictionary=str(path))
-    path.write_text("one two three\n")
-    with pytest.raises(InputError, match="here are 3 words"):
-        rotated(dictionary=str(path))
-    path.write_text("the тхе\n")
-    first = rotated(dictionary=str(path)).fingerprint
-    (tmp_path / "other.txt").write_text("the тхе\n")
-    assert rotated(dictionary=str(tmp_path / "other.txt")).fingerprint == first != rotated().fingerprint
-    path.write_text("the тхе\na а\n")
-    assert rotated(dictionary=str(path)).fingerprint != first
-
-
 def test_a_fine_tuned_model_with_a_rotation(run):
     """Its rotation of the target changes nothing of the source; that of the source is trained through."""
-    plain = transfer_of(run, config(task="nli")).run(0)
-    target = transfer_of(run, config(task="nli", rotation={"moves": "target", "supervision": "sentences"}))
-    found = target.run(0)
+
+    def rotated(**settings):
+        transfer = transfer_of(run, sup=False, task="nli", train_items=40, **settings)
+        return transfer, transfer.run(0)
+
+    _, plain = rotated()
+    target, found = rotated(rotation={"moves": "target", "supervision": "sentences"})
     assert found.fits["source"] == plain.fits["source"] and found.scores["parent"] == plain.scores["parent"]
     model, _ = target._fit(target.config, "source", 0, "", None)
     batch = target.examples("target test").batch(np.arange(8))
     (fitted,) = (rotation for held in target._rotations.values() for rotation in held.values())
     bare = copy.copy(model.features)
     bare.rotations = {}
-    torch.testing.assert_close(model.features(batch), fitted.apply(bare(batch), 0))
-    assert not torch.allclose(model.features(batch), bare(batch), atol=1e-3)
-    source = transfer_of(run, config(task="nli", rotation={"moves": "source"})).run(0)
-    assert source.fits["source"] != plain.fits["source"]
+    with torch.no_grad():
+        torch.testing.assert_close(model.features(batch), fitted.apply(bare(batch), 0))
+        assert not torch.allclose(model.features(batch), bare(batch), atol=1e-3)
+    assert rotated(rotation={"moves": "source"})[1].fits["source"] != plain.fits["source"]
     with pytest.raises(InputError, match="mixed rows have both languages"):
         config(task="nli", mixed=True, rotation={})
-    with pytest.raises(InputError, match="a rotation is no part of a model"):
-        check_keep(config(task="nli", rotation={}), run)
 
 
-def test_a_fine_tuned_body_is_kept_as_probes_read_it(run, tmp_path):
-    transfer = transfer_of(run, config(task="pos"))
-    found = transfer.run(0, keep=tmp_path / "kept")
-    opened = open_pretrained(str(tmp_path / "kept" / "seed-0"), run.target.language.name)
-    frozen = {"task": "pos", "features": {"tune": "none"}, "fine_tune": {"epochs": 1, "learning_rate": 1e-9}}
-    before = run.model.state_dict()
-    after = opened.model.state_dict()
-    moved = [name for name in before if name.startswith("layers.") and not torch.equal(before[name], after[name])]
-    assert moved and opened.source.tokenizer.fingerprint == run.source.tokenizer.fingerprint
-    assert found.scores["zs"] == transfer_of(run, config(task="pos")).run(0).scores["zs"]
-    with pytest.raises(InputError, match="no body is fine-tuned, so there is nothing to keep"):
-        check_keep(config(**frozen), run)
+def test_a_fine_tuned_body_is_kept_as_probes_read_it(run, plain):
+    transfer, found, folder = plain
+    opened = open_pretrained(str(folder / "seed-0"), run.target.language.name)
+    before, after = run.model.state_dict(), opened.model.state_dict()
+    assert any(name.startswith("layers.") and not torch.equal(before[name], after[name]) for name in before)
+    assert opened.source.tokenizer.fingerprint == run.source.tokenizer.fingerprint
+    assert found.scores["zs"] == transfer.run(0).scores["zs"]
+    for settings, message in (
+        ({"features": {"tune": "none"}}, "no body is fine-tuned, so there is nothing to keep"),
+        ({"rotation": {}}, "a rotation is no part of a model"),
+    ):
+        with pytest.raises(InputError, match=message):
+            check_keep(config(**settings), run)

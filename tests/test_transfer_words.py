@@ -1,28 +1,32 @@
-"""Tasks whose labels stand on words: rows, labels, numbering of heads and predictions, by hand."""
+"""Tasks whose labels stand on words: rows, labels, heads, baselines and sources by hand."""
+
+import math
+from typing import Any, cast
 
 import numpy as np
 import pytest
+import torch
 
 from probes.transfer.batch import NO_LABEL
-from probes.transfer.config import TransferConfig
+from probes.transfer.config import HeadConfig, TransferConfig
 from probes.transfer.tasks.ner import Ner
 from probes.transfer.tasks.parsing import Parsing
 from probes.transfer.tasks.pos import Pos
 from probes.transfer.tasks.slots import Slots
-from probes.transfer.tasks.words import words_of
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.language import PARENT, bind_language, parse_language
+from synthlang.language import bind_language, parse_language
 from synthlang.vocabularies import OURS
 from synthlang.vocabulary import BOS, EOS, PAD, train_vocabulary
-from tests.word_task_cases import NOTHING, SPELLED, derived_batch, items_of, reader_of, words_batch
+from tests.test_transfer_words_reference import NOTHING, SPELLED, derived_batch, reader_of, words_batch
 
 NO = NO_LABEL
+KINDS = (Pos, Ner, Slots, Parsing)
 
 
-def task(kind, length=128):
+def task(kind, length=128, **values):
     """The task; lengths may be below what a config allows, so that cases stay small."""
-    return kind(TransferConfig(task=kind.name).model_copy(update={"length": length}))
+    return kind(TransferConfig(task=kind.name, **values).model_copy(update={"length": length}))
 
 
 def numbers(*values):
@@ -63,55 +67,6 @@ def test_a_batch_by_hand():
     assert examples.predictions([[2, 0, 1], [1]]) == [["X", "DET", "", "NOUN"], ["NOUN"]]
 
 
-@pytest.mark.parametrize(
-    ("length", "tokens", "read"),
-    [(9, "abcdefg", 3), (8, "abcdef", 3), (7, "abcde", 2), (5, "abc", 2), (4, "ab", 1), (3, "a", 0)],
-)
-def test_words_beyond_the_length_are_cut(length, tokens, read):
-    examples = task(Pos, length).encode(TWO, [SPELLED], TAGS)
-    batch = examples.batch(numbers(0))
-    assert [i for i in batch.text.input_ids[0].tolist() if i != PAD] == [BOS, *letters(tokens), EOS]
-    assert batch.mask.sum() == read and examples.lengths.tolist() == [len(tokens) + 2, 3]
-    assert examples.counts.get("words beyond the length", 0) == 3 - read
-    said = ["DET"] * read + [""] * (3 - read)
-    assert examples.predictions([[0] * read, [1]]) == [[*said[:2], "", said[2]], ["NOUN"]]
-
-
-def test_a_row_of_which_no_word_is_read():
-    examples = task(Pos, 3).encode(TWO, [SPELLED], TAGS)
-    batch = examples.batch(numbers(0))
-    assert batch.mask.tolist() == [[False]] and batch.targets["tags"].tolist() == [[NO]]
-    assert batch.text.input_ids[0, :4].tolist() == [BOS, ord("a"), EOS, PAD]
-
-
-@pytest.fixture(scope="module")
-def vocabulary():
-    return train_vocabulary([Corpus.of_words([["the", "cat", "sat", "."]])], size=300)
-
-
-NAMES = {"form": "Anna Smith saw New York .", "ner": "B-PER I-PER O B-LOC I-LOC O", "upos": "P P V P P PUNCT"}
-
-
-@pytest.mark.parametrize("name", ["parent", "trans+inv"])
-def test_labels_follow_their_words(vocabulary, name):
-    language = PARENT if name == "parent" else parse_language(name)
-    batch = derived_batch(words_batch(NAMES), language)
-    reader = reader_of(language, vocabulary)
-    pos = task(Pos).encode(batch, [reader], {"tags": ("P", "PUNCT", "V")})
-    ner = task(Ner).encode(batch, [reader], {"tags": ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")})
-    back = name != "parent"
-    assert pos.gold == [["P", "P", "V", "P", "P", "PUNCT"]]
-    expected = "B-LOC I-LOC O B-PER I-PER O" if back else NAMES["ner"]  # York New saw Smith Anna .
-    assert ner.gold == [expected.split()]
-    rows = ner.batch(numbers(0))
-    assert rows.targets["tags"][0].tolist() == ([0, 2, 4, 1, 3, 4] if back else [1, 3, 4, 0, 2, 4])
-    assert rows.role == "target" and rows.words is not None
-    for (first, last), word in zip(rows.words[0].tolist(), batch.corpus.form.values(), strict=True):
-        ids = vocabulary.tokenizer(language.script).encode(word, add_special_tokens=False).ids
-        assert rows.text.input_ids[0, first : last + 1].tolist() == ids
-        assert not back or min(ids) >= vocabulary.size
-
-
 TREE = {
     "form": "the cats saw bob .",
     "upos": "DET NOUN VERB PROPN PUNCT",
@@ -119,20 +74,6 @@ TREE = {
     "deprel": "det nsubj root obj punct",
 }
 RELATIONS = {"relations": ("det", "nsubj", "obj", "punct", "root"), "root": ("root",)}
-
-
-def test_heads_count_the_words_that_are_read():
-    batch = words_batch(TREE | {"form": f"the {NOTHING} saw bobby ."})
-    examples = task(Parsing, 12).encode(batch, [SPELLED], RELATIONS)  # room for the saw bobb
-    assert [word[:2] for word in examples.gold[0]] == [[2, "det"], [3, "nsubj"], [0, "root"], [3, "obj"], [3, "punct"]]
-    assert [word[2] for word in examples.gold[0]] == TREE["upos"].split()
-    targets = examples.batch(numbers(0)).targets
-    # the head of "the" has no token, so there is nothing to attach it to; "saw" is the second word of the row
-    assert targets["heads"].tolist() == [[NO, 0]] and targets["relations"].tolist() == [[NO, 4]]
-    assert dict(examples.counts) == {"words beyond the length": 2, "words without a token": 1}
-    # "the" under "saw" (2 in the row, 3 in the sentence), "saw" under the root
-    nothing = [-1, ""]
-    assert examples.predictions([[(2, 0), (0, 4)]]) == [[[3, "det"], nothing, [0, "root"], nothing, nothing]]
 
 
 def test_a_head_that_was_left_out_is_no_target_and_does_not_count():
@@ -144,45 +85,12 @@ def test_a_head_that_was_left_out_is_no_target_and_does_not_count():
     assert task(Parsing).metrics()["uas"](examples.gold, said) == 75.0
 
 
-def test_sentences_of_one_item_follow_each_other():
-    corpus = Corpus.of([{"form": [*"abc"], "upos": [*"XYZ"], "head": [2, 0, 2], "deprel": [*"prp"]}] * 2)
-    examples = task(Parsing).encode(items_of(corpus, [0, 0]), [SPELLED], {"relations": ("p", "r"), "root": ("r",)})
-    assert [word[0] for word in examples.gold[0]] == [2, 0, 2, 5, 0, 5]
-    assert examples.batch(numbers(0)).targets["heads"].tolist() == [[2, 0, 2, 5, 0, 5]]
-    assert examples.batch(numbers(0)).text.input_ids[0, :8].tolist() == [BOS, *letters("abcabc"), EOS]
-
-
-KA = {"name": "ka", "transforms": [{"kind": "mark", "case": {"nsubj": "ka", "obj": "o"}, "as_words": True}]}
-
-
-def test_inserted_words_are_read_but_not_labelled(vocabulary):
-    """the cats ka saw bob o . — with the heads of five words, and a mention that nothing tears."""
-    language = parse_language(KA)
-    batch = derived_batch(words_batch(TREE | {"ner": "O B-X O B-PER O"}), language)
-    assert batch.corpus.texts() == ["the cats ka saw bob o ."]
-    reader = reader_of(language, vocabulary)
-    parsing = task(Parsing).encode(batch, [reader], RELATIONS)
-    assert [word[0] for word in parsing.gold[0]] == [2, 3, 0, 3, 3]
-    rows = parsing.batch(numbers(0))
-    assert rows.targets["heads"].tolist() == [[2, 3, 0, 3, 3]] and rows.words is not None
-    words = [vocabulary.parent.encode(w, add_special_tokens=False).ids for w in batch.corpus.form.values()]
-    ends = np.cumsum([0, *map(len, words)])
-    assert rows.words[0].tolist() == [[1 + ends[i], ends[i + 1]] for i in (0, 1, 3, 4, 6)]
-    assert [i for i in rows.text.input_ids[0].tolist() if i != PAD] == [BOS, *(i for w in words for i in w), EOS]
-    assert parsing.counts == {"words without a gold label": 2}
-    right = [(2, 0), (3, 1), (0, 4), (3, 2), (3, 3)]
-    assert parsing.predictions([right]) == [[word[:2] for word in parsing.gold[0]]]
-    ner = task(Ner).encode(batch, [reader], {"tags": ("B-PER", "I-PER", "O")})
-    assert ner.gold == [["O", "B-X", "O", "B-PER", "O"]]
-    assert ner.counts["words without a gold label"] == 2
-    assert task(Pos).encode(batch, [reader], {"tags": ("DET",)}).gold == [TREE["upos"].split()]
-
-
-def test_where_words_are_tokens_the_first_one_has_the_label(vocabulary):
+def test_where_words_are_tokens_the_first_one_has_the_label():
     """Two persons side by side stay two, although the tokens between their first ones are no words."""
+    vocabulary = train_vocabulary([Corpus.of_words([["the", "cat", "sat", "."]])], size=300)
     spec = {"name": "t", "transforms": [{"kind": "invert", "unit": "token", "keep_final_punctuation": False}]}
     batch = words_batch({"form": "the bob ann smith", "ner": "O B-PER B-PER I-PER", "upos": "DET PROPN PROPN PROPN"})
-    language = bind_language(parse_language(spec), _source(batch), vocabulary)
+    language = bind_language(parse_language(spec), cast(Any, None), vocabulary)
     derived = derived_batch(batch, language)
     reader = reader_of(language, vocabulary)
     examples = task(Ner).encode(derived, [reader], {"tags": ("B-PER", "I-PER", "O")})
@@ -197,20 +105,7 @@ def test_where_words_are_tokens_the_first_one_has_the_label(vocabulary):
         task(Parsing).encode(derived, [reader], RELATIONS)
     reader = SPELLED.__class__(language, SPELLED.tokenizer, 0, OURS, "target")
     with pytest.raises(InputError, match="the model's tokenizer is not the one"):
-        words_of(derived, reader, 16, np.ones(len(derived.corpus.form.codes), bool))
-
-
-def _source(batch):
-    from synthlang.tasks.base import SentencesOf, TaskSet
-
-    class Fixed(TaskSet):
-        name, kind, fields = "fixed", "words", ("text",)
-        fingerprint, splits, columns = "f", ("train",), tuple(batch.corpus.columns)
-
-        def batches(self, split):
-            return iter([batch])
-
-    return SentencesOf(Fixed())
+        task(Pos).words(derived, [reader])
 
 
 FLY = words_batch(
@@ -237,3 +132,173 @@ def test_slots_and_intents():
         "items with an intent that training does not have": 1,
     }
     assert small.predictions([(0, [2, 0, 2]), (0, [0, 1])])[1] == {"slots": ["B-city", "I-city"], "intent": "flight"}
+
+
+TRAIN = words_batch(
+    {
+        "form": "ann saw york city",
+        "upos": "P V P P",
+        "head": "2 0 2 3",
+        "deprel": "nsubj root obj flat",
+        "ner": "B-PER O B-LOC I-LOC",
+        "slot": "B-who O O O",
+    },
+    {"form": "bob ran", "upos": "P _", "head": "2 0", "deprel": "nsubj root", "ner": "B-PER O", "slot": "O O"},
+    intents=["see", "run"],
+)
+
+
+def test_labels_are_those_of_training():
+    assert task(Pos).labels(TRAIN) == {"tags": ("P", "V")}
+    assert task(Ner).labels(TRAIN) == {"tags": ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")}
+    assert task(Slots).labels(TRAIN) == {"tags": ("B-who", "I-who", "O"), "intents": ("run", "see")}
+    assert task(Parsing).labels(TRAIN) == {"relations": ("flat", "nsubj", "obj", "root"), "root": ("root",)}
+    second = TRAIN.take(np.asarray([1]))  # names of the first item are still known
+    assert task(Pos).labels(second) == {"tags": ("P",)}
+    assert task(Ner).labels(second) == {"tags": ("B-PER", "I-PER", "O")}
+    assert task(Slots).labels(second) == {"tags": ("O",), "intents": ("run",)}
+    assert task(Parsing).labels(second) == {"relations": ("nsubj", "root"), "root": ("root",)}
+
+
+def test_inserted_words_add_no_label():
+    spec = {"name": "ka", "transforms": [{"kind": "mark", "case": {"nsubj": "ka"}, "as_words": True}]}
+    source = words_batch({"form": "ann ran", "upos": "PRON VERB", "head": "2 0", "deprel": "nsubj root"})
+    derived = derived_batch(source, parse_language(spec))
+    assert len(derived.corpus.form.codes) == 3
+    assert task(Pos).labels(derived) == {"tags": ("PRON", "VERB")}
+    assert task(Parsing).labels(derived) == {"relations": ("nsubj", "root"), "root": ("root",)}
+
+
+def test_words_without_annotation_are_not_taken_for_inserted_ones():
+    """A word with a head was there before any transform; a word without tags has no gold tag either way."""
+    bare = {"form": "ann ran", "upos": "_ _", "head": "2 0", "deprel": "_ _", "ner": "B-PER O"}
+    batch = words_batch(bare, bare | {"upos": "P V", "deprel": "nsubj root"})
+    assert task(Ner).encode(batch, [SPELLED], {"tags": ("B-PER", "O")}).gold == [["B-PER", "O"]] * 2
+    pos = task(Pos).encode(batch, [SPELLED], {"tags": ("P", "V")})
+    assert pos.gold == [[], ["P", "V"]] and pos.predictions([[], [1, 0]]) == [[], ["V", "P"]]
+    assert pos.batch(np.asarray([0])).mask.tolist() == [[False]]
+    trees = task(Parsing).encode(batch, [SPELLED], {"relations": ("nsubj", "root"), "root": ("root",)})
+    assert trees.gold == [[], [[2, "nsubj", "P"], [0, "root", "V"]]]
+    assert trees.counts == {"words without a gold label": 2}
+
+
+def test_the_root_relation_is_the_one_that_roots_have():
+    column = {"form": "a b c", "upos": "X X X", "head": "0 1 2"}
+    batch = words_batch(column | {"deprel": "top x y"}, column | {"deprel": "odd x y"}, column | {"deprel": "top x z"})
+    assert task(Parsing).labels(batch)["root"] == ("top",)
+    assert task(Parsing).labels(batch.take(np.asarray([0, 1])))["root"] == ("odd",)  # the first by name of equals
+
+
+NO_TREE = {"form": "a b", "upos": "X X", "head": "-1 -1", "deprel": "x y"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "batch", "message"),
+    [
+        (Pos, words_batch({"form": "a b", "upos": "_ _"}), "no word of the training set has a UPOS tag"),
+        (Ner, words_batch({"form": "a b", "ner": "O O"}), "no word of the training set is part of an entity"),
+        (Parsing, words_batch(NO_TREE), "no word of the training set has a head and a relation"),
+        (Slots, words_batch({"form": "a b", "slot": "O O"}), "needs an intent for each utterance"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_training_set_without_labels(kind, batch, message):
+    with pytest.raises(InputError, match=message):
+        task(kind).labels(batch)
+
+
+def test_sources(tmp_path):
+    folder = tmp_path / "bank"
+    folder.mkdir()
+    (folder / "x-train.conllu").write_text("1\tran\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    (folder / "x-test.conllu").write_text("1\tran\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    tags = tmp_path / "train.iob"
+    tags.write_text("ann B-PER\nran O\n\n")
+    for kind, spec in [
+        (Pos, f"conllu:{folder}"),
+        (Pos, f"pos:conllu:{folder}"),
+        (Pos, "builtin:mini-english"),
+        (Parsing, f"conllu:{folder}"),
+        (Parsing, f"parsing:conllu:{folder}"),
+        (Parsing, "parsing:builtin:mini-english"),
+        (Ner, f"iob:{tags}"),
+        (Ner, f"ner:{tags}"),
+        (Ner, str(tags)),
+        (Ner, "builtin:mini-english"),
+    ]:
+        opened = task(kind).open(spec)
+        assert "train" in opened.splits and set(kind.requires) <= set(opened.columns)
+        first = next(opened.batches("train"))
+        assert task(kind).encode(first, [SPELLED], task(kind).labels(first)).gold
+    for kind, spec, message in [
+        (Parsing, f"iob:{tags}", "needs the column '(upos|deprel)'"),
+        (Pos, f"ner:{tags}", "names items of the task ner; this is the task pos"),
+        (Ner, "nli:builtin:mini-english", "names items of the task nli; this is the task ner"),
+        (Ner, f"conllu:{folder}", "needs the column 'ner'"),
+        (Pos, str(tmp_path / "none"), "no such"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            task(kind).open(spec)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_head_fits_its_output_becomes_predictions_and_gold_scores_a_hundred(kind):
+    one = task(kind, head=HeadConfig(arc=8, relation=4))
+    labels = one.labels(TRAIN)
+    examples = one.encode(TRAIN, [SPELLED], labels)
+    batch = examples.batch(np.asarray([0, 1]))
+    torch.manual_seed(0)
+    head = one.head(6, labels).eval()
+    states = torch.randn(2, 1 + batch.mask.shape[1], 6)
+    assert math.isfinite(head.loss(states, batch).item())
+    said = examples.predictions(head.decode(states, batch))
+    right = [[word[:2] for word in item] for item in examples.gold] if kind is Parsing else examples.gold
+    for name, metric in one.metrics().items():
+        assert name == metric.name and metric(examples.gold, right) == 100.0
+        assert 0 <= metric(examples.gold, said) <= 100
+    if kind is Parsing:
+        roots = [[relation for head, relation in item if head == 0] for item in cast(Any, said)]
+        assert roots == [["root"], ["root"]]
+
+
+def test_a_label_that_training_never_saw_is_an_error_whatever_is_predicted():
+    examples = task(Pos).encode(words_batch({"form": "a b", "upos": "P NEW"}), [SPELLED], {"tags": ("P", "V")})
+    for predicted in (0, 1):
+        assert task(Pos).metrics()["accuracy"](examples.gold, examples.predictions([[0, predicted]])) == 50.0
+
+
+WHOLE = [["B-LOC", "I-LOC"], ["B-LOC", "I-LOC", "I-LOC"], ["B-PER", "O", "O"]]
+SINGLE = [["B-PER", "B-PER", "O"], ["B-LOC", "I-LOC"], ["B-PER", "O"]]  # 2 · 3 / (7 + 4), as wholes 2 · 1 / (3 + 4)
+INTENTS = [{"slots": ["O"], "intent": name} for name in ("b", "a", "b")]
+LEFT = [[[0, "root", "X"], [1, "obj", "X"], [2, "case", "X"], [3, "case", "X"]]]
+RIGHT = [[[2, "det", "X"], [3, "nsubj", "X"], [0, "root", "X"]], [[2, "det", "X"], [0, "root", "X"]]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "train", "test", "said"),
+    [
+        (Pos, [["N", "V", "N"], ["D", "V"]], [["X", "Y"], []], [["N", "N"], []]),
+        (Ner, WHOLE, [["O", "O", "O"], ["O"]], [["B-LOC", "I-LOC", "I-LOC"], ["B-LOC"]]),
+        (Ner, SINGLE, [["O", "O"]], [["B-PER", "B-PER"]]),
+        (Slots, INTENTS, [{"slots": ["B-x", "O"], "intent": "a"}], [{"slots": ["O", "O"], "intent": "b"}]),
+        (Parsing, LEFT, [[[2, "a", "X"], [0, "b", "X"]]], [[[0, "root"], [1, "case"]]]),
+        (Parsing, RIGHT, [[[0, "a", "X"]] * 3], [[[2, "det"], [3, "det"], [0, "root"]]]),
+    ],
+)
+def test_majority_by_hand(kind, train, test, said):
+    assert task(kind).majority(train, test) == said
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_majority_of_entities_is_the_best_of_all_such_guesses(seed):
+    rng = np.random.default_rng(seed)
+    items = [rng.choice(["B-X", "B-Y", "O", "B-X"], rng.integers(1, 4)).tolist() for _ in range(8)]
+    train = [[f"I{tag[1:]}" if i and tag == item[0] != "O" else tag for i, tag in enumerate(item)] for item in items]
+    train.append(["B-Y", "I-Y"])
+    metric = task(Ner).metrics()["span_f1"]
+    guesses = [
+        metric(train, [[f"{'I' if whole and i else 'B'}-{kind}" for i in range(len(tags))] for tags in train])
+        for kind in "XY"
+        for whole in (False, True)
+    ]
+    assert metric(train, task(Ner).majority(train, train)) == pytest.approx(max(guesses))

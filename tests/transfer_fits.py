@@ -17,7 +17,6 @@ from pretrain.model.text import Text
 from probes.transfer.batch import NO_LABEL, Batch, Examples, Role
 from probes.transfer.config import FeaturesConfig, FineTuneConfig
 from probes.transfer.features import Features, TaskModel
-from probes.transfer.fit import fine_tune
 from probes.transfer.tasks.base import Head
 from probes.transfer.tasks.metrics import Metric
 
@@ -110,7 +109,3 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 def moved(before: dict[str, Tensor], after: dict[str, Tensor]) -> set[str]:
     return {name for name in before if not torch.equal(before[name], after[name])}
-
-
-def fine_tune_tiny(model: TaskModel, examples: Tokens) -> None:
-    fine_tune(model, examples, examples, ACCURACY, FIT.model_copy(update={"epochs": 1}), seed=0)

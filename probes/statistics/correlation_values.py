@@ -33,28 +33,31 @@ NUMBERS = 4_000_000  # that a chunk of samples holds at a time
 
 def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
     """[r] correlations of x [r, n] or [1, n] with y [n]; NaN where a side is constant within every block."""
-    parts = [_SUMS[kind](x[:, rows], y[rows]) for rows in blocks]
-    return _cosine(sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
+    return _cosine([SUMS[kind][0](x[:, rows], y[rows]) for rows in blocks])
 
 
 def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
     """[r] correlations of x [n] with y [n] where row i stands weights[r, i] times; NaN as in ``permuted``."""
-    parts = [_WEIGHTED[kind](x[rows], y[rows], weights[:, rows]) for rows in blocks]
-    return _cosine(sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
-
-
-def _cosine(product: Floats | int, left: Floats | int, right: Floats | int) -> Floats:
-    norm = np.sqrt(np.asarray(left, np.float64) * np.asarray(right, np.float64))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r: Floats = np.clip(np.where(norm > 0, np.asarray(product, np.float64) / norm, np.nan), -1, 1)
-    return r
+    return _cosine([SUMS[kind][1](x[rows], y[rows], weights[:, rows]) for rows in blocks])
 
 
 Sums = tuple[Floats, Floats, Floats]  # Σuv, Σu², Σv² of one block, each [r]
 
 
+def _cosine(parts: Sequence[Sums]) -> Floats:
+    product, left, right = (np.asarray(sum(column), np.float64) for column in zip(*parts, strict=True))
+    norm = np.sqrt(left * right)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r: Floats = np.clip(np.where(norm > 0, product / norm, np.nan), -1, 1)
+    return r
+
+
 def _products(u: Floats, v: Floats) -> Sums:
     return (u * v).sum(1), (u * u).sum(1), (v * v).sum(1)
+
+
+def _weighted_products(u: Floats, v: Floats, weights: Floats) -> Sums:
+    return (weights * u * v).sum(1), (weights * u * u).sum(1), (weights * v * v).sum(1)
 
 
 def _pearson(x: Floats, y: Floats) -> Sums:
@@ -116,10 +119,6 @@ def _weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Sums:
     return _weighted_products(_weighted_ranks(x, weights), _weighted_ranks(y, weights), weights)
 
 
-def _weighted_products(u: Floats, v: Floats, weights: Floats) -> Sums:
-    return (weights * u * v).sum(1), (weights * u * u).sum(1), (weights * v * v).sum(1)
-
-
 def _weighted_centred(x: Floats, weights: Floats) -> Floats:
     total = np.maximum(weights.sum(1, keepdims=True), 1e-300)
     found: Floats = x - (weights @ x)[:, None] / total
@@ -148,13 +147,8 @@ def _weighted_kendall(x: Floats, y: Floats, weights: Floats) -> Sums:
     return first, second, third
 
 
-_SUMS: dict[Kind, Callable[[Floats, Floats], Sums]] = {
-    "pearson": _pearson,
-    "spearman": _spearman,
-    "kendall": _kendall,
-}
-_WEIGHTED: dict[Kind, Callable[[Floats, Floats, Floats], Sums]] = {
-    "pearson": _weighted_pearson,
-    "spearman": _weighted_spearman,
-    "kendall": _weighted_kendall,
+SUMS: dict[Kind, tuple[Callable[[Floats, Floats], Sums], Callable[[Floats, Floats, Floats], Sums]]] = {
+    "pearson": (_pearson, _weighted_pearson),
+    "spearman": (_spearman, _weighted_spearman),
+    "kendall": (_kendall, _weighted_kendall),
 }

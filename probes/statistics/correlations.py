@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import islice, permutations, product
 from math import factorial, prod
 from typing import Any
@@ -93,12 +94,10 @@ def correlation(
     assert left.ndim == 1 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
     block, cluster = _codes(blocks, n, alone=False), _codes(clusters, n, alone=True)
-    units, parts = Units.of(block, cluster), groups_of(block)
+    units, parts = Units(block, cluster), groups_of(block)
     counts = (kind, n, len(parts), len(units.rows))
     if n < 3:
-        return Correlation(
-            *counts, level=level, reason=f"{n} pair{'' if n == 1 else 's'}: a correlation needs at least 3"
-        )
+        return Correlation(*counts, level=level, reason=f"{n} pair{'s' * (n != 1)}: a correlation needs at least 3")
     left, right = values_of(left, (1,)), values_of(right, (1,))
     for side, values in (("first", left), ("second", right)):
         if all(np.ptp(values[rows]) == 0 for rows in parts):
@@ -114,11 +113,10 @@ def correlation(
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
     """[n] 0, 1, … in order of first appearance; without names each row its own, or all the same."""
-    if names is None:
-        return np.arange(n) if alone else np.zeros(n, np.intp)
-    assert len(names) == n, (len(names), n)
+    values: Sequence[str | int] = names if names is not None else range(n) if alone else [0] * n
+    assert len(values) == n, (len(values), n)
     index: dict[str | int, int] = {}
-    return np.array([index.setdefault(name, len(index)) for name in names], np.intp)
+    return np.array([index.setdefault(name, len(index)) for name in values], np.intp)
 
 
 def _telling(x: Floats, y: Floats, units: Units, parts: Sequence[Rows]) -> int:
@@ -140,9 +138,7 @@ def _permutation_p(
         return None, False, "no two clusters have the same number of rows in the same blocks: nothing can change places"
     exact = total <= EXACT_ARRANGEMENTS
     chunks = every_arrangement(groups, len(x)) if exact else drawn_arrangements(groups, len(x), PERMUTATIONS, random)
-    hits = 0
-    for picks in chunks:
-        hits += int((np.abs(permuted(x[picks], y, parts, kind)) >= abs(r) - ROUNDING).sum())
+    hits = sum(int((np.abs(permuted(x[rows], y, parts, kind)) >= abs(r) - ROUNDING).sum()) for rows in chunks)
     return (hits / total if exact else (1 + hits) / (1 + PERMUTATIONS)), exact, None
 
 
@@ -167,7 +163,8 @@ def _bounds(
         return None, None, "a side is constant in more than half of the draws"
     quantiles = np.array([(1 - level) / 2, (1 + level) / 2])
     if kind == "pearson":
-        left_out = _in_chunks(x, y, left_out_weights(units), parts, kind)
+        one_less = (1 - np.eye(len(units.rows)))[:, units.cluster]  # [units, n] all rows but those of one cluster
+        left_out = _in_chunks(x, y, one_less, parts, kind)
         quantiles = _bca(drawn, r, _acceleration(left_out, units), quantiles)
     low, high = np.quantile(drawn, quantiles)
     return min(float(low), r), max(float(high), r), None
@@ -198,9 +195,7 @@ def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
     edge = 0.5 / len(drawn)
     bias = stats.norm.ppf(np.clip(below, edge, 1 - edge))
     z = bias + stats.norm.ppf(quantiles)
-    scale = np.maximum(1 - a * z, 1e-9)
-    found: Floats = np.asarray(stats.norm.cdf(bias + z / scale), np.float64)
-    return found
+    return np.asarray(stats.norm.cdf(bias + z / np.maximum(1 - a * z, 1e-9)), np.float64)
 
 
 CHUNK = 1_000_000  # row numbers that a chunk of permutations holds
@@ -224,15 +219,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Units:
-    """The clusters of n rows: ``rows`` of each, and ``block`` [n] the block of each row."""
+    """The clusters of n rows: the ``block`` [n] and the ``cluster`` [n] of each row, 0, 1, …"""
 
-    rows: tuple[Rows, ...]
     block: Rows
+    cluster: Rows
 
-    @staticmethod
-    def of(block: Rows, cluster: Rows) -> Units:
-        """From the codes of each row [n]: 0, 1, …."""
-        return Units(groups_of(cluster), block)
+    @cached_property
+    def rows(self) -> tuple[Rows, ...]:
+        """Those of each cluster."""
+        return groups_of(self.cluster)
 
     @property
     def strata(self) -> list[Rows]:
@@ -314,17 +309,4 @@ def drawn_weights(units: Units, rounds: int, random: np.random.Generator) -> Flo
     for stratum in units.strata:
         picks = random.integers(len(stratum), size=(rounds, len(stratum)))
         np.add.at(counts, (np.arange(rounds)[:, None], stratum[picks]), 1)
-    return _per_row(units, counts)
-
-
-def left_out_weights(units: Units) -> Floats:
-    """[units, n] all rows but those of one cluster: the jackknife."""
-    return _per_row(units, 1 - np.eye(len(units.rows)))
-
-
-def _per_row(units: Units, counts: Floats) -> Floats:
-    of_row = np.empty(len(units.block), np.intp)
-    for unit, rows in enumerate(units.rows):
-        of_row[rows] = unit
-    found: Floats = counts[:, of_row]
-    return found
+    return counts[:, units.cluster]

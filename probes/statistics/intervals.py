@@ -76,28 +76,6 @@ def _quantile(share: float, degrees: int) -> float:
     return float(stats.t.ppf(share, degrees))
 
 
-def bootstrap_interval(values: ArrayLike, key: int, rounds: int = BOOTSTRAP_ROUNDS, level: float = 0.95) -> Interval:
-    """Mean of ``values``, items [n] or seeds × items [s, n], with a percentile bootstrap interval.
-
-    Each round draws items with replacement; with two dimensions it also draws seeds, crossed:
-    the same items for all drawn seeds, since all seeds are scored on one test set (Davison &
-    Hinkley 1997, section 3.8). With one seed the interval speaks of the items alone.
-    """
-    assert 0 < level < 1 and rounds > 0, (level, rounds)
-    array = values_of(values, (1, 2))
-    mean, table = float(array.mean()), np.atleast_2d(array)
-    if array.size == 1:
-        return Interval(mean, None, None, 1, level)
-    seeds, items = table.shape
-    random = generator(key)
-    means = np.empty(rounds)
-    for i in range(rounds):  # one round at a time: memory stays that of the input
-        weights = np.bincount(random.integers(seeds, size=seeds), minlength=seeds) / seeds
-        means[i] = (weights @ table)[random.integers(items, size=items)].mean()
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(mean, float(low), float(high), array.size, level)
-
-
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
     """Wilson's score interval (1927) in percent of a ``share`` (0 to 1) of ``n`` draws, n ≥ 1."""
     z = float(stats.norm.ppf((1 + level) / 2))
@@ -120,9 +98,10 @@ def bootstrap_metric(
 
     stats   [seeds, items, k]: what an item adds to each sum; every seed was scored on the same items
 
-    Each round draws seeds and items with replacement, crossed, as ``bootstrap_interval`` does: the score of each drawn
-    seed over the drawn items, then their mean. With one seed the interval speaks of the items alone. Memory is that of
-    ``stats`` and a block of rounds.
+    Each round draws seeds and items with replacement, crossed: the same items for all drawn seeds, since all seeds are
+    scored on one test set (Davison & Hinkley 1997, section 3.8); the score of each drawn seed over the drawn items,
+    then their mean. With one seed the interval speaks of the items alone. Memory is that of ``stats`` and a block of
+    rounds.
     """
     table = values_of(stats, (3,))
     mean = _mean(table, score)
@@ -152,14 +131,12 @@ def bootstrap_difference(
     mean = _mean(left, score) - _mean(right, score)
     if max(left.shape[0] * left.shape[1], right.shape[0] * right.shape[1]) == 1:
         return Interval(mean, None, None, 1, level)
-    random, drawn = generator(key), []
-    size = min(_size(left), _size(right))
-    if paired:
-        for draws in _draws(left.shape, random, rounds, size):
-            drawn.append(_drawn(left, score, draws) - _drawn(right, score, draws))
-    else:
-        both = zip(_draws(left.shape, random, rounds, size), _draws(right.shape, random, rounds, size), strict=True)
-        drawn = [_drawn(left, score, mine) - _drawn(right, score, other) for mine, other in both]
+    random, size = generator(key), min(_size(left), _size(right))
+    draws = _draws(left.shape, random, rounds, size)
+    both = (
+        ((one, one) for one in draws) if paired else zip(draws, _draws(right.shape, random, rounds, size), strict=True)
+    )
+    drawn = [_drawn(left, score, mine) - _drawn(right, score, other) for mine, other in both]
     return _interval(mean, np.concatenate(drawn), left, level)
 
 

@@ -49,18 +49,18 @@ def read_aligned(
             raise InputError(
                 f"language {reader.language.name}: its transforms with unit: token leave no words to align"
             )
-    tokenizers = readers[0].tokenizer, readers[1].tokenizer
+    left, right = readers
     found = []
     for name, pair in (chosen or {CONSTRUCTED: _constructed(pretrained)}).items():
-        report(f"aligned text {safe_name(name, 'name of a pair')}", 0, 1, "")
+        title = f"aligned text {safe_name(name, 'name of a pair')}"
+        say: Say = lambda text, title=title: report(title, 0, 1, text)  # type: ignore[misc]  # noqa: E731
+        say("")
         _check(name, pair, store)
-        say: Say = lambda text, name=name: report(f"aligned text {name}", 0, 1, text)  # type: ignore[misc]  # noqa: E731
         with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
-            text = read_pair(pair, tokenizers, store or Store(Path(nowhere)), say)
-        cutters = tokenizers[0].tokenizer, tokenizers[1].tokenizer
-        numbers = readers[0].number, readers[1].number
+            text = read_pair(pair, (left.tokenizer, right.tokenizer), store or Store(Path(nowhere)), say)
+        cutters, numbers = (left.tokenizer.tokenizer, right.tokenizer.tokenizer), (left.number, right.number)
         data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
-        report(f"aligned text {name}", 1, 1, f"{len(data.train):,} sentence pairs")
+        report(title, 1, 1, f"{len(data.train):,} sentence pairs")
         found.append(Aligned(text, data))
     return tuple(found)
 

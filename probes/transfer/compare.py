@@ -99,12 +99,17 @@ def compare(
 
     Raises InputError for files that cannot be compared: other tasks, rules, seeds or test items; changed files.
     """
-    _check_options(len(files), correction, rounds, swap)
+    if len(files) < 2:
+        raise InputError("a comparison needs at least two result files")
+    for what, value, allowed in (("correction", correction, CORRECTIONS), ("swap", swap, SWAPS)):
+        if value not in allowed:
+            raise InputError(f"{what} must be one of {', '.join(allowed)}, not {value!r}")
+    if rounds < 1:
+        raise InputError(f"a permutation test needs at least one round, not {rounds}")
     outcomes = [read_outcome(path) for path in files]
     check_alike(outcomes)
     first = outcomes[0]
-    task = first.result.task
-    known = metrics_of(task, first.result.settings.model_dump(), first.path)
+    task, known = first.result.task, task_of(first.config).metrics()
     chosen = [_named(known, name, f"metric of the task {task}") for name in metrics or [first.result.metric]]
     shared = {test: test for test in first.tests if all(test in outcome.tests for outcome in outcomes)}
     every = dict.fromkeys(test for outcome in outcomes for test in outcome.tests)
@@ -120,16 +125,6 @@ def compare(
         row["p_corrected"] = p
     names, left = tuple(str(path) for path in files), tuple(test for test in every if test not in shared)
     return Comparison(task, names, len(first.result.seeds), correction, rounds, swap, tuple(rows), left)
-
-
-def _check_options(files: int, correction: str, rounds: int, swap: str) -> None:
-    if files < 2:
-        raise InputError("a comparison needs at least two result files")
-    for what, value, allowed in (("correction", correction, CORRECTIONS), ("swap", swap, SWAPS)):
-        if value not in allowed:
-            raise InputError(f"{what} must be one of {', '.join(allowed)}, not {value!r}")
-    if rounds < 1:
-        raise InputError(f"a permutation test needs at least one round, not {rounds}")
 
 
 def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
@@ -176,12 +171,6 @@ def _shown(p: float | None) -> str:
     return "–" if p is None else "< .001" if p < 0.001 else f"{p:.3f}"
 
 
-class _Settings(BaseModel, extra="allow"):
-    """Those of the transfer, of which the rules of its scores count."""
-
-    score: dict[str, Any] = {}
-
-
 class _Seed(BaseModel):
     """test → metric → score."""
 
@@ -196,22 +185,23 @@ class _Result(BaseModel):
     fingerprint: str
     task: str
     metric: str
-    settings: _Settings
+    settings: dict[str, Any]
     seeds: list[_Seed] = Field(min_length=1)
     predictions: str
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result file and its predictions: test → (seed, setting) → predictions."""
+    """A result file, the settings of its transfer and its predictions: test → (seed, setting) → predictions."""
 
     path: Path
     result: _Result
+    config: TransferConfig
     tests: Mapping[str, Mapping[Run, Predictions]]
 
     def stats(self, test: str, metric: Metric) -> Floats:
-        """[runs, items, k] of a test; InputError for predictions of another form, or other ones than were scored."""
-        by_run = {run: self._stats(part, metric) for run, part in sorted(self.tests[test].items())}
+        """[runs, items, k] of a test; InputError for other predictions than were scored."""
+        by_run = {run: metric.stats(part.gold, part.predicted) for run, part in sorted(self.tests[test].items())}
         for record in self.result.seeds:
             said = record.scores.get(test, {}).get(metric.name)
             found = [float(metric.score(s.sum(axis=0))) for run, s in by_run.items() if run[0] == record.seed]
@@ -222,13 +212,6 @@ class Outcome:
                     self.path,
                 )
         return np.stack(list(by_run.values()))
-
-    def _stats(self, part: Predictions, metric: Metric) -> Floats:
-        try:
-            return metric.stats(part.gold, part.predicted)
-        except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-            why = f"the predictions of {part.test}, seed {part.seed}, are none of the task {self.result.task}"
-            raise InputError(f"{why}: the file was changed; run the transfer again", self.path) from error
 
 
 def read_outcome(path: Path) -> Outcome:
@@ -241,45 +224,34 @@ def read_outcome(path: Path) -> Outcome:
         raise InputError(
             f"has format {result.format}, this version reads {RESULT_FORMAT}; run the transfer again", path
         )
-    name = result.predictions
-    if Path(name).name != name:
-        raise InputError(f"names no file beside it as its predictions: {name!r}", path)
-    beside = path.with_name(name)
+    config = parse(TransferConfig, {**result.settings, "task": result.task}, path)
+    beside = path.with_name(result.predictions)
     if not beside.is_file():
-        raise InputError(f"its predictions {name} are not beside it; move both files together", path)
+        raise InputError(f"its predictions {beside.name} are not beside it; move both files together", path)
     tests: dict[str, dict[Run, Predictions]] = {}
     for part in read_predictions(beside):
         tests.setdefault(part.test, {})[part.seed, part.setting] = part
+    known = {record.seed for record in result.seeds}
     for test, runs in tests.items():
-        seeds = sorted({seed for seed, _ in runs})
-        if seeds != sorted(record.seed for record in result.seeds):
-            found = ", ".join(map(str, seeds))
-            raise InputError(f"its predictions {name} hold the seeds {found} for {test}: one file was changed", path)
-    return Outcome(path, result, tests)
-
-
-def metrics_of(task: str, settings: Mapping[str, Any], path: Path | None = None) -> dict[str, Metric]:
-    """The metrics of a task under the settings of a result."""
-    return task_of(parse(TransferConfig, {**settings, "task": task}, path)).metrics()
+        if (seeds := {seed for seed, _ in runs}) != known:
+            found = ", ".join(map(str, sorted(seeds)))
+            raise InputError(
+                f"its predictions {beside.name} hold the seeds {found} for {test}: one file was changed", path
+            )
+    return Outcome(path, result, config, tests)
 
 
 def check_alike(outcomes: Sequence[Outcome]) -> None:
     """Raise InputError unless all have the task, the rules of scores and the seeds of the first."""
 
-    def rules(outcome: Outcome) -> dict[str, Any]:
-        return {key: value for key, value in outcome.result.settings.score.items() if key != "metric"}
-
-    def seeds(outcome: Outcome) -> str:
-        return ", ".join(str(seed) for seed in sorted(record.seed for record in outcome.result.seeds))
+    def facts(outcome: Outcome) -> dict[str, Any]:
+        seeds = sorted(record.seed for record in outcome.result.seeds)
+        rules = outcome.config.score.model_dump(exclude={"metric"}, exclude_defaults=True)
+        return {"the task": outcome.result.task, "rules of scores": rules, "the seeds": ", ".join(map(str, seeds))}
 
     first = outcomes[0]
     for other in outcomes[1:]:
-        facts = (
-            ("the task", first.result.task, other.result.task),
-            ("rules of scores", rules(first), rules(other)),
-            ("the seeds", seeds(first), seeds(other)),
-        )
-        for what, mine, theirs in facts:
+        for (what, mine), theirs in zip(facts(first).items(), facts(other).values(), strict=True):
             if mine != theirs:
                 raise InputError(f"cannot be compared with {first.path}: {what} {theirs}, there {mine}", other.path)
 

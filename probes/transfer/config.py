@@ -16,7 +16,7 @@ from pretrain.config.model import numbered
 from probes.rotation.settings import RotationConfig
 from probes.transfer.tasks import TASKS
 from synthlang.catalogue import merged
-from synthlang.config import StrictModel, parse
+from synthlang.config import StrictModel, assigned, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
 from synthlang.parallel.pairs import PairConfig, TextPair
@@ -188,15 +188,18 @@ class TransferConfig(StrictModel):
     target_model: ModelName | None = None
 
     @property
+    def aligning(self) -> ContinualConfig | None:
+        """``continual``, where its loss has a weight."""
+        return self.continual if self.continual is not None and self.continual.alpha else None
+
+    @property
     def of_source(self) -> TransferConfig:
         """The same without what the fit on the source language, and its dev score, do not depend on.
 
         Of the target language that is all but, with continual learning, which one it is.
         """
-        continual = self.continual if self.continual is not None and self.continual.alpha else None
-        changes: dict[str, Any] = {"target": None, "test": None, "test_items": None, "mixed": False}
-        changes |= {"continual": continual} | ({"language": None} if continual is None else {})
-        return self.model_copy(update=changes)
+        unread = {"target": None, "test": None, "test_items": None, "mixed": False, "continual": self.aligning}
+        return self.model_copy(update=unread | ({"language": None} if self.aligning is None else {}))
 
     @property
     def idle(self) -> list[str]:
@@ -214,31 +217,27 @@ class TransferConfig(StrictModel):
         for key, values in value.items() if isinstance(value, dict) else ():
             if isinstance(values, dict):
                 raise ValueError(f"{key!r} must be a dotted key with a list of values, as in {{{key}.NAME: [1, 2]}}")
-        return value
-
-    @field_validator("search")
-    @classmethod
-    def _known(cls, value: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        for key, values in value.items():
-            if key.split(".")[0] not in ("fine_tune", "head", "features"):
+            if str(key).split(".")[0] not in ("fine_tune", "head", "features"):
                 raise ValueError(f"{key!r} must be a key of fine_tune, head or features")
-            if not values:
+            if values == []:
                 raise ValueError(f"{key!r} has no values")
         return value
 
     @model_validator(mode="after")
     def _sound(self) -> TransferConfig:
-        frozen = self.features.tune == "none"
-        if not frozen and self.target_model:
-            raise ValueError("target_model needs features that stay as they are: features.tune none")
-        if frozen and self.continual:
-            raise ValueError("continual learning moves the body: features.tune must be all")
-        if self.mixed and not TASKS[self.task].pairs:
-            raise ValueError(f"mixed is for tasks of pairs: {' and '.join(k for k, t in TASKS.items() if t.pairs)}")
-        if self.mixed and self.target_model is not None:
-            raise ValueError("mixed needs one model that reads both texts: leave target_model out")
-        if self.mixed and self.rotation is not None:
-            raise ValueError("mixed rows have both languages, and a rotation moves the states of one: leave one out")
+        frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
+        wrong = {
+            "target_model needs features that stay as they are: features.tune none": self.target_model and not frozen,
+            "continual learning moves the body: features.tune must be all": self.continual and frozen,
+            f"mixed is for tasks of pairs: {' and '.join(pairs)}": self.mixed and self.task not in pairs,
+            "mixed needs one model that reads both texts: leave target_model out": self.mixed and self.target_model,
+            "mixed rows have both languages, and a rotation moves the states of one: leave one out": (
+                self.mixed and self.rotation
+            ),
+        }
+        for message, is_wrong in wrong.items():
+            if is_wrong:
+                raise ValueError(message)
         return self
 
 
@@ -252,10 +251,11 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
     found: dict[str, TransferConfig] = {}
     for values in product(*config.search.values()):
         chosen = dict(zip(config.search, values, strict=True))
-        label = " ".join(f"{key}={_shown(value)}" for key, value in chosen.items())
-        changes: dict[str, Any] = reduce(merged, (_nested(key, value) for key, value in chosen.items()), {})
+        shown = {key: value if isinstance(value, str) else canonical_json(value) for key, value in chosen.items()}
+        label = " ".join(f"{key}={text}" for key, text in shown.items())
+        changes = [assigned({}, key.split("."), value) for key, value in chosen.items()]
         try:
-            found.setdefault(label, parse(TransferConfig, merged(base, changes)))
+            found.setdefault(label, parse(TransferConfig, reduce(merged, changes, base)))
         except InputError as error:
             raise InputError(f"search: {label}: {error}") from error
     return list(found.items())
@@ -274,13 +274,3 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
         for _, settings in tried:
             numbered(settings.features.layers, count, "features.layers")
         numbered(also, count, "continual.loss.layers")
-
-
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    """``{"a": {"b": value}}`` of ``a.b``."""
-    first, dot, rest = key.partition(".")
-    return {first: _nested(rest, value) if dot else value}
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else canonical_json(value)

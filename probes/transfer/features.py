@@ -71,7 +71,15 @@ class Features(nn.Module):
         super().__init__()
         self.config, self.frozen, self.rotations = config, config.tune == "none", dict(rotations or {})
         copies = {id(body): copy.deepcopy(body) for body in bodies.values()}
-        _check_bodies(list(copies.values()), self.frozen)
+        sizes = [str(body.shape.hidden) for body in copies.values()]
+        if len(sizes) > 1 and not self.frozen:
+            raise InputError(
+                "target_model: two models are read side by side with frozen features only: features.tune none"
+            )
+        if len(set(sizes)) > 1:
+            raise InputError(
+                f"target_model: the states of both models must have the same size; they have {' and '.join(sizes)}"
+            )
         self.bodies = nn.ModuleList(copies.values())
         self._of = {role: list(copies).index(id(body)) for role, body in bodies.items()}
         self.layers = {role: layer_numbers(config.layers, body, "features.layers") for role, body in bodies.items()}
@@ -152,15 +160,6 @@ class Features(nn.Module):
             parameter.requires_grad_(not (self.frozen or name in still or name.startswith(unread)))
 
 
-def _check_bodies(bodies: Sequence[MaskedLM], frozen: bool) -> None:
-    """InputError for bodies that cannot be read side by side."""
-    if len(bodies) > 1 and not frozen:
-        raise InputError("target_model: two models are read side by side with frozen features only: features.tune none")
-    if len({body.shape.hidden for body in bodies}) > 1:
-        sizes = " and ".join(str(body.shape.hidden) for body in bodies)
-        raise InputError(f"target_model: the states of both models must have the same size; they have {sizes}")
-
-
 def _new_layer(body: MaskedLM, parts: int) -> Layer:
     """A layer like the body's, as wide as ``parts`` of its states, with random weights as RoBERTa starts."""
     shape = body.shape
@@ -219,7 +218,7 @@ class FrozenStates:
     def of(self, batch: Batch) -> Tensor:
         """[r, n, d] of the rows of a batch; 0 where there is no word or column."""
         rows = [self._rows[row] for row in batch.rows.tolist()]
-        states: Tensor = rows[0].new_zeros(len(rows), _size(batch, self._reads_all), rows[0].shape[-1])
+        states: Tensor = rows[0].new_zeros(len(rows), _there(batch, self._reads_all).shape[1], rows[0].shape[-1])
         for row, known in zip(states, rows, strict=True):
             row[: len(known)] = known
         return states
@@ -242,22 +241,15 @@ def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> Fro
             return None
         with torch.no_grad():
             states = model.read(batch.to(model.device)).cpu()
-        for row, count, known in zip(rows.tolist(), _counts(batch, features.reads_all), states, strict=True):
+        there = _there(batch, features.reads_all)
+        counts = (there * torch.arange(1, there.shape[1] + 1)).amax(1)  # up to the last one that is there
+        for row, count, known in zip(rows.tolist(), counts.tolist(), states, strict=True):
             kept[row] = known[:count].clone()
     return FrozenStates(kept, features.reads_all)
 
 
-def _size(batch: Batch, reads_all: bool) -> int:
-    """How many states the rows of a batch have, padded."""
-    return batch.text.input_ids.shape[1] if reads_all or batch.words is None else 1 + batch.words.shape[1]
-
-
-def _counts(batch: Batch, reads_all: bool) -> list[int]:
-    """How many states each row has: of its columns, or of ``<s>`` and its words, up to the last one that is there."""
-    size = _size(batch, reads_all)
-    if reads_all or batch.words is None:
-        there = batch.text.valid if batch.text.valid is not None else torch.ones_like(batch.text.input_ids)
-    else:
-        there = torch.nn.functional.pad(batch.mask, (1, 0), value=True)
-    counts: list[int] = (there * torch.arange(1, size + 1)).amax(1).tolist()
-    return counts
+def _there(batch: Batch, reads_all: bool) -> Tensor:
+    """[r, n] which states a row has: of its columns, or of ``<s>`` and its words."""
+    if not reads_all and batch.words is not None:
+        return F.pad(batch.mask, (1, 0), value=True)
+    return torch.ones_like(batch.text.input_ids) if batch.text.valid is None else batch.text.valid

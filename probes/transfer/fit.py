@@ -263,38 +263,35 @@ class Progress:
         if path is None:
             return
         self.history = read_json(path / "state.json")["history"]
-        if self.finished:
-            load_checkpoint(path, self._final(), run=self.run)
-            return
         self._best = {name: torch.empty_like(parameter) for name, parameter in self.trained.items()}
-        load_checkpoint(path, self._whole(), self.optimizer, self.run)
+        load_checkpoint(path, self._weights(), None if self.finished else self.optimizer, self.run)
 
     def record(self, loss: float, dev: float) -> None:
         """An epoch is over: its mean loss and its score. At the end of the fit the best weights are in place."""
         self.history.append({"epoch": len(self.history) + 1, "loss": loss, "dev": dev})
         last_is_best = self.best == len(self.history)
         if self.finished and not last_is_best:
-            _copy(self._best, self.trained)
+            with torch.no_grad():
+                for name, parameter in self.trained.items():
+                    parameter.copy_(self._best[name])
         elif last_is_best and not self.finished:
-            self._best = self._best or {name: torch.empty_like(parameter) for name, parameter in self.trained.items()}
-            _copy(self.trained, self._best)
+            self._best.clear()  # or the old ones and the new ones were in memory together
+            self._best = {name: parameter.detach().clone() for name, parameter in self.trained.items()}
         self._save()
 
     def _save(self) -> None:
         if self.folder is None:
             return
-        weights, optimizer = self._whole(), self.optimizer
-        if self.finished:
-            weights = self._final()
-            optimizer = torch.optim.SGD(weights.parameters())  # has no state
+        weights = self._weights()
+        optimizer = torch.optim.SGD(weights.parameters()) if self.finished else self.optimizer  # SGD has no state
         state = {"step": len(self.history), "run": self.run, "history": self.history}
         save_checkpoint(self.folder, weights, optimizer, state, KEPT)
 
-    def _whole(self) -> nn.Module:
+    def _weights(self) -> nn.Module:
+        """What a checkpoint holds: at the end the best weights only, else those of now, too."""
+        if self.finished:
+            return _Weights({"best": self.trained})
         return _Weights({"now": self.trained, "best": self._best})
-
-    def _final(self) -> nn.Module:
-        return _Weights({"best": self.trained})
 
 
 class _Weights(nn.Module):
@@ -306,12 +303,6 @@ class _Weights(nn.Module):
             for name, tensor in named.items():
                 parameter = nn.Parameter(tensor.detach(), requires_grad=False)
                 self.register_parameter(f"{kind}/{name.replace('.', '/')}", parameter)
-
-
-@torch.no_grad()
-def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
-    for name, tensor in source.items():
-        target[name].copy_(tensor)
 
 
 def fit_fingerprint(

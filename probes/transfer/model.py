@@ -202,18 +202,11 @@ def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--k
         raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
 
 
-def keep_body(body: MaskedLM, pretrained: Pretrained, folder: Path) -> None:
-    """Write ``folder/export/<language>`` for both languages of a transfer, and ``folder/done.json``.
-
-    Each is a plain model with its tokenizer; the task's head is left out.
-    """
-    readers = pretrained.source, pretrained.target
-    languages = {pretrained.language_name(reader.role): (reader.tokenizer, reader.number) for reader in readers}
-    keep_languages(body, languages, folder, {"model": pretrained.name})
-
-
 def keep_languages(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
-    """Write ``folder/export/<language>``, or ``folder/export`` for "", and then the record as ``folder/done.json``."""
+    """Write ``folder/export/<language>``, or ``folder/export`` for "", and then the record as ``folder/done.json``.
+
+    Each is a plain model with its tokenizer; the head of a task is left out.
+    """
     for name, (tokenizer, number) in languages.items():
         settings, weights = to_hf(body, number)
         with atomic_folder(folder / "export" / name, replace=True) as new:

@@ -38,10 +38,12 @@ def asked_for(config: PretrainConfig, wanted: str | None, natural: bool) -> int 
 
     InputError for a name or spec of no language, and for one that has to be ``natural`` and is not said to be.
     """
-    names = [member.name for member in config.all_languages]
+    names, derived = [member.name for member in config.all_languages], derived_numbers(config)
+    if wanted is None and not derived:
+        raise InputError("the run has no language derived from its first one: name a language with --language")
     if wanted is None:
-        return first_derived(config)
-    if wanted in names and (natural or names.index(wanted) in (0, *derived_numbers(config).values())):
+        return min(derived.values())
+    if wanted in names and (natural or names.index(wanted) in (0, *derived.values())):
         return names.index(wanted)
     if natural:
         raise InputError(f"no language {wanted!r} in the run; there is {', '.join(names)}")
@@ -59,11 +61,3 @@ def asked_for(config: PretrainConfig, wanted: str | None, natural: bool) -> int 
 def no_language(wanted: str, names: Sequence[str], reason: InputError) -> InputError:
     """What is said of a spec that is none of the ``names`` of a run, and why it is no other language."""
     return InputError(f"no language {wanted!r} in the run (there is {', '.join(names)}); {reason}")
-
-
-def first_derived(config: PretrainConfig) -> int:
-    """The language that is transferred to when none is named; InputError if there is none."""
-    derived = derived_numbers(config)
-    if not derived:
-        raise InputError("the run has no language derived from its first one: name a language with --language")
-    return min(derived.values())

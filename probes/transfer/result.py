@@ -21,16 +21,8 @@ from synthlang.rng import key_of
 
 FORMAT = 1
 KEYS = ("parent", "sup", "zs")
-SCHEMA = pa.schema(
-    [
-        ("test", pa.string()),
-        ("seed", pa.int64()),
-        ("setting", pa.int64()),
-        ("id", pa.string()),
-        ("gold", pa.string()),
-        ("prediction", pa.string()),
-    ]
-)
+COLUMNS = {"test": pa.string(), "seed": pa.int64(), "setting": pa.int64()}
+SCHEMA = pa.schema({**COLUMNS, **dict.fromkeys(("id", "gold", "prediction"), pa.string())})
 
 
 def seed_record(result: SeedResult, metric: str) -> dict[str, Any]:
@@ -74,10 +66,7 @@ class ResultFile:
         parts.sort(key=lambda part: (order[part.test], part.seed, part.setting))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_predictions(predictions_path(self.path), parts)
-        write_json(self.path, self._whole(transfer, parts))
-
-    def _whole(self, transfer: Transfer, parts: Sequence[Predictions]) -> dict[str, Any]:
-        return {
+        whole = {
             "format": FORMAT,
             "fingerprint": self.name,
             **facts(transfer),
@@ -86,6 +75,7 @@ class ResultFile:
             **of_sets(transfer),
             "predictions": predictions_path(self.path).name,
         }
+        write_json(self.path, whole)
 
 
 def facts(transfer: Transfer) -> dict[str, Any]:
@@ -177,21 +167,13 @@ def read_predictions(path: Path) -> list[Predictions]:
     """What ``write_predictions`` wrote, in its order; InputError for anything else."""
     try:
         table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        reason = "there is no such file" if not path.exists() else str(error).splitlines()[0]
-        raise InputError(f"cannot be read as predictions: {reason}", path) from error
-    if table.schema.names != SCHEMA.names:
-        raise InputError(f"holds no predictions: its columns are {', '.join(table.schema.names)}", path)
-    if any(table[column].null_count for column in SCHEMA.names) or not table.schema.equals(SCHEMA):
-        raise InputError("holds no predictions: a column has gaps or values of another type", path)
-    rows = table.to_pydict()
-    parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
-    for test, seed, setting, name, gold, predicted in zip(*(rows[c] for c in SCHEMA.names), strict=True):
-        ids, right, said = parts.setdefault((test, seed, setting), ([], [], []))
-        ids.append(name)
-        try:
-            right.append(json.loads(gold))
-            said.append(json.loads(predicted))
-        except (json.JSONDecodeError, TypeError) as error:
-            raise InputError(f"holds no predictions: the values of {test} {name} are no JSON", path) from error
+        if table.schema != SCHEMA or any(table[column].null_count for column in SCHEMA.names):
+            raise InputError("holds no predictions: its columns are of another kind or have gaps", path)
+        parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
+        for test, seed, setting, name, gold, predicted in zip(*table.to_pydict().values(), strict=True):
+            values = parts.setdefault((test, seed, setting), ([], [], []))
+            for held, value in zip(values, (name, json.loads(gold), json.loads(predicted)), strict=True):
+                held.append(value)
+    except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
+        raise InputError(f"cannot be read as predictions: {str(error).splitlines()[0]}", path) from error
     return [Predictions(*key, tuple(ids), right, said) for key, (ids, right, said) in parts.items()]

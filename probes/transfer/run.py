@@ -17,7 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from pretrain.adjust.batches import PairBatches
+from pretrain.adjust.loss import AlignmentLoss
 from pretrain.model.encoder import MaskedLM
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import check_linear, maps_fingerprint
@@ -25,10 +28,9 @@ from probes.rotation.settings import RotationConfig
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
-from probes.transfer.continual import Continual
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
-from probes.transfer.model import Pretrained, keep_body
+from probes.transfer.model import Pretrained, keep_languages
 from probes.transfer.splits import TransferData
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.dictionary.words import read_muse
@@ -41,6 +43,7 @@ from synthlang.rng import key_of
 from synthlang.store import Store
 
 DIGITS = 4
+Kept = tuple[str, TransferConfig, TaskModel, Fitted]  # of a search: the label of its settings, they, what they gave
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,8 @@ class Transfer:
             "tokenizers": [reader.tokenizer.fingerprint for reader in readers],
             "languages": [reader.number for reader in readers],
         }
-        continual, rotation = self.config.continual, self.config.rotation
-        if continual is not None and continual.alpha:
+        continual, rotation = self.config.aligning, self.config.rotation
+        if continual is not None:
             parents["continual"] = self._text_fingerprints(continual)
         if rotation is not None and rotation.map is not None:
             parents["rotation"] = maps_fingerprint(user_path(rotation.map))
@@ -161,12 +164,8 @@ class Transfer:
         if "source test" not in self.data.sets:
             return {}
         tests: dict[str, tuple[str, Role]] = {"parent": ("source test", "source"), "zs": ("target test", "source")}
-        for name in self.data.sets:
-            if name.startswith("mixed "):
-                tests[name] = name, "source"
-        if self.data.has_target_train:
-            tests["sup"] = "target test", "target"
-        return tests
+        tests |= {name: (name, "source") for name in self.data.sets if name.startswith("mixed ")}
+        return tests | ({"sup": ("target test", "target")} if self.data.has_target_train else {})
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
         """Fine-tune with a seed and test. Settings are chosen on the source language's dev set.
@@ -184,9 +183,12 @@ class Transfer:
                 models["target"].append(model)
                 fits["target"].append(_record(label, fitted))
         if keep is not None:
+            readers = self.pretrained.source, self.pretrained.target
+            languages = {self.pretrained.language_name(one.role): (one.tokenizer, one.number) for one in readers}
             for number, model in enumerate(models["source"]):
                 name = f"seed-{seed}" + (f"-setting-{number}" if len(models["source"]) > 1 else "")
-                keep_body(model.features.body("source"), self.pretrained, keep / name)
+                record = {"model": self.pretrained.name}
+                keep_languages(model.features.body("source"), languages, keep / name, record)
         predictions = []
         for test, (name, trained) in self.tests.items():
             examples = self.examples(name, trained)
@@ -203,9 +205,9 @@ class Transfer:
         label, _, model, fitted = self._tuned(seed, folder)[0]
         return model.features.body("source"), _record(label, fitted)
 
-    def _tuned(self, seed: int, folder: Path | None) -> list[tuple[str, TransferConfig, TaskModel, Fitted]]:
+    def _tuned(self, seed: int, folder: Path | None) -> list[Kept]:
         """The models fine-tuned on the source language that are kept of a search, the best one first."""
-        kept: list[tuple[str, TransferConfig, TaskModel, Fitted]] = []
+        kept: list[Kept] = []
         for label, config in combinations(self.config):
             kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
             # no more models stay in memory than are kept in the end
@@ -229,9 +231,9 @@ class Transfer:
         name = " ".join(filter(None, (self.name, f"seed {seed}", language, label)))
         progress: Report = lambda _, done, total, note: self.report(name, done, total, note)  # noqa: E731
         model, further = self.build(config, trained, seed), None
-        if config.continual is not None and config.continual.alpha:
-            texts = self._aligned(config.continual, seed)
-            further = Continual(config.continual, self.pretrained, model.features.body("source"), seed, texts).loss
+        if config.aligning is not None:
+            texts = self._aligned(config.aligning, seed)
+            further = Continual(config.aligning, self.pretrained, model.features.body("source"), seed, texts).loss
         if folder is not None:
             key = fingerprint("fit", settings=config.model_dump(mode="json"), seed=seed, trained=trained)
             folder = folder / f"fit-{key}"
@@ -286,6 +288,34 @@ class Transfer:
             gold = self.examples(name, trained).gold
             found[test] = round(self.main(gold, self.task.majority(train, gold)), DIGITS)
         return found
+
+
+class Continual:
+    """α · (L + λR) of ``config.rows`` sentence pairs a step (Impact, equation 2): a function of (seed, step).
+
+    The alignment loss stands beside that of a task, so that fine-tuning does not forget the alignment. ``body`` is the
+    model that is fine-tuned; f⁰ of R is a copy of it as it is now, so make it before the first step. Dropout is on if
+    the body's is, and is a function of (seed, step) too. The loss has no gradient for parameters that are frozen.
+    ``texts`` are the sentence pairs (``read_aligned``).
+
+    Raises InputError for a layer that the model does not have, and for a model that cannot read both languages.
+    """
+
+    def __init__(
+        self, config: ContinualConfig, pretrained: Pretrained, body: MaskedLM, seed: int, texts: Sequence[Aligned]
+    ) -> None:
+        if pretrained.source.specials != pretrained.target.specials:
+            raise InputError("continual: one model has to read both languages, and they have other special tokens")
+        self.config, self.body, self.seed = config, body, seed
+        self._align = AlignmentLoss.of(body, config.loss)
+        self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)
+
+    def loss(self, step: int) -> Tensor:
+        """The loss of a step, a scalar on the body's device."""
+        device = self.body.norm.weight.device
+        self._align.frozen.to(device)  # the body may have moved since
+        self.body.seed_dropout(key_of("continual-dropout", self.seed, step))
+        return self.config.alpha * self._align.total(self.batches.batch(step).to(device))
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:

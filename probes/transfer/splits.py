@@ -11,16 +11,17 @@ What a model is chosen by is always the dev set of the language it is trained on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
-from probes.transfer.batch import Reader
+from probes.transfer.batch import Reader, Role
 from probes.transfer.config import TransferConfig
-from probes.transfer.mixed import mixed_items, translated
 from probes.transfer.model import Pretrained
 from probes.transfer.tasks.base import Task, task_of
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language
@@ -31,6 +32,8 @@ from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 
 DEV_SHARE = 10  # without a dev split, one item in ten of the training items is held out
+COMMON = 0.9  # of the items of the smaller set have to be in the other one, and as many labels of these have to agree
+ONE_ONLY, OTHER_LABEL = "items of one language only", "items of another label in the other language"
 
 
 @dataclass(frozen=True)
@@ -53,51 +56,14 @@ class Split:
             if limit is not None and count >= limit:
                 break
         if not count:
-            counts = Counter[str]()
-            for batch in batches:
-                counts.update(batch.counts)
+            counts = sum((Counter(batch.counts) for batch in batches), Counter[str]())
             raise InputError(f"{self.task.name}: the split {self.name} has no item{because(counts)}")
         joined = join_batches(batches)
         return joined if limit is None or count <= limit else joined.take(np.arange(limit, dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Splits:
-    """The sets of one language. No ``dev``: it is the last tenth of ``train``; no ``test``: nothing is tested."""
-
-    train: Split | None
-    dev: Split | None
-    test: Split | None
-
-    @property
-    def named(self) -> dict[str, Split]:
-        """Those that there are."""
-        return {name: split for name, split in vars(self).items() if split is not None}
-
-    @property
-    def fingerprints(self) -> dict[str, str]:
-        return {name: split.fingerprint for name, split in self.named.items()}
-
-    def read(self, config: TransferConfig) -> dict[str, TaskBatch]:
-        """The items of each set, those of dev held out of train where they have no split of their own."""
-        limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
-        items = {name: split.items(limits[name]) for name, split in self.named.items()}
-        if self.train is not None and self.dev is None:
-            count = len(items["train"]) - max(1, len(items["train"]) // DEV_SHARE)
-            if not count:
-                raise InputError(f"{self.train.task.name}: one item is too few to train on and to choose by")
-            every = np.arange(len(items["train"]), dtype=np.int64)
-            # what the reader left out of all of them is told of the training items
-            items["dev"] = replace(items["train"].take(every[count:]), counts={})
-            items["train"] = items["train"].take(every[:count])
-        return {name: items[name] for name in limits if name in items}
-
-    def with_trees(self, parse: Callable[[TaskSet], TaskSet]) -> Splits:
-        """The same sets of tasks that are parsed."""
-        tasks = {id(split.task): split.task for split in self.named.values()}
-        done = {key: parse(task) for key, task in tasks.items()}
-        parsed = {name: replace(split, task=done[id(split.task)]) for name, split in self.named.items()}
-        return replace(self, **parsed)
+Splits = Mapping[str, Split]
+"""The sets of one language: train, dev and test, or some of them. No dev: it is the last tenth of train."""
 
 
 def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits, Splits | None]:
@@ -110,11 +76,8 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
     target = config.target
     own = None if target is None else opener.splits(target.train, target.dev, target.test)
     found = opener.splits(train, config.dev, config.test or train)
-    every = [splits for splits in (found, own) if splits is not None]
-    for trained in every:
-        for tested in every:
-            assert tested.test is not None, "it was named"
-            _check_apart(trained, tested.test, config)
+    for trained, tested in product([splits for splits in (found, own) if splits is not None], repeat=2):
+        _check_apart(trained, tested["test"], config)
     return opener.task, found, own
 
 
@@ -150,19 +113,23 @@ class _Opener:
         return Split(self._opened[source], split_for(self._opened[source], name, chosen, spec))
 
     def splits(self, train: str | None, dev: str | None, test: str | None) -> Splits:
-        trained = None if train is None else self.split(train, "train")
-        chosen_by = None if dev is None else self.split(dev, "dev")
-        if dev is None and trained and "dev" in trained.task.splits and trained.name != "dev":
-            chosen_by = Split(trained.task, "dev")
-        return Splits(trained, chosen_by, None if test is None else self.split(test, "test"))
+        found: dict[str, Split] = {}
+        for name, spec in (("train", train), ("dev", dev), ("test", test)):
+            if spec is not None:
+                found[name] = self.split(spec, name)
+            elif name == "dev" and "train" in found:
+                trained = found["train"]
+                if "dev" in trained.task.splits and trained.name != "dev":
+                    found["dev"] = Split(trained.task, "dev")
+        return found
 
 
 def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
     """Raise InputError if a test set, of either language, is also trained on or chosen by."""
-    for name, split in (("train", trained.train), ("dev", trained.dev)):
-        if split is not None and split.fingerprint == test.fingerprint:
+    for name, split in trained.items():
+        if name != "test" and split.fingerprint == test.fingerprint:
             where = f"{split.task.name}, {split.name}"
-            if config.test is None and name == "train" and test is trained.test:
+            if config.test is None and name == "train" and test is trained["test"]:
                 raise InputError(
                     f"there is no test set beside {where}: name one with --test (SOURCE#dev chooses a split)"
                 )
@@ -174,7 +141,7 @@ def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
 
 def check_columns(language: Language, splits: Splits) -> None:
     """Raise InputError if the language reads a column that a set has not."""
-    for split in splits.named.values():
+    for split in splits.values():
         missing = [column for column in language.requires if column not in split.task.columns]
         if missing:
             raise InputError(
@@ -198,7 +165,9 @@ def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
 
         return ParsedTask(task, lambda source: ParsedSource(source, engine, report=count))
 
-    return splits.with_trees(with_trees)
+    tasks = {id(split.task): split.task for split in splits.values()}
+    done = {key: with_trees(task) for key, task in tasks.items()}
+    return {name: replace(split, task=done[id(split.task)]) for name, split in splits.items()}
 
 
 @dataclass(frozen=True)
@@ -232,33 +201,30 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     """Read every set, and derive those of the target language."""
     task, splits, own = open_splits(config, pretrained.text, pretrained.length)
     splits = parsed(splits, config.parser, report)
-    assert splits.train is not None, "the parent's language is trained on"
     language = pretrained.target.language
     if not pretrained.natural:
-        language = _bound(language, pretrained, splits.train.task)
+        language = _bound(language, pretrained, splits["train"].task)
         check_columns(language, splits)
     source, target = pretrained.source, replace(pretrained.target, language=language)
-    fields = splits.train.task.fields
-    sets = _named_sets("source", splits.read(config), source, len(fields))
+    sets = _natural("source", splits, source, config)
+    fields = list(enumerate(splits["train"].task.fields))
     if own is not None:
-        sets |= _named_sets("target", own.read(config), target, len(fields))
+        sets |= _natural("target", own, target, config)
     else:
         for name in ("train", "dev", "test"):
             sets[f"target {name}"] = _derived(sets[f"source {name}"].batch, language, source, target, None)
     if config.mixed and own is not None:
-        assert splits.test is not None and own.test is not None, "they were named"
         # the first items of one set need not be the first of the other
-        both = translated(splits.test.items(), own.test.items(), config.test_items)
-        for number, field in enumerate(fields):
-            batch = mixed_items(both, number)
-            sets[f"mixed {field}"] = ItemSet(batch, _readers(source, target, len(fields), number), batch.counts)
+        mixed = mixed_batches(splits["test"].items(), own["test"].items(), config.test_items)
+        for (number, field), batch in zip(fields, mixed, strict=True):
+            sets[f"mixed {field}"] = ItemSet(batch, _readers(source, target, batch, number), batch.counts)
     elif config.mixed:
-        for number, field in enumerate(fields):
+        for number, field in fields:
             sets[f"mixed {field}"] = _derived(sets["source test"].batch, language, source, target, number)
     _check_left(sets, config)
-    prints: dict[str, object] = {"source": splits.fingerprints, "language": language.fingerprint}
+    prints: dict[str, object] = {"source": _fingerprints(splits), "language": language.fingerprint}
     if own is not None:
-        prints["target"] = own.fingerprints
+        prints["target"] = _fingerprints(own)
     return TransferData(task, sets, language, prints)
 
 
@@ -266,14 +232,13 @@ def load_training(config: TransferConfig, pretrained: Pretrained, report: Report
     """The sets that a model is fine-tuned on in the source language, and chosen by: nothing is derived or tested."""
     task, splits = open_training(config, pretrained.text, pretrained.length)
     splits = parsed(splits, config.parser, report)
-    assert splits.train is not None, "the parent's language is trained on"
-    sets = _named_sets("source", splits.read(config), pretrained.source, len(splits.train.task.fields))
+    sets = _natural("source", splits, pretrained.source, config)
     _check_left(sets, config)
-    return TransferData(task, sets, pretrained.target.language, {"source": splits.fingerprints})
+    return TransferData(task, sets, pretrained.target.language, {"source": _fingerprints(splits)})
 
 
-def _named_sets(role: str, items: Mapping[str, TaskBatch], reader: Reader, fields: int) -> dict[str, ItemSet]:
-    return {f"{role} {name}": ItemSet(batch, (reader,) * fields, batch.counts) for name, batch in items.items()}
+def _fingerprints(splits: Splits) -> dict[str, str]:
+    return {name: split.fingerprint for name, split in splits.items()}
 
 
 def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
@@ -289,12 +254,85 @@ def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Languag
     return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
 
 
+def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig) -> dict[str, ItemSet]:
+    """The sets of one language as they are; items of dev are held out of train where it has no split of its own."""
+    limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
+    items = {name: split.items(limits[name]) for name, split in splits.items()}
+    if "train" in items and "dev" not in items:
+        every = np.arange(len(items["train"]), dtype=np.int64)
+        count = len(every) - max(1, len(every) // DEV_SHARE)
+        if not count:
+            raise InputError(f"{splits['train'].task.name}: one item is too few to train on and to choose by")
+        # what the reader left out of all of them is told of the training items
+        items["dev"] = replace(items["train"].take(every[count:]), counts={})
+        items["train"] = items["train"].take(every[:count])
+    return {
+        f"{role} {name}": ItemSet(items[name], _readers(reader, reader, items[name], None), items[name].counts)
+        for name in limits
+        if name in items
+    }
+
+
 def _derived(batch: TaskBatch, language: Language, source: Reader, target: Reader, field: int | None) -> ItemSet:
     """The items in the target language, or (``field``) with that one text in it."""
     derived, counts = derive_task(batch, language, None if field is None else (field,))
-    return ItemSet(derived, _readers(source, target, batch.texts.shape[1], field), {**batch.counts, **counts})
+    return ItemSet(derived, _readers(source, target, batch, field), {**batch.counts, **counts})
 
 
-def _readers(source: Reader, target: Reader, fields: int, field: int | None) -> tuple[Reader, ...]:
-    """The target's for ``field`` (None: for all)."""
-    return tuple(target if field in (None, number) else source for number in range(fields))
+def _readers(source: Reader, target: Reader, batch: TaskBatch, field: int | None) -> tuple[Reader, ...]:
+    """Of each text of an item: the target's for ``field`` (None: for all)."""
+    return tuple(target if field in (None, number) else source for number in range(batch.texts.shape[1]))
+
+
+def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None) -> list[TaskBatch]:
+    """For each field the items with that text from the target's set and the others from the source's.
+
+    The two test sets are translations: items are the same where their ids are, those of the files or, in files without
+    ids, the numbers of the lines. So XNLI, XQuAD and MLQA are put together, whose items in one language are some of
+    those in another. The first ``limit`` items (none: all) that both sets have, in the order of the source's; answers
+    are those of the text that they are in. InputError where the sets are no translations: ids or labels differ.
+    """
+    pairs, counts = _same_items(source, target)
+    rows, others = np.array(pairs[:limit], np.int64).reshape(-1, 2).T
+    order = np.argsort(others)
+    items, translations = source.take(rows), target.take(others[order])
+    both = join_batches([_bare(items, target.corpus), _bare(translations, source.corpus)])
+    item_of_row = np.concatenate([np.arange(len(rows)), order])
+    text_of_answer = np.searchsorted(both.word_offsets, both.answers.start, side="right") - 1
+    found = []
+    for field in range(both.texts.shape[1]):
+        texts = both.texts[: len(rows)].copy()
+        texts[order, field] = both.texts[len(rows) :, field]
+        item = item_of_row[both.answers.item]
+        mine = np.flatnonzero((texts[item] == text_of_answer[:, None]).any(axis=1))
+        mine = mine[np.argsort(item[mine], kind="stable")]
+        answers = replace(both.answers.take(mine), item=item[mine])
+        mixed = replace(both, texts=texts, ids=items.ids, label=items.label, extra=items.extra)
+        found.append(replace(mixed, answers=answers, counts=counts))
+    return found
+
+
+def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, int]], dict[str, int]]:
+    """The rows of each item that both sets have with one label, and reason → how many items were left out."""
+    place = {name: row for row, name in enumerate(target.ids)}
+    shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
+    smaller, unlike = min(len(source), len(target)), "mixed: the test sets of the two languages are no translations"
+    if len(shared) < COMMON * smaller:
+        raise InputError(f"{unlike} of each other: {len(shared):,} of {smaller:,} items have an id that both sets have")
+    labels = [None if one.label is None else one.label.values() for one in (source, target)]
+    kept = shared
+    if labels[0] is not None and labels[1] is not None:
+        kept = [(i, j) for i, j in shared if labels[0][i] == labels[1][j]]
+    other = len(shared) - len(kept)
+    if len(kept) < COMMON * len(shared):
+        raise InputError(
+            f"{unlike} of each other: {other:,} of {len(shared):,} items with the same id have different labels"
+        )
+    counts = {ONE_ONLY: len(source) + len(target) - 2 * len(shared), OTHER_LABEL: other}
+    return kept, {why: count for why, count in counts.items() if count}
+
+
+def _bare(batch: TaskBatch, other: Corpus) -> TaskBatch:
+    """Without labels and extra texts, and without the columns that ``other`` lacks: a parser reads one set only."""
+    columns = {name: column for name, column in batch.corpus.columns.items() if name in other.columns}
+    return replace(batch, corpus=replace(batch.corpus, columns=columns), label=None, extra={}, counts={})

@@ -23,22 +23,16 @@ NEVER = 1 << 50  # level of what is no arc; sums of levels stay far below
 Heads = NDArray[np.int64]
 
 
-def arborescence(scores: ArrayLike) -> Heads:
-    """[n] the head of each word, 0 for the root: the tree with the highest sum of scores.
+def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
+    """For each sentence [n] the head of each word, 0 for the root: the tree with the highest sum of scores.
 
-    scores  [n, n + 1] float: of word i + 1 (row i) under head j, where 0 is the root; −inf: forbidden. A word under
-            itself is always forbidden, whatever its score
+    scores   [r, k, 1 + k] float, k ≥ 1: of word i + 1 (row i) under head j, where 0 is the root; −inf: forbidden. A
+             word under itself is always forbidden, whatever its score
+    lengths  [r] words of each sentence; what is beyond is not read
 
     O(n³) at worst, O(n²) and no loop where the best heads are a tree already. Among equal heads the first one is tried
     first; the result is a function of the scores. InputError for NaN or +inf, and where every tree has a forbidden arc.
     """
-    table = np.asarray(scores, dtype=np.float64)
-    assert table.ndim == 2, "scores are [n, n + 1]"
-    return arborescences(table[None], np.array([len(table)]))[0]
-
-
-def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
-    """The same for each sentence of a batch: scores [r, k, 1 + k], lengths [r]; what is beyond a length is not read."""
     table, sizes = np.array(scores, dtype=np.float64), np.asarray(lengths, dtype=np.int64)
     words = table.shape[1]
     assert table.shape[2] == words + 1 and sizes.shape == table.shape[:1], "scores are [rows, words, 1 + words]"
@@ -49,8 +43,6 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     if np.isnan(table[real]).any() or np.isposinf(table[real]).any():
         raise InputError("arc scores are not numbers: the training of the parser diverged, lower its learning rate")
     table[~real] = -np.inf
-    if not words:
-        return [np.zeros(0, np.int64) for _ in sizes]
     heads: Heads = table.argmax(axis=2)
     finite = np.isfinite(np.take_along_axis(table, heads[:, :, None], axis=2)[:, :, 0]) | ~here
     good = _is_tree(np.where(here, heads, 0), here) & finite.all(axis=1)

@@ -123,13 +123,10 @@ class BiLstm(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """[r, k, d], words first in each row of the mask [r, k] → [r, k, 2 · width]; padding is never read."""
-        words = states.shape[1]
-        if not words:
-            return states.new_zeros(len(states), 0, self.width)
         # one step at least, which packed sequences ask for: in a row without words nobody looks at it
         lengths = mask.sum(dim=1).clamp(min=1).cpu()
         packed = pack_padded_sequence(self.dropout(states), lengths, batch_first=True, enforce_sorted=False)
-        y, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=words)
+        y, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=states.shape[1])
         dropped: Tensor = self.dropout(y)
         return dropped
 
@@ -139,8 +136,8 @@ class Crf(nn.Module):
 
     score(y) = start[y₁] + Σᵢ emissions[i, yᵢ] + Σᵢ transitions[yᵢ, yᵢ₊₁] + end[yₙ].
 
-    Emissions are [r, k, c], the mask [r, k] has the words of each sentence first. A sentence without words has one
-    (empty) path with score 0. Everything is a sum of logarithms (logsumexp), so float32 does not overflow.
+    Emissions are [r, k, c], k ≥ 1, the mask [r, k] has the words of each sentence first. A sentence without words has
+    one (empty) path with score 0. Everything is a sum of logarithms (logsumexp), so float32 does not overflow.
     """
 
     def __init__(self, tags: int) -> None:
@@ -151,8 +148,6 @@ class Crf(nn.Module):
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """[r] log Σ exp score over all paths; an emission of −inf forbids a tag there."""
-        if not emissions.shape[1]:
-            return emissions.sum(dim=(1, 2))
         alpha = self.start + emissions[:, 0]
         for place in range(1, emissions.shape[1]):
             further = torch.logsumexp(alpha[:, :, None] + self.transitions, dim=1) + emissions[:, place]
@@ -162,8 +157,6 @@ class Crf(nn.Module):
 
     def score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """[r] the score of one path for each sentence; tags [r, k], anything where there is no word."""
-        if not emissions.shape[1]:
-            return emissions.sum(dim=(1, 2))
         path = tags.masked_fill(~mask, 0)
         own = emissions.gather(2, path[:, :, None])[:, :, 0]
         steps = self.transitions[path[:, :-1], path[:, 1:]]
@@ -192,8 +185,6 @@ class Crf(nn.Module):
     def viterbi(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
         """The best path of each sentence; of equal ones the one with the lowest last tag, then last but one, …"""
         rows, words, tags = emissions.shape
-        if not words:
-            return [[] for _ in range(rows)]
         alpha = self.start + emissions[:, 0]
         stay = torch.arange(tags, device=emissions.device).expand(rows, tags)
         back = []

@@ -234,8 +234,6 @@ class ParserHead(Head):
         lengths = batch.mask.sum(dim=1)
         scores = self.arcs(states, batch.mask).double().cpu().numpy()
         trees = [torch.from_numpy(tree) for tree in arborescences(scores, lengths.cpu().numpy())]
-        if not batch.mask.shape[1]:
-            return [[] for _ in trees]
         heads = nn.utils.rnn.pad_sequence([*trees, torch.zeros(batch.mask.shape[1], dtype=torch.int64)], True)[:-1]
         labels = self.labels(states, heads.to(states.device))
         if self.root_relation is not None:

@@ -1,0 +1,274 @@
+"""Correlations: values against SciPy, p against enumeration, intervals against SciPy and by simulation; clusters."""
+
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probes import statistics
+from probes.statistics import KINDS, correlations
+from probes.statistics.correlations import Units, arrangements, drawn_weights, every_arrangement, groups_of
+from synthlang.errors import InputError
+
+correlation: Any = statistics.correlation  # whose numbers may be None
+SCIPY: dict[str, Any] = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def _sample(n, seed, ties=False, slope=0.7):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=n)
+    y = slope * x + random.normal(size=n)
+    return (np.round(x), np.round(y)) if ties else (x, y)
+
+
+def _cells(cells, seeds, seed, noise=0.2):
+    """x of each cell on all its seeds, y of each seed; nothing to do with each other."""
+    random = np.random.default_rng(seed)
+    x = np.repeat(random.normal(size=cells), seeds)
+    y = np.repeat(random.normal(size=cells), seeds) + noise * random.normal(size=cells * seeds)
+    return x, y, np.repeat(np.arange(cells), seeds).tolist()
+
+
+def plain(x, y, kind, blocks):
+    """The statistic from its equation, one pair of rows after another."""
+    if kind == "kendall":
+        products, left, right = 0.0, 0.0, 0.0
+        for i, j in product(range(len(x)), repeat=2):
+            if blocks[i] == blocks[j]:
+                a, b = np.sign(x[i] - x[j]), np.sign(y[i] - y[j])
+                products, left, right = products + a * b, left + a * a, right + b * b
+        return products / np.sqrt(left * right)
+    u, v = np.array(x, float), np.array(y, float)
+    for name in set(blocks):
+        rows = [i for i, b in enumerate(blocks) if b == name]
+        for side in (u, v):
+            values = stats.rankdata(side[rows]) if kind == "spearman" else side[rows]
+            side[rows] = values - np.mean(values)
+    return u @ v / np.sqrt((u @ u) * (v @ v))
+
+
+def share_of(found, x, y, kind, blocks=None):
+    """How many of the x in ``found`` reach the |r| of x itself."""
+    blocks = [0] * len(y) if blocks is None else blocks
+    observed = abs(plain(x, y, kind, blocks))
+    return pytest.approx(np.mean([abs(plain(np.array(one), y, kind, blocks)) >= observed - 1e-9 for one in found]))
+
+
+@each_kind
+@pytest.mark.parametrize(("n", "ties"), [(3, False), (7, True), (40, True), (300, False), (300, True)])
+def test_without_blocks_it_is_scipys(kind, n, ties, monkeypatch):
+    monkeypatch.setattr(correlations, "PERMUTATIONS", 10)
+    x, y = _sample(n, n, ties)
+    assert correlation(x, y, 0, kind).r == pytest.approx(SCIPY[kind](x, y).statistic, abs=1e-12)
+
+
+@each_kind
+@pytest.mark.parametrize("seed", range(3))
+def test_within_blocks_it_is_the_equation(kind, seed):
+    x, y = _sample(30, seed, ties=seed > 0)
+    blocks = np.random.default_rng(seed).integers(4, size=30).tolist()
+    assert correlation(x, y, 0, kind, blocks=blocks).r == pytest.approx(plain(x, y, kind, blocks), abs=1e-12)
+
+
+@each_kind
+def test_exact_p_is_the_share_of_all_permutations_within_blocks(kind):
+    x, y = _sample(6, 4, ties=True)
+    got = correlation(x, y, 0, kind)
+    assert got.exact and got.p == share_of(permutations(x), x, y, kind)
+    x, y = _sample(9, 2)
+    blocks = list("aabbbbccc")
+    orders = product(permutations(range(2)), permutations(range(2, 6)), permutations(range(6, 9)))
+    every = [x[list(a + b + c)] for a, b, c in orders]
+    got = correlation(x, y, 0, kind, blocks=blocks)
+    assert len(every) == 288 and got.exact and got.p == share_of(every, x, y, kind, blocks)
+
+
+@each_kind
+def test_random_p_is_close_to_scipys(kind):
+    x, y = _sample(40, 5, slope=0.25)
+    got = correlation(x, y, 11, kind)
+    assert not got.exact and got.p == pytest.approx(SCIPY[kind](x, y).pvalue, abs=0.02)
+    assert got == correlation(x, y, 11, kind) and got.p != correlation(x, y, 12, kind).p
+
+
+def test_positive_control_and_no_correlation():
+    x = np.arange(12.0)
+    got = correlation(x, -np.exp(x), 1)
+    assert (got.r, got.p) == pytest.approx((-1, 1 / 10_001))
+    assert correlation(x[:6], x[:6], 1).p == pytest.approx(2 / 720)  # the identity and its reverse
+    random = np.random.default_rng(6)
+    drawn = [correlation(random.normal(size=6), random.normal(size=6), 0).p for _ in range(200)]
+    assert np.mean([p <= 0.1 for p in drawn]) == pytest.approx(0.1, abs=0.06)
+
+
+@each_kind
+def test_an_effect_within_blocks_against_the_trend_between_them(kind):
+    """Simpson: better blocks have less x, but within each y grows with x."""
+    random = np.random.default_rng(0)
+    block = np.repeat(np.arange(4), 8)
+    x = random.normal(size=32) - 10.0 * block
+    y = x + 0.3 * random.normal(size=32) + 25.0 * block
+    whole, within = correlation(x, y, 0, kind), correlation(x, y, 0, kind, blocks=block.tolist())
+    assert whole.r < -0.5 and within.r > 0.7
+    assert within.p == pytest.approx(1 / 10_001) and within.low > 0.5
+
+
+def _cosines(a, b):
+    a, b = a - a.mean(-1, keepdims=True), b - b.mean(-1, keepdims=True)
+    return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+
+
+def _rhos(a, b):
+    return _cosines(stats.rankdata(a, axis=-1), stats.rankdata(b, axis=-1))
+
+
+def _taus(a, b):
+    signs = [np.sign(s[..., :, None] - s[..., None, :]).reshape(*s.shape[:-1], -1) for s in np.broadcast_arrays(a, b)]
+    return (signs[0] * signs[1]).sum(-1) / np.sqrt((signs[0] ** 2).sum(-1) * (signs[1] ** 2).sum(-1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "statistic", "method"),
+    [("kendall", _taus, "percentile"), ("spearman", _rhos, "percentile"), ("pearson", _cosines, "BCa")],
+)
+def test_intervals_are_scipys(kind, statistic, method, monkeypatch):
+    monkeypatch.setattr(correlations, "BOOTSTRAP_ROUNDS", 4000)
+    x, y = _sample(25, 0, slope=0.6)
+    got = correlation(x, y, 3, kind)
+
+    def along(a, b, axis=-1):
+        return statistic(a, b)
+
+    other = stats.bootstrap((x, y), along, paired=True, n_resamples=4000, rng=1, method=method).confidence_interval
+    assert (got.low, got.high) == pytest.approx((other.low, other.high), abs=0.03)
+    assert correlation(x[:4], y[:4], 2, kind).low is None
+
+
+def test_an_interval_covers_about_as_often_as_it_says(monkeypatch):
+    monkeypatch.setattr(correlations, "PERMUTATIONS", 1)
+    monkeypatch.setattr(correlations, "BOOTSTRAP_ROUNDS", 500)
+    found = [correlation(*_sample(30, 1000 + seed, slope=0.75), seed, "pearson") for seed in range(150)]
+    assert 0.88 <= np.mean([one.low <= 0.6 <= one.high for one in found]) <= 0.98  # 0.75 / √(0.75² + 1)
+
+
+@pytest.mark.parametrize(("x", "y", "blocks", "message"), [
+    ([], [], None, "0 pairs: a correlation needs at least 3"),
+    ([1, 2], [2, 1], None, "2 pairs"),
+    ([1, 1, 1], [1, 2, 3], None, "the first side is constant"),
+    ([1, 2, 3, 4], [5, 5, 6, 6], list("aabb"), "the second side is constant within every block"),
+    ([1, 2, 3], [3, 2, 1], list("abc"), "the first side is constant within every block"),
+    ([0.1] * 7 + [0.3] * 7, range(14), list("aaaaaaabbbbbbb"), "the first side is constant"),  # no round numbers
+])  # fmt: skip
+def test_no_number_but_a_reason(x, y, blocks, message):
+    got = correlation(x, y, 0, "pearson", blocks=blocks)
+    assert message in got.reason
+    assert (got.r, got.p, got.low, got.high) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_nan_is_refused(wrong):
+    with pytest.raises(InputError, match="NaN or infinity"):
+        correlation([1, 2, wrong], [1, 2, 3], 0)
+
+
+# --- clusters: what a permutation moves and what a bootstrap draws ---
+
+
+def test_p_is_the_share_of_all_orders_of_the_cells():
+    x, y, cell = _cells(5, 3, 1)
+    got = correlation(x, y, 0, "pearson", clusters=cell)
+    assert got.clusters == 5 and got.exact and got.r == pytest.approx(stats.pearsonr(x, y).statistic)
+    assert got.p == share_of((np.repeat(order, 3) for order in permutations(x[::3])), x, y, "pearson")
+
+
+def test_cells_of_other_numbers_of_seeds_exchange_their_one_x():
+    x, y, cell = _cells(5, 3, 2)
+    keep = [i for i in range(15) if i not in (4, 5, 14)]  # cells of 3, 1, 3, 3 and 2 seeds
+    cells = [cell[i] for i in keep]
+    every = ([order[c] for c in cells] for order in permutations(x[::3]))
+    p = correlation(x[keep], y[keep], 0, clusters=cells).p
+    assert p == share_of(every, x[keep], y[keep], "spearman")
+    assert correlation(y[keep], x[keep], 0, clusters=cells).p == pytest.approx(p)
+
+
+def test_runs_whose_checkpoints_differ_move_as_wholes_and_only_to_the_same_length():
+    random, sizes = np.random.default_rng(3), [4, 4, 4, 2, 2]
+    x, y = random.normal(size=16), random.normal(size=16)
+    parts = np.split(x, np.cumsum(sizes)[:-1])
+    orders = product(permutations(range(3)), permutations((3, 4)))
+    every = [np.concatenate([parts[i] for i in (*long, *short)]) for long, short in orders]
+    got = correlation(x, y, 0, "pearson", clusters=np.repeat(np.arange(5), sizes).tolist())
+    assert len(every) == 12 and got.exact and got.p == share_of(every, x, y, "pearson")
+
+
+def test_cells_that_are_in_several_blocks_move_with_all_their_rows():
+    """Tasks as blocks: a cell has a row in each, and all of them get the alignment of another cell."""
+    random = np.random.default_rng(4)
+    of_cell, y = random.normal(size=4), random.normal(size=8)
+    task, cell = ["pos", "ner"] * 4, np.repeat(np.arange(4), 2)
+    every = (np.array(order)[cell] for order in permutations(of_cell))
+    got = correlation(of_cell[cell], y, 0, "pearson", blocks=task, clusters=cell.tolist())
+    assert got.exact and got.p == share_of(every, of_cell[cell], y, "pearson", task)
+
+
+def test_clusters_that_cannot_change_places_have_no_p():
+    random = np.random.default_rng(5)
+    got = correlation(random.normal(size=6), random.normal(size=6), 0, clusters=list("aaabbc"))
+    assert got.r is not None and got.p is None and "nothing can change places" in got.no_p
+    assert got.low is None and "3 clusters" in got.no_interval
+
+
+def test_seeds_taken_as_independent_find_what_is_not_there(monkeypatch):
+    """Without clusters the p of 5 % is far more frequent than 5 %; with them it is not."""
+    monkeypatch.setattr(correlations, "PERMUTATIONS", 400)
+    monkeypatch.setattr(correlations, "SMALLEST_BOOTSTRAP", 1000)
+    found = {True: 0, False: 0}
+    for seed in range(100):
+        x, y, cell = _cells(10, 4, seed)
+        for clustered in found:
+            found[clustered] += correlation(x, y, seed, "pearson", clusters=cell if clustered else None).p <= 0.05
+    assert found[True] / 100 <= 0.12 < 0.25 < found[False] / 100
+
+
+def test_the_interval_of_clusters_covers_and_is_wider(monkeypatch):
+    monkeypatch.setattr(correlations, "PERMUTATIONS", 1)
+    monkeypatch.setattr(correlations, "BOOTSTRAP_ROUNDS", 200)
+    hits, cell = {True: 0, False: 0}, np.repeat(np.arange(24), 4).tolist()
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        own = random.normal(size=24)
+        x, y = np.repeat(own, 4), np.repeat(0.6 * own + 0.8 * random.normal(size=24), 4)
+        for clustered in hits:
+            got = correlation(x, y, seed, "pearson", clusters=cell if clustered else None)
+            hits[clustered] += got.low <= 0.6 <= got.high
+    assert hits[True] / 100 >= 0.86 > 0.75 > hits[False] / 100
+
+
+@each_kind
+def test_the_interval_of_clusters_with_strong_ranks_holds_the_estimate(kind):
+    """Twelve cells in two blocks, two seeds each, nearly in order: the bounds must not fall together beside r."""
+    random = np.random.default_rng(0)
+    cell = np.repeat(np.arange(12), 2)
+    y = -2.0 * cell + random.normal(size=24)
+    got = correlation(cell, y, 0, kind, blocks=(cell // 6).tolist(), clusters=cell.tolist())
+    assert got.low <= got.r <= got.high and got.high - got.low > 0.01
+
+
+def test_every_arrangement_is_there_once():
+    units = Units(np.array([0, 0, 0, 1, 1, 1]), np.arange(6))
+    groups = units.groups(np.arange(6.0))
+    rows = np.concatenate(list(every_arrangement(groups, 6)))
+    assert arrangements(groups) == len(rows) == len({tuple(row) for row in rows.tolist()}) == 36
+    assert (np.sort(rows[:, :3], axis=1) == [0, 1, 2]).all() and (np.sort(rows[:, 3:], axis=1) == [3, 4, 5]).all()
+    assert groups_of(np.array([], np.intp)) == ()
+
+
+def test_draws_keep_the_number_of_clusters_of_a_block():
+    units = Units(np.array([0, 0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 2, 3, 4, 5]))
+    weights = drawn_weights(units, 50, np.random.default_rng(0))
+    assert (weights[:, 0] == weights[:, 1]).all()  # a cell comes with all its seeds
+    assert (weights[:, [0, 2, 3]].sum(1) == 3).all() and (weights[:, [4, 5]].sum(1) == 2).all()
+    assert (weights[:, 6] == 1).all() and len(np.unique(weights, axis=0)) > 10

@@ -1,0 +1,184 @@
+"""Test sets that are translations, with one text in each language; parsed sets; what is no set to train or test on."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from probes.transfer.config import TransferConfig
+from probes.transfer.run import Transfer
+from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, load_data, mixed_batches
+from synthlang.config import parse
+from synthlang.corpus import Column
+from synthlang.errors import InputError
+from synthlang.tasks import open_task
+from synthlang.tasks.batch import TaskBatch, join_batches
+from tests.aligned_runs import random_run
+from tests.real_data import DATA
+from tests.task_cases import CONTEXT, QUESTION, random_batch
+from tests.test_tasks_derive import Parser as Trees
+
+SEEDS = range(4)
+MINI = "builtin:mini-english?types=500&sentences=150&dev=30&test=40"
+
+
+def answers(batch: TaskBatch) -> dict[str, list[str]]:
+    """Item → its answers as texts."""
+    words, held = batch.corpus.form.values(), batch.answers
+    found: dict[str, list[str]] = {name: [] for name in batch.ids}
+    for item, start, stop in zip(held.item.tolist(), held.start.tolist(), held.stop.tolist(), strict=True):
+        found[batch.ids[item]].append(" ".join(words[start:stop]))
+    return found
+
+
+def in_other_words(batch: TaskBatch, order: Any) -> TaskBatch:
+    """The same items in another order, every word another one, no text shared."""
+    again = join_batches([batch.take(np.array([i])) for i in order])
+    form = again.corpus.form
+    assert form.names is not None
+    moved = form.map_names([f"other-{name}" for name in form.names])
+    return replace(again, corpus=replace(again.corpus, columns={**again.corpus.columns, "form": moved}))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("field", [QUESTION, CONTEXT])
+def test_one_text_is_of_the_other_language_and_answers_are_where_the_context_is(seed, field):
+    rng = np.random.default_rng(seed)
+    source = random_batch(rng, 12)
+    target = in_other_words(source, rng.permutation(12))
+    mixed = mixed_batches(source, target)[field]
+    assert mixed.ids == source.ids and mixed.counts == {} and mixed.label is not None and source.label is not None
+    assert mixed.label.values() == source.label.values() and mixed.extra == source.extra
+    assert mixed.strings(1 - field) == source.strings(1 - field)
+    assert mixed.strings(field) == [" ".join(f"other-{w}" for w in text.split()) for text in source.strings(field)]
+    of_context = answers(target if field == CONTEXT else source)
+    assert answers(mixed) == of_context and any(of_context.values())
+    assert (np.diff(mixed.answers.item) >= 0).all()
+    some = mixed.take(np.array([1, 4, 5]))  # a batch like any other
+    assert answers(some) == {name: of_context[name] for name in some.ids}
+
+
+def test_only_what_both_have_with_one_label_is_taken_up_to_a_limit():
+    source = random_batch(np.random.default_rng(7), 40)
+    target = in_other_words(source, range(39, -1, -1)).take(np.arange(2, 40))  # without the last two of the source
+    assert source.label is not None and target.label is not None
+    labels = target.label.values()
+    labels[0] = "no" if labels[0] == "yes" else "yes"
+    mixed = mixed_batches(source, replace(target, label=Column.of(labels)))[QUESTION]
+    wanted = [name for name in source.ids if name in target.ids and name != target.ids[0]]
+    assert mixed.ids == tuple(wanted) and len(wanted) == 37
+    assert mixed.counts == {ONE_ONLY: 2, OTHER_LABEL: 1}
+    assert mixed_batches(source, target, 5)[CONTEXT].ids == source.ids[:5]
+    few = target.take(np.arange(8, 20))  # as MLQA: a language has a part of the questions
+    assert sorted(mixed_batches(source, few)[QUESTION].ids) == sorted(few.ids)
+
+
+def test_sets_that_are_no_translations_are_refused():
+    rng = np.random.default_rng(1)
+    source = random_batch(rng, 40)
+    with pytest.raises(InputError, match=r"^mixed: .* no translations of each other: 0 of 12 items have an id"):
+        mixed_batches(source, replace(random_batch(rng, 12), ids=tuple(f"x{i}" for i in range(12))))
+    assert source.label is not None
+    labels = source.label.values()
+    labels[:5] = ["no" if label == "yes" else "yes" for label in labels[:5]]
+    with pytest.raises(InputError, match="5 of 40 items with the same id have different labels"):
+        mixed_batches(source, replace(source, label=Column.of(labels)))
+
+
+# --- in a transfer ---
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return random_run(tmp_path_factory.mktemp("run"))
+
+
+def config(**settings: Any) -> TransferConfig:
+    fine_tune = {"epochs": 1, "learning_rate": 3e-3}
+    return parse(
+        TransferConfig, {"task": "nli", "train": MINI, "length": 48, "mixed": True, "fine_tune": fine_tune, **settings}
+    )
+
+
+def write_pairs(path: Path, batch: TaskBatch, rows: Any) -> None:
+    assert batch.label is not None
+    texts = zip(batch.strings(0), batch.strings(1), batch.label.values(), strict=True)
+    lines = ["\t".join(pair) for pair in texts]
+    path.write_text("\n".join(["premise\thypothesis\tlabel", *(lines[row] for row in rows)]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def files(run, tmp_path_factory):
+    """The built-in pairs, and the test set derived, as files of two natural languages."""
+    folder = tmp_path_factory.mktemp("files")
+    derived = load_data(config(), run)
+    (folder / "en").mkdir()
+    for split in ("train", "dev", "test"):
+        batch = derived.sets[f"source {split}"].batch
+        write_pairs(folder / "en" / f"{split}.tsv", batch, range(len(batch)))
+    batch = derived.sets["target test"].batch
+    write_pairs(folder / "xx.tsv", batch, range(len(batch)))
+    return folder, derived
+
+
+def test_it_is_what_a_derived_language_has(run, files):
+    """Of one natural language that is a derived one, written down."""
+    folder, derived = files
+    natural = replace(run, natural=True)
+    settings = config(train=f"nli:{folder / 'en'}", target={"test": f"nli:{folder / 'xx.tsv'}"})
+    found = load_data(settings, natural)
+    assert {name for name in found.sets if name.startswith("mixed")} == {"mixed premise", "mixed hypothesis"}
+    for name, held in found.sets.items():
+        wanted = derived.sets[name]
+        assert [held.batch.strings(field) for field in (0, 1)] == [wanted.batch.strings(field) for field in (0, 1)]
+        assert [reader.role for reader in held.readers] == [reader.role for reader in wanted.readers]
+    one, other = (Transfer(*parts).run(0).scores for parts in ((run, derived, config()), (natural, found, settings)))
+    assert {name: other[name] for name in ("parent", "zs", "mixed premise", "mixed hypothesis")} == {
+        name: scores for name, scores in one.items() if name != "sup"
+    }
+    few = load_data(config(**{**settings.model_dump(exclude_unset=True), "test_items": 6}), natural)
+    assert len(few.sets["mixed premise"].batch) == len(few.sets["target test"].batch) == 6
+
+
+def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
+    """A parser reads the source's sets, the target's stay as they are."""
+    folder, _ = files
+    monkeypatch.setattr("synthlang.parsing.open_engine", lambda spec: None)
+    monkeypatch.setattr("synthlang.parsing.ParsedSource", lambda source, engine, report: Trees(source))
+    settings = {"train": f"nli:{folder / 'en'}", "target": {"test": f"nli:{folder / 'xx.tsv'}"}}
+    natural = replace(run, natural=True)
+    plain, with_trees = (load_data(config(**settings, **more), natural) for more in ({}, {"parser": "spacy:en"}))
+    assert "upos" in with_trees.sets["source test"].batch.corpus.columns
+    for field in ("premise", "hypothesis"):
+        one, other = (held.sets[f"mixed {field}"].batch for held in (plain, with_trees))
+        assert [other.strings(number) for number in (0, 1)] == [one.strings(number) for number in (0, 1)]
+        assert (other.ids, other.counts) == (one.ids, one.counts)
+
+
+# --- real data ---
+
+REAL = {
+    "nli": ("nli/xnli/test.en.tsv", "nli/xnli/test.es.tsv", 5010),
+    "qa": ("qa/xquad/xquad.en.json", "qa/xquad/xquad.es.json", 1190),
+}
+
+
+@pytest.mark.parametrize("task", REAL)
+def test_real_translations_go_together(task):
+    *names, count = REAL[task]
+    if missing := [name for name in names if not (DATA / name).exists()]:
+        pytest.skip(f"needs {DATA / missing[0]}")
+    opened = [open_task(f"{task}:{DATA / name}") for name in names]
+    source, target = (join_batches(list(one.batches(one.splits[0]))) for one in opened)
+    found = mixed_batches(source, target)
+    for field, mixed in enumerate(found):
+        assert len(mixed) > 0.999 * count and OTHER_LABEL not in mixed.counts
+        for number, side in ((field, target), (1 - field, source)):
+            texts = dict(zip(side.ids, side.strings(number), strict=True))
+            assert mixed.strings(number) == [texts[name] for name in mixed.ids]
+        context = dict(zip(mixed.ids, mixed.strings(CONTEXT), strict=True))
+        said = answers(mixed)
+        assert all(answer in context[name] for name, held in said.items() for answer in held)
+        assert task == "nli" or all(said.values())
