@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -95,8 +94,6 @@ def _work_folder(path: Path) -> Path:
     work = path.with_name(f"{path.stem}.work")
     try:
         work.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=work):
-            pass
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}; name another file with --out", path) from error
     return work

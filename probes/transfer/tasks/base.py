@@ -25,8 +25,8 @@ Labels = Mapping[str, tuple[str, ...]]  # what can be predicted: "tags" → name
 
 
 class Head(nn.Module, ABC):
-    """Reads states [rows, 1 + k, d]: that of ``<s>``, then one for each word; of a batch without words all columns,
-    [rows, width, d]."""
+    """Reads states [rows, 1 + k, d] float32: that of ``<s>``, then one for each word; of a batch without words all
+    columns, [rows, width, d]. ``TaskModel`` calls it outside autocast: log-sums and arc scores need the digits."""
 
     @abstractmethod
     def loss(self, states: Tensor, batch: Batch) -> Tensor:

@@ -25,7 +25,7 @@ from probes.transfer.batch import Batch, Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.answers import answer_metrics
 from probes.transfer.tasks.base import Head, Labels
-from probes.transfer.tasks.heads import full_precision, mean_loss
+from probes.transfer.tasks.heads import mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric
 from probes.transfer.tasks.pairs import FieldTokens, PairExamples, PairRows, PairTask, separators
 from synthlang.errors import InputError
@@ -294,16 +294,14 @@ class AnswerHead(Head):
         self, *, hidden: int, dropout: float, best: int = 20, words: int = 30, tokens: int | None = None
     ) -> None:
         super().__init__()
-        assert best >= 1 and words >= 1 and (tokens is None or tokens >= 1), "at least one span of one column"
         self.best, self.longest_words, self.longest_tokens = best, words, tokens
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(hidden, 2)
 
     def scores(self, states: Tensor) -> Tensor:
-        """States [r, w, d] → start and stop scores [2, r, w] float32."""
-        with full_precision(states):
-            y: Tensor = self.linear(self.dropout(states.float()))
-            return y.permute(2, 0, 1)
+        """States [r, w, d] → start and stop scores [2, r, w]."""
+        y: Tensor = self.linear(self.dropout(states))
+        return y.permute(2, 0, 1)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
         """The mean of the cross entropies of start and stop over column 0 and those of the mask."""
