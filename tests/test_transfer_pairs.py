@@ -103,8 +103,6 @@ def test_labels_are_those_of_training_in_the_usual_order():
     assert nli().labels(batch) == {"label": ("entailment", "contradiction", "weird")}
     with pytest.raises(InputError, match="every training item is 'weird'"):
         nli().labels(batch.take(np.array([0])))
-    with pytest.raises(InputError, match="no labelled item"):
-        nli().labels(batch.take(np.array([], np.int64)))
 
 
 def test_words_that_no_token_stands_for_leave_an_empty_text():

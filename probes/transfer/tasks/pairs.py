@@ -11,7 +11,6 @@ language (separate layers and embeddings, language ids). Positions go on without
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -219,10 +218,3 @@ class PairTask(Task):
                 f"{spec}: the task {self.name} needs items of {' and '.join(self.fields)}, not {task.name}"
             )
         return task
-
-    def readers_of(self, readers: Sequence[Reader]) -> tuple[Reader, Reader]:
-        """Those of the two texts. InputError if they belong to two models: one row is read by one."""
-        first, second = readers
-        if self.config.target_model is not None and first.role != second.role:
-            raise InputError("pairs of mixed languages are read by one model: leave mixed or target_model out")
-        return first, second

@@ -61,7 +61,7 @@ class Qa(PairTask):
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> AnswerExamples:
         """The windows of every question. InputError for a stride that leaves no room to move on."""
         length, stride = self.config.length, self.config.stride
-        asker, teller = self.readers_of(readers)
+        asker, teller = readers
         limit = longest_question(length, stride, separators(asker.bert))
         question, context = FieldTokens.of(batch, 0, asker), FieldTokens.of(batch, 1, teller)
         (start, size), (text, tokens) = question.spans(batch.texts[:, 0]), context.spans(batch.texts[:, 1])
@@ -147,7 +147,6 @@ class AnswerExamples(PairExamples):
         None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's baselines,
         with threshold 0), in case training has questions without an answer.
         """
-        assert len(outputs) == len(self), "one output for each window"
         bounds = np.searchsorted(self.windows.item, np.arange(len(self.ids) + 1)).tolist()
         moved = (self.windows.start - self.rows.begin(np.arange(len(self)))).tolist()  # from columns to tokens
         spans = np.zeros((len(self.ids), 2), np.int64)
