@@ -17,7 +17,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import Language
 from synthlang.vocabularies import LanguageTokenizer, Specials
-from synthlang.vocabulary import Encoded, nothing_read
+from synthlang.vocabulary import Encoded
 
 ROWS, TOKENS = 256, 8192  # of a batch that is only predicted
 NO_LABEL = -100  # of a target that no loss counts
@@ -103,14 +103,6 @@ class Examples(ABC):
     def around(self) -> int:
         """How many tokens of a row are of no text."""
         return 2
-
-    def check_read(self, name: str, words: int, model: str) -> None:
-        """InputError if no row has a token of a text: all scores would be those of a model that reads nothing.
-
-        The set is called ``name`` and has so many words; ``model`` is what the tokenizer is of.
-        """
-        if words and not (self.lengths > self.around).any():
-            raise nothing_read(name, words, f"the tokenizer of {model}")
 
     @abstractmethod
     def batch(self, rows: NDArray[np.int64]) -> Batch:

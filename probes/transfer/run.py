@@ -41,6 +41,7 @@ from synthlang.progress import Report, silent
 from synthlang.references import resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
+from synthlang.vocabulary import nothing_read
 
 DIGITS = 4
 Kept = tuple[str, TransferConfig, TaskModel, Fitted]  # of a search: the label of its settings, they, what they gave
@@ -269,9 +270,10 @@ class Transfer:
         roles: tuple[Role, ...] = ("source", "target") if self.data.has_target_train else ("source",)
         sets = [*self.tests.values(), *((f"{role} {split}", role) for role in roles for split in ("train", "dev"))]
         for name, trained in sets:
-            gold = self.examples(name, trained).gold
-            words = int(self.data.sets[name].batch.corpus.offsets[-1])
-            self.examples(name, trained).check_read(name, words, self.pretrained.name)
+            examples, words = self.examples(name, trained), int(self.data.sets[name].batch.corpus.offsets[-1])
+            gold = examples.gold
+            if words and not (examples.lengths > examples.around).any():
+                raise nothing_read(name, words, f"the tokenizer of {self.pretrained.name}")
             if all(labels == [] for labels in gold):
                 raise InputError(f"{name}: no word has a gold label for the task {self.config.task}")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
