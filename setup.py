@@ -3,6 +3,6 @@
 from setuptools import find_packages, setup
 
 setup(
-    packages=[*find_packages(include=["synthlang*", "pretrain*", "probes*", "bench*"]), "synthlang.configs"],
+    packages=[*find_packages(include=["synthlang*", "pretrain*", "probes*"]), "synthlang.configs"],
     package_dir={"synthlang.configs": "configs"},
 )

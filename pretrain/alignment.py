@@ -86,28 +86,13 @@ class WordCredits:
         return AlignmentScores(*(self._subset(chosen & words) for chosen in (words, inside, ~inside)))
 
     def _subset(self, chosen: Tensor) -> SubsetAlignment | None:
-        n = int(chosen.sum())
-        return SubsetAlignment(n, *(_retrieval(pair, chosen) for pair in (self.cosine, self.csls))) if n else None
-
-
-def word_credits(
-    parent: Tensor,
-    derived: Tensor,
-    candidates: Tensor | None = None,
-    *,
-    parent_candidates: Tensor | None = None,
-    k: int = 10,
-    chunk: int = TILE,
-    report: Report = silent,
-) -> WordCredits:
-    """What each word earns: ``alignment`` before the mean over a subset, so that any subset costs nothing more."""
-    assert parent.ndim == 2 and parent.shape == derived.shape, (parent.shape, derived.shape)
-    sides = [
-        rows if further is None else torch.cat([rows, further.to(rows.device)])
-        for rows, further in ((parent, parent_candidates), (derived, candidates))
-    ]
-    pairs = torch.arange(len(parent)).unsqueeze(1).expand(-1, 2)
-    return pair_credits(sides[0], sides[1], pairs, k=k, chunk=chunk, report=report)
+        if not chosen.any():
+            return None
+        retrievals = []
+        for pair in (self.cosine, self.csls):
+            forward, backward = (100 * float(credit[chosen].mean()) for credit in pair)
+            retrievals.append(Retrieval(forward, backward, (forward + backward) / 2))
+        return SubsetAlignment(int(chosen.sum()), *retrievals)
 
 
 def pair_credits(
@@ -124,7 +109,16 @@ def pair_credits(
     """What each of the ``pairs`` [q, 2] of rows of ``parent`` [n, d] and of ``derived`` [m, d], all candidates, earns.
 
     ``shared`` [s, 2] are the places of rows that both languages have: a shared row competes for all words but its own.
-    InputError, which calls the sides by their ``names``: NaN, infinity.
+    The caller leaves out special tokens, types never seen in training and types whose image is their own row.
+
+    A tie for the maximum (within TIE) between t rows, the counterpart among them, counts 1/t: the expectation of
+    breaking it at random, so a collapsed embedding scores 100/n and not 100. A row of zeros has cosine 0 to everything,
+    and its word is a miss in both directions. Similarities are float32 whatever the input; ``k`` is cut to the number
+    of rows. InputError, which calls the sides by their ``names``: NaN, infinity.
+
+    >>> rows, pairs = torch.eye(3), torch.arange(3).unsqueeze(1).expand(-1, 2)
+    >>> pair_credits(rows, rows[[0, 2, 1]], pairs).scores(torch.tensor([True, False, False])).all.cosine.forward
+    33.33333333333333
     """
     if k < 1 or chunk < 1:
         raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}")
@@ -132,43 +126,3 @@ def pair_credits(
     both = found.forward, found.backward
     cosine, csls = [way.cosine.credit.cpu() for way in both], [way.csls.credit.cpu() for way in both]
     return WordCredits((cosine[0], cosine[1]), (csls[0], csls[1]), (both[0].zeros, both[1].zeros))
-
-
-def alignment(
-    parent: Tensor,
-    derived: Tensor,
-    in_dictionary: Tensor,
-    candidates: Tensor | None = None,
-    *,
-    parent_candidates: Tensor | None = None,
-    k: int = 10,
-    chunk: int = TILE,
-    report: Report = silent,
-) -> AlignmentScores:
-    """Score how well rows of ``parent`` [n, d] find their counterparts, rows of ``derived`` [n, d].
-
-    Row i of both is the same word. ``in_dictionary`` [n] (bool) marks the words whose pair
-    was trained on. ``candidates`` [m, d] are further derived rows without a counterpart in
-    ``parent`` (say, words that no dictionary has, or never-trained types when the released
-    code's number is wanted): they compete in the forward direction and have no query of their
-    own; ``parent_candidates`` are further parent rows, which compete in the backward one. The
-    caller leaves out special tokens, types never seen in training and types whose image is
-    their own row (it is trivially its own neighbour).
-
-    A tie for the maximum (within TIE) between t rows, the counterpart among them, counts
-    1/t: the expectation of breaking it at random, so a collapsed embedding scores 100/n and
-    not 100. A row of zeros has cosine 0 to everything, and its word counts as a miss in
-    both directions. Similarities are float32 whatever the input; memory is O(chunk² + k · (n + m)) and
-    that of the rows; ``k`` is cut to the number of rows.
-
-    >>> rows = torch.eye(3)
-    >>> alignment(rows, rows[[0, 2, 1]], torch.tensor([True, False, False])).all.cosine.forward
-    33.33333333333333
-    """
-    rest = {"parent_candidates": parent_candidates}
-    return word_credits(parent, derived, candidates, **rest, k=k, chunk=chunk, report=report).scores(in_dictionary)
-
-
-def _retrieval(credits: tuple[Tensor, Tensor], chosen: Tensor) -> Retrieval:
-    forward, backward = (100 * float(credit[chosen].mean()) for credit in credits)
-    return Retrieval(forward, backward, (forward + backward) / 2)

@@ -1,8 +1,8 @@
-"""``python -m pretrain.bench`` runs bench/pretrain.py, which is beside the packages and imported by none of them."""
+"""``python -m pretrain.bench`` runs synthlang_bench/pretrain.py, which none of the packages imports."""
 
 from __future__ import annotations
 
 import runpy
 
 if __name__ == "__main__":
-    runpy.run_module("bench.pretrain", run_name="__main__")
+    raise SystemExit(runpy.run_module("synthlang_bench.pretrain")["main"]())

@@ -12,11 +12,10 @@ import torch
 from pretrain.artifacts import Artifacts
 from pretrain.checkpoints import load_weights, selected_checkpoint
 from pretrain.config import PretrainConfig
+from pretrain.data.batch import RowSource
 from pretrain.data.batches import Batches
 from pretrain.data.masking import Masker, random_word_tables
-from pretrain.data.monolingual import SentenceRows, StreamRows
-from pretrain.data.rows import RowSource
-from pretrain.data.tlm import ParallelRows
+from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.objectives import NAMES
@@ -67,7 +66,6 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> Ma
 
 
 def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
-    """What is minimised."""
     own = {term.name: term.own_loss(config.objective, artifacts, device) for term in config.objective.on}
     return Objective(config.objective.terms, {name: loss for name, loss in own.items() if loss is not None})
 

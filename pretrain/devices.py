@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import shutil
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from synthlang.errors import InputError
 
 if TYPE_CHECKING:
-    from accelerate import PartialState
+    from accelerate import Accelerator, PartialState
 
 # Compiling takes about as long as some hundred steps of a large model, and gains a part of each step.
 ENOUGH_STEPS = 2_000
@@ -33,6 +33,15 @@ def process_state() -> PartialState:
     return PartialState(cpu=on_cpu or parse_flag_from_env("ACCELERATE_USE_CPU"))
 
 
+def accelerator_of(unused: bool, **options: Any) -> Accelerator:
+    """Accelerate's face of the launch; ``unused``: a micro-batch may leave parameters without a gradient."""
+    from accelerate import Accelerator, DistributedDataParallelKwargs
+
+    on_cpu = process_state().device.type == "cpu"  # before Accelerator, which would not join processes on CPUs
+    handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]
+    return Accelerator(cpu=on_cpu, kwargs_handlers=handlers, **options)
+
+
 def should_compile(choice: str, device: torch.device, steps: int) -> bool:
     """Whether a run of ``steps`` compiles its steps; ``choice`` is auto, on or off.
 
@@ -41,20 +50,17 @@ def should_compile(choice: str, device: torch.device, steps: int) -> bool:
     more. InputError for ``on`` where it cannot work.
     """
     if choice == "on":
-        _check(device)
+        reason = None
+        if device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
+            reason = "needs a C++ compiler (g++ or clang++) on a CPU, and there is none"
+        elif device.type == "cuda" and not _has_triton():
+            reason = "needs the package triton on a GPU, and it is not installed"
+        elif device.type not in ("cpu", "cuda"):
+            reason = f"is not for the device {device.type}"
+        if reason is not None:
+            raise InputError(f"compile: on {reason}; set compile: off")
         return True
     return choice == "auto" and device.type == "cuda" and steps >= ENOUGH_STEPS and _has_triton()
-
-
-def _check(device: torch.device) -> None:
-    if device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
-        raise InputError(
-            "compile: on needs a C++ compiler (g++ or clang++) on a CPU, and there is none; set compile: off"
-        )
-    if device.type == "cuda" and not _has_triton():
-        raise InputError("compile: on needs the package triton on a GPU, and it is not installed; set compile: off")
-    if device.type not in ("cpu", "cuda"):
-        raise InputError(f"compile: on is not for the device {device.type}; set compile: off")
 
 
 def _has_triton() -> bool:

@@ -40,7 +40,6 @@ def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
 
 
 def steps_in(folder: Path) -> list[int]:
-    """The steps of the checkpoints in ``folder``, ascending."""
     names = (p.name.removeprefix("step-") for p in folder.glob("step-*"))
     return sorted(int(name) for name in names if name.isdigit())
 
@@ -63,15 +62,8 @@ def export_sizes(run: Path) -> dict[str, int]:
 def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
     """Whether every file of the export is there with the size that ``done``, the run's done.json, has; also if that is
     of a version that noted none."""
-    sizes = done.get(EXPORT, {})
-    return all(_size(run / EXPORT / name) == size for name, size in sizes.items())
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    files = ((run / EXPORT / name, size) for name, size in done.get(EXPORT, {}).items())
+    return all(path.is_file() and path.stat().st_size == size for path, size in files)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -105,6 +97,5 @@ class MetricsLog:
                 handle.writelines(json.dumps(row) + "\n" for row in rows)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Append one line."""
         if self.is_main:
             append_line(self.path, json.dumps(row, allow_nan=False))

@@ -35,7 +35,6 @@ class Base:
 
     @property
     def folder(self) -> Path:
-        """Where the weights are."""
         return next(iter(self.folders.values()))
 
     @property
@@ -45,7 +44,6 @@ class Base:
 
     @cached_property
     def checkpoints(self) -> dict[str, Checkpoint]:
-        """The tokenizers."""
         return {name: read_checkpoint(str(folder)) for name, folder in self.folders.items()}
 
     @property

@@ -1,31 +1,33 @@
-"""The training loop: exact to resume, the same losses for any number of processes."""
+"""The loop of a training run, exact to resume: its steps, log and checkpoints; the same losses for any number of
+processes."""
 
 from __future__ import annotations
 
+import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from accelerate import Accelerator, DistributedDataParallelKwargs
+import torch
+from torch import Tensor, nn
 
-from pretrain.artifacts import Artifacts
-from pretrain.build import build_objective, new_model, train_batches
-from pretrain.config import PretrainConfig
-from pretrain.data.batch import Batch
-from pretrain.devices import finish, process_state
-from pretrain.folder import BEST
-from pretrain.model.encoder import MaskedLM
-from pretrain.running import Loop
-from pretrain.step import Step
-from pretrain.stopping import Flag
-from pretrain.trackers import end_trackers, start_trackers
-from pretrain.validation import Validation
-from synthlang.progress import Report, Say, silent, unheard
+from pretrain.checkpoints import check_finite, latest_checkpoint, load_checkpoint, save_checkpoint
+from pretrain.config import CheckpointConfig
+from pretrain.devices import finish
+from pretrain.folder import MetricsLog
+from pretrain.step import GradientStep, sum_over_ranks
+from pretrain.stopping import Flag, Stopped, watched
+from synthlang.errors import InputError
+from synthlang.progress import Say
 
+M = TypeVar("M", bound=nn.Module)
+B = TypeVar("B")  # a micro-batch
+B_co = TypeVar("B_co", covariant=True)
 T = TypeVar("T")
+STOP_EVERY = 10  # steps between two looks of several processes at whether one was asked to end
 
 
 class Prefetch(Generic[T]):
@@ -39,9 +41,7 @@ class Prefetch(Generic[T]):
     def __enter__(self) -> Prefetch[T]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def get(self, step: int) -> T:
@@ -52,108 +52,184 @@ class Prefetch(Generic[T]):
         return future.result()
 
 
-class Trainer(Loop[MaskedLM]):
-    """One run: its state, its steps, its checkpoints."""
+class NotFinite(Exception):  # noqa: N818  the loop says what to do
+    """A step (counted from 0) whose losses are not finite, with their values."""
+
+    def __init__(self, step: int, losses: dict[str, float]) -> None:
+        self.step, self.losses = step, losses
+
+
+class LossWindow:
+    """Sums and counts of each loss of each step since the last line; ``reduce`` gives the sum over ranks."""
+
+    def __init__(self, reduce: Callable[[Tensor], Tensor]) -> None:
+        self.reduce = reduce
+        self.names: list[str] = []
+        self.rows: list[list[list[float]]] = []  # [steps, losses, (sum, count)] of steps that were read already
+        self._pending: list[Tensor] = []
+
+    def add(self, losses: dict[str, tuple[Tensor, Tensor]]) -> None:
+        """Note a step: (sum, count) of each loss; this rank's sums, counts over all ranks."""
+        self.names = list(losses)
+        self._pending.append(torch.stack([torch.stack([s.float(), c.float()]) for s, c in losses.values()]))
+
+    def read(self, step: int) -> None:
+        """Bring what is pending to this side; ``step`` steps are done. Raises NotFinite."""
+        if not self._pending:
+            return
+        values = torch.stack(self._pending)
+        self._pending = []
+        read = torch.stack([self.reduce(values[..., 0].contiguous()), values[..., 1]], dim=-1).tolist()
+        for number, row in enumerate(read, step - len(read)):
+            if not all(math.isfinite(total) for total, _ in row):
+                found = {n: total / max(count, 1.0) for n, (total, count) in zip(self.names, row, strict=True)}
+                raise NotFinite(number, found)
+        self.rows.extend(read)
+
+    def means(self) -> dict[str, float]:
+        """Each loss over all its terms of the steps since the last line; starts anew."""
+        means = {}
+        for i, name in enumerate(self.names):
+            total, count = (sum(row[i][side] for row in self.rows) for side in (0, 1))
+            if count:  # a term may have no position in a small batch
+                means[name] = total / count
+        self.rows = []
+        return means
+
+    def state(self) -> dict[str, Any]:
+        return {"names": self.names, "rows": self.rows}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.names, self.rows, self._pending = state["names"], state["rows"], []
+
+
+class Batches(Protocol[B_co]):
+    """What a run trains on."""
+
+    def batch(self, step: int, which: int, count: int) -> B_co:
+        """Micro-batch ``which`` of ``count`` of a step, a function of these three."""
+        ...
+
+
+class Loop(ABC, Generic[M, B]):
+    """A run in the folder ``run`` that ``trains`` (its optimizer step) on ``batches``; a subclass says what is logged.
+
+    name          fingerprint of the run, which its checkpoints carry
+    accumulation  micro-batches of each process
+    policy        which checkpoints are written and stay
+    log_every     steps from one line of the log to the next
+    """
 
     def __init__(
         self,
-        config: PretrainConfig,
-        artifacts: Artifacts,
         run: Path,
-        name: str = "",
-        report: Report = silent,
-        say: Say = unheard,
-        stop: Flag | None = None,
+        name: str,
+        model: M,
+        trains: GradientStep[B],
+        batches: Batches[B],
+        accumulation: int,
+        policy: CheckpointConfig,
+        log_every: int,
+        say: Say,
+        stop: Flag | None,
     ) -> None:
-        self.config, self.report = config, report
-        accelerator = _accelerator(config, run)
-        self.micro_batches = config.micro_batches(accelerator.num_processes)
-        model = new_model(config, artifacts).to(accelerator.device)
-        self.step_ = Step(config, model, build_objective(config, artifacts, accelerator.device), accelerator)
-        optimizer = self.step_.optimizer
-        super().__init__(run, name, config.steps, accelerator, model, optimizer, config.checkpoints, say, stop)
-        self.batches = train_batches(config, artifacts, report)
-        self.validation = Validation(config, artifacts)
+        self.run, self.name, self.model, self.trains, self.batches = run, name, model, trains, batches
+        self.accelerator, self.steps = trains.accelerator, trains.steps
+        self.accumulation, self.policy, self.log_every = accumulation, policy, log_every
+        self.say, self.stop = say, stop or watched()
+        self.log = MetricsLog(run / "metrics.jsonl", self.accelerator.is_main_process)
+        self.window = LossWindow(lambda values: sum_over_ranks(self.accelerator, values))
+        self.step = 0
+        self.extra: dict[str, Any] = {}  # what else checkpoints keep
 
-    def train(self) -> None:
+    def train(self, dropout: bool = True) -> None:
         """Train to the last step, from the newest sound checkpoint if there is one."""
-        for source in self.batches.sources:
-            if source.padded:  # whole sentences, of which some do not fit
-                counted = ", ".join(f"{reason} {count:,}" for reason, count in source.counts.items())
-                self.say(f"{source.name}: {source.rows:,} rows, {counted}")
         self.resume()
-        start_trackers(self.accelerator, self.config, self.run)
+        self.begin()
+        self.trains.module.train(dropout)
         started, first = time.monotonic(), self.step
-        self.step_.module.train()
-        with Prefetch(self._batches, self.config.steps) as batches:
-            while self.step < self.config.steps:
-                self.window.add(self.step_(self.step, batches.get(self.step)))
+        with Prefetch(self._micro_batches, self.steps) as ahead:
+            while self.step < self.steps:
+                self.window.add(self.trains(self.step, ahead.get(self.step)))
                 finish(self.accelerator.device)
                 self.step += 1
-                if self.is_due(self.config.log_every) or self.validation.due(self.step):
-                    self._write_log((self.step - first) / (time.monotonic() - started))
-                if self.is_due(self.config.checkpoints.every):
+                if self.is_due(self.log_every) or self.measures_now():
+                    self.read_losses()
+                    row = {"step": self.step, **self.window.means(), "lr": self.trains.learning_rate(self.step - 1)}
+                    self.write_line(row, (self.step - first) / (time.monotonic() - started))
+                if self.is_due(self.policy.every):
                     self.save()
-                self.stop_if_asked()
-        end_trackers(self.accelerator)
+                self._stop_if_asked()
 
-    def _batches(self, step: int) -> list[Batch]:
-        """The micro-batches of this rank."""
-        micros = self.config.batch.accumulation
+    def _micro_batches(self, step: int) -> list[B]:
+        micros, ranks = self.accumulation, self.accelerator.num_processes
         first = self.accelerator.process_index * micros
-        return [self.batches.batch(step, first + i, self.micro_batches) for i in range(micros)]
+        return [self.batches.batch(step, first + i, ranks * micros) for i in range(micros)]
+
+    @abstractmethod
+    def begin(self) -> None:
+        """What comes before the first step of this process."""
+
+    @abstractmethod
+    def measures_now(self) -> bool:
+        """Whether something beside the losses is measured at this step."""
+
+    @abstractmethod
+    def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
+        """Add to ``row``, the step with its losses and rate, what the run measures, and log it."""
+
+    def is_due(self, every: int) -> bool:
+        """Whether the step is a multiple of ``every`` (0: never), or the last one."""
+        return self.step == self.steps or (every > 0 and self.step % every == 0)
+
+    def resume(self) -> None:
+        """Go on from the newest sound checkpoint, if there is one; the log ends there too."""
+        path = latest_checkpoint(self.run / "checkpoints", self.say)
+        if path is not None:
+            state = load_checkpoint(path, self.model, self.trains.optimizer, self.name)
+            self.step = state.pop("step")
+            self.window.restore(state.pop("window"))
+            self.extra = {key: value for key, value in state.items() if key != "run"}
+            self.say(f"going on from step {self.step}")
+        self.log.cut(self.step or -1)
+
+    def save(self) -> None:
+        """Write a checkpoint; InputError if the run has diverged."""
+        self.check()
+        if self.accelerator.is_main_process:
+            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.extra}
+            save_checkpoint(self.run / "checkpoints", self.model, self.trains.optimizer, state, self.policy)
+        self.accelerator.wait_for_everyone()
+
+    def _stop_if_asked(self) -> None:
+        """Save and raise Stopped if a process was asked to end; all processes decide the same."""
+        asked = self.stop.is_set
+        if self.accelerator.num_processes > 1:
+            if self.step % STOP_EVERY:
+                return
+            asked = bool(sum_over_ranks(self.accelerator, torch.tensor([float(asked)])).item())
+        if asked and self.step < self.steps:
+            self.save()
+            raise Stopped(self.step)
+
+    def check(self) -> None:
+        """InputError with step and last good checkpoint if a loss or a weight is not finite."""
+        self.read_losses()
+        check_finite(self.model, self.step, self.run / "checkpoints")
+
+    def read_losses(self) -> None:
+        """Read the losses of the steps since the last time; InputError names the first that is not finite."""
+        try:
+            self.window.read(self.step)
+        except NotFinite as problem:
+            last = latest_checkpoint(self.run / "checkpoints")
+            losses = ", ".join(f"{name} {value}" for name, value in problem.losses.items())
+            raise InputError(
+                f"the loss is not finite at step {problem.step + 1} ({losses}; {self.batch_of(problem.step)}); lower "
+                f"optimizer.learning_rate; last good checkpoint: {last.name if last else 'none'}",
+                self.run,
+            ) from problem
 
     def batch_of(self, step: int) -> str:
-        """The samples of a step."""
-        rows = self.config.batch.rows
-        return f"its batch: samples {step * rows} to {(step + 1) * rows - 1}"
-
-    def _write_log(self, steps_per_second: float) -> None:
-        self.read_losses()
-        config = self.config
-        losses = self.window.means()
-        tokens = config.batch.rows * config.batch.length
-        row: dict[str, Any] = {
-            "step": self.step,
-            **losses,
-            "lr": self.step_.learning_rate(self.step - 1),
-            "tokens_per_second": round(steps_per_second * tokens, 1),
-            "tokens_seen": self.step * tokens,
-        }
-        if self.validation.due(self.step):
-            self.check()
-            row |= self.validation.measure(self.model)
-            self._note_best(row)
-        self.log.write(row)
-        self.accelerator.log({k: v for k, v in row.items() if k != "step"}, step=self.step)
-        if self.accelerator.is_main_process:
-            note = f"loss {row['loss']:.3f}, {row['tokens_per_second'] / 1000:.1f}k tokens/s"
-            self.report(f"pretrain {config.label}", self.step, config.steps, note)
-
-    def _note_best(self, row: dict[str, Any]) -> None:
-        """Remember the step whose checkpoint is the best so far."""
-        perplexity = row.get(self.validation.deciding)  # a dev split without a word has none
-        if self.config.checkpoints.select != "best" or not self.is_due(self.config.checkpoints.every):
-            return
-        if perplexity is not None and (BEST not in self.extra or perplexity < self.extra["best_perplexity"]):
-            self.extra = {BEST: self.step, "best_perplexity": perplexity}
-
-
-def _accelerator(config: PretrainConfig, run: Path) -> Accelerator:
-    state = process_state()  # before Accelerator, which would not join processes on CPUs
-    # a micro-batch may hold no row of a language, and then its own parameters have no gradient
-    unused = DistributedDataParallelKwargs(find_unused_parameters=config.sharing.separates)
-    return Accelerator(
-        cpu=state.device.type == "cpu",
-        log_with=list(config.trackers) or None,
-        project_dir=str(run),
-        kwargs_handlers=[unused],
-    )
-
-
-def effective_batch(config: PretrainConfig, processes: int) -> str:
-    """What one step trains on, in words."""
-    rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
-    each = rows // config.micro_batches(processes)
-    split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
-    return f"a step is {rows} rows × {length} = {rows * length:,} tokens: {split}"
+        """What the batch of a step is, in words."""
+        return f"batch {step}"

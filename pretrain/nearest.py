@@ -287,7 +287,6 @@ class _Block:
     position: Tensor
 
     def targets(self, places: Tensor) -> Tensor:
-        """Which targets stand at these places [r, …]."""
         of_lists = self.listed.gather(1, (places - len(self.seen)).clamp(min=0))
         return torch.where(places < len(self.seen), self.seen[places.clamp(max=len(self.seen) - 1)], of_lists)
 

@@ -46,11 +46,9 @@ class Rows:
         return len(self._data)
 
     def block(self, start: int, stop: int) -> Tensor:
-        """Unit rows ``start`` to ``stop`` [rows, d]."""
         return self._unit(slice(start, stop))
 
     def take(self, rows: Tensor) -> Tensor:
-        """Unit rows of these numbers [rows, d]."""
         return self._unit(rows)
 
     def _unit(self, rows: slice | Tensor) -> Tensor:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,24 +30,22 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     sources = _open_sources(config)
     named = [(m.name, sources[m.source], m.language) for m in config.all_languages]
     words = word_files(config.dictionary.path, [m.name for m in config.all_languages]) if len(named) > 1 else {}
-    tick = _Ticker(report, f"prepare {config.label}", 1 + sum(len({"train", "dev"} & {*s.splits}) for _, s, _ in named))
-    id_space, bound, extension = tick("vocabulary", lambda: _vocabulary(config, named, store))
-    _check_ids(config, id_space)
-    languages = tuple(
-        RunLanguage(
-            m.name,
-            m.source,
-            sources[m.source],
-            language,
-            tokenizer,
-            tick(f"{m.name} train", partial(_shards, sources[m.source], "train", language, tokenizer, store)),
-            tick(f"{m.name} dev", partial(_shards, sources[m.source], "dev", language, tokenizer, store))
-            if "dev" in sources[m.source].splits
-            else None,
-        )
-        for m, language, tokenizer in zip(config.all_languages, bound, id_space.languages, strict=True)
-    )
-    _check_text(languages, id_space)
+    task, total = f"prepare {config.label}", 1 + sum(len({"train", "dev"} & {*s.splits}) for _, s, _ in named)
+    report(task, 0, total, "vocabulary")
+    id_space, bound, extension = _vocabulary(config, named, store)
+    languages, done = [], 1
+    for m, language, tokenizer in zip(config.all_languages, bound, id_space.languages, strict=True):
+        source, texts = sources[m.source], {}
+        for split in ("train", "dev"):
+            if split in source.splits:
+                report(task, done, total, f"{m.name} {split}")
+                texts[split] = _shards(source, split, language, tokenizer, store)
+                done += 1
+        train, dev = texts["train"], texts.get("dev")
+        if not len(trained_types(train.counts, id_space.specials.all)):  # nothing could be masked
+            raise InputError(f"language {m.name}: the vocabulary knows none of the words of {m.source}")
+        languages.append(RunLanguage(m.name, m.source, source, language, tokenizer, train, dev))
+    report(task, done, total, "")
     parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(languages)}
     parents["vocabulary"] = id_space.fingerprint
     parallel = _parallel(config, languages, sources, store) if config.objective.needing("pairs") else ()
@@ -58,29 +54,15 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
             "pairs", left=pair.left_shards.fingerprint, right=pair.right_shards.fingerprint
         )
     own_rows = config.sharing.embeddings == "separate"
-    train = [language.train for language in languages]
+    trains = [language.train for language in languages]
     dictionary = None
     if config.objective.needing("dictionary"):
-        dictionary = build_id_dictionary(config.dictionary, id_space, train, store, own_rows)
+        dictionary = build_id_dictionary(config.dictionary, id_space, trains, store, own_rows)
         parents["dictionary"] = dictionary.fingerprint
-    candidates = tuple(all_candidates(id_space, [shards.counts for shards in train], words, own_rows))
+    candidates = tuple(all_candidates(id_space, [shards.counts for shards in trains], words, own_rows))
     if config.start is not None:
         parents["start"] = open_base(config.start.model).parents()["model"]
-    return Artifacts(id_space, languages, dictionary, candidates, own_rows, parallel, extension, parents)
-
-
-class _Ticker:
-    """Counts the steps of a preparation aloud."""
-
-    def __init__(self, report: Report, task: str, total: int) -> None:
-        self.report, self.task, self.total, self.done = report, task, total, 0
-
-    def __call__(self, note: str, work: Callable[[], Any]) -> Any:
-        self.report(self.task, self.done, self.total, note)
-        result = work()
-        self.done += 1
-        self.report(self.task, self.done, self.total, note)
-        return result
+    return Artifacts(id_space, tuple(languages), dictionary, candidates, own_rows, parallel, extension, parents)
 
 
 def _open_sources(config: PretrainConfig) -> dict[str, Source]:
@@ -97,10 +79,17 @@ def _open_sources(config: PretrainConfig) -> dict[str, Source]:
 def _vocabulary(
     config: PretrainConfig, named: Sequence[tuple[str, Source, Language]], store: Store
 ) -> tuple[IdSpace, tuple[Language, ...], Extension | None]:
+    extension = None
     if config.start is None:
-        return (*build_id_space(config.vocabulary, named, store), None)
-    check_start(config.start.model, config.batch.length, config.sharing.layers)
-    return hf_id_space(config.start.model, named, store, config.start.extend)
+        id_space, bound = build_id_space(config.vocabulary, named, store)
+    else:
+        check_start(config.start.model, config.batch.length, config.sharing.layers)
+        id_space, bound, extension = hf_id_space(config.start.model, named, store, config.start.extend)
+    first, *others = (language.ids for language in id_space.languages)
+    alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
+    if alone and all(np.array_equal(first, ids) for ids in others):
+        raise InputError("sharing.softmax language changes nothing here: all languages have the same ids")
+    return id_space, bound, extension
 
 
 def _shards(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, store: Store) -> Shards:
@@ -113,7 +102,7 @@ def _shards(source: Source, split: str, language: Language, tokenizer: LanguageT
 
 
 def _parallel(
-    config: PretrainConfig, languages: tuple[RunLanguage, ...], sources: dict[str, Source], store: Store
+    config: PretrainConfig, languages: Sequence[RunLanguage], sources: dict[str, Source], store: Store
 ) -> tuple[Parallel, ...]:
     """The sentence pairs of every pair of languages that has some."""
     number = {language.name: i for i, language in enumerate(languages)}
@@ -123,7 +112,9 @@ def _parallel(
             _shards(sources[spec], "train", languages[number[n]].language, languages[number[n]].tokenizer, store)
             for n, spec in zip(given.languages, given.sources, strict=True)
         )
-        _check_lines(given.sources, sources)
+        counts = [source.lines("train") for spec in given.sources if isinstance(source := sources[spec], LinesSource)]
+        if len(counts) == 2 and counts[0] != counts[1]:  # they are hardly translations line by line
+            raise InputError(f"parallel: {given.sources[0]} has {counts[0]} lines, {given.sources[1]} has {counts[1]}")
         pairs.append((number[given.languages[0]], number[given.languages[1]], left, right))
     found = tuple(Parallel(a, b, left, right, _same_sentences(left, right)) for a, b, left, right in pairs)
     for pair in found:
@@ -133,29 +124,6 @@ def _parallel(
     return found
 
 
-def _check_lines(specs: tuple[str, str], sources: dict[str, Source]) -> None:
-    """Raise InputError for two files of which one is longer: they are hardly translations line by line."""
-    lines = [source.lines("train") if isinstance(source := sources[spec], LinesSource) else None for spec in specs]
-    if None not in lines and lines[0] != lines[1]:
-        raise InputError(f"parallel: {specs[0]} has {lines[0]} lines, {specs[1]} has {lines[1]}")
-
-
 def _same_sentences(left: Shards, right: Shards) -> NDArray[np.int64]:
-    """The rows [n, 2] of the sentences that both have."""
     _, a, b = np.intersect1d(left.sentence_ids, right.sentence_ids, assume_unique=True, return_indices=True)
     return np.stack([a, b], axis=1).astype(np.int64)
-
-
-def _check_ids(config: PretrainConfig, id_space: IdSpace) -> None:
-    """Raise InputError for a softmax of each language that would be the same for all."""
-    first, *others = (language.ids for language in id_space.languages)
-    alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
-    if alone and all(np.array_equal(first, ids) for ids in others):
-        raise InputError("sharing.softmax language changes nothing here: all languages have the same ids")
-
-
-def _check_text(languages: tuple[RunLanguage, ...], id_space: IdSpace) -> None:
-    """Raise InputError for a language of which the vocabulary knows no token, so that nothing can be masked."""
-    for language in languages:
-        if not len(trained_types(language.train.counts, id_space.specials.all)):
-            raise InputError(f"language {language.name}: the vocabulary knows none of the words of {language.spec}")

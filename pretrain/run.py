@@ -7,23 +7,89 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.artifacts import Artifacts
-from pretrain.build import trained_model
+from pretrain.build import build_objective, new_model, train_batches, trained_model
+from pretrain.claim import check_folder, claim, read_record
 from pretrain.config import PretrainConfig
-from pretrain.devices import process_state
+from pretrain.data.batch import Batch
+from pretrain.devices import accelerator_of, process_state
 from pretrain.export import export_model
-from pretrain.folder import EXPORT, export_sizes
-from pretrain.loop import Trainer, effective_batch
+from pretrain.folder import BEST, EXPORT, export_sizes
+from pretrain.loop import Loop
+from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
+from pretrain.step import Step
 from pretrain.stopping import Flag
-from pretrain.trackers import check_trackers
-from synthlang.config import dump_yaml, load
+from pretrain.trackers import check_trackers, end_trackers, start_trackers
+from pretrain.validation import Validation
+from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, atomic_file, read_json, remove_leftovers, write_json
+from synthlang.files import read_json, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.store import Store
 
 DONE = "done.json"
+
+
+class Trainer(Loop[MaskedLM, Batch]):
+    """The loop of a pretraining."""
+
+    def __init__(
+        self,
+        config: PretrainConfig,
+        artifacts: Artifacts,
+        run: Path,
+        name: str = "",
+        report: Report = silent,
+        say: Say = unheard,
+        stop: Flag | None = None,
+    ) -> None:
+        self.config, self.report = config, report
+        # a micro-batch may hold no row of a language, and then its own parameters have no gradient
+        tracked = {"log_with": list(config.trackers) or None, "project_dir": str(run)}
+        accelerator = accelerator_of(config.sharing.separates, **tracked)
+        config.micro_batches(accelerator.num_processes)
+        model = new_model(config, artifacts).to(accelerator.device)
+        step = Step(config, model, build_objective(config, artifacts, accelerator.device), accelerator)
+        self.rows = train_batches(config, artifacts, report)
+        self.validation = Validation(config, artifacts)
+        policy = config.checkpoints, config.log_every
+        super().__init__(run, name, model, step, self.rows, config.batch.accumulation, *policy, say, stop)
+
+    def begin(self) -> None:
+        for source in self.rows.sources:
+            if source.padded:  # whole sentences, of which some do not fit
+                counted = ", ".join(f"{reason} {count:,}" for reason, count in source.counts.items())
+                self.say(f"{source.name}: {source.rows:,} rows, {counted}")
+        start_trackers(self.accelerator, self.config, self.run)
+
+    def measures_now(self) -> bool:
+        return self.validation.due(self.step)
+
+    def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
+        tokens = self.config.batch.rows * self.config.batch.length
+        row |= {"tokens_per_second": round(steps_per_second * tokens, 1), "tokens_seen": self.step * tokens}
+        if self.validation.due(self.step):
+            self.check()
+            row |= self.validation.measure(self.model)
+            self._note_best(row)
+        self.log.write(row)
+        self.accelerator.log({k: v for k, v in row.items() if k != "step"}, step=self.step)
+        if self.accelerator.is_main_process:
+            note = f"loss {row['loss']:.3f}, {row['tokens_per_second'] / 1000:.1f}k tokens/s"
+            self.report(f"pretrain {self.config.label}", self.step, self.steps, note)
+
+    def _note_best(self, row: dict[str, Any]) -> None:
+        """Remember the step whose checkpoint is the best so far."""
+        perplexity = row.get(self.validation.deciding)  # a dev split without a word has none
+        if self.policy.select != "best" or not self.is_due(self.policy.every):
+            return
+        if perplexity is not None and (BEST not in self.extra or perplexity < self.extra["best_perplexity"]):
+            self.extra = {BEST: self.step, "best_perplexity": perplexity}
+
+    def batch_of(self, step: int) -> str:
+        rows = self.config.batch.rows
+        return f"its batch: samples {step * rows} to {(step + 1) * rows - 1}"
 
 
 def pretrain(
@@ -41,22 +107,21 @@ def pretrain(
     config spells its files makes no other run. ``say`` gets single lines for the user; when ``stop`` is set, the run
     saves and raises Stopped.
     """
-    _check_folder(config, run, named_by_content=store is not None)
+    if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
+        check_folder(run, config, _settings)
     check_trackers(config.trackers)
     config.micro_batches(process_state().num_processes)
     store = store or Store(run / "data")
     with process_state().main_process_first():  # the others find the artifacts built
         artifacts = prepare(config, store, report)
     name = config.fingerprint(artifacts.parents)
-    _claim(run, config, name, store)
+    claim(run, config, name, _settings, data=os.path.relpath(store.root, run))
     if not (run / DONE).exists():
-        say(effective_batch(config, process_state().num_processes))
-        if (warmup := config.optimizer.warmup_steps) >= config.steps:
-            say(f"the learning rate only rises: the warm-up ({warmup:,} steps) is as long as the run or longer")
-        _say_extension(artifacts, say)
-        _say_control_words(artifacts, say)
+        for line in _remarks(config, artifacts):
+            say(line)
         trainer = Trainer(config, artifacts, run, name, report, say, stop)
         trainer.train()
+        end_trackers(trainer.accelerator)
         if trainer.accelerator.is_main_process:
             export_model(trained_model(run, config, artifacts), artifacts, config, run, name)
             record = {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents}
@@ -70,97 +135,45 @@ def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]
     """Text → reason → how much of it was left out or changed, by its language and by the rows of the run."""
     found = {f"{m.name} train": m.train.reasons for m in artifacts.languages}
     found |= {f"{m.name} dev": m.dev.reasons for m in artifacts.languages if m.dev is not None}
-    for source in trainer.batches.sources:
-        found.setdefault(f"{source.name} {'train' if len(source.languages) == 1 else 'pairs'}", {}).update(
-            source.counts
-        )
+    for source in trainer.rows.sources:
+        text = f"{source.name} {'train' if len(source.languages) == 1 else 'pairs'}"
+        found.setdefault(text, {}).update(source.counts)
     for language, batches in trainer.validation.batches.items():
         found[f"{artifacts.languages[language].name} dev"].update(batches.sources[0].counts)
     return {text: {reason: n for reason, n in counts.items() if n} for text, counts in found.items()}
 
 
-def _say_extension(artifacts: Artifacts, say: Say) -> None:
-    """What new subwords changed in the text of each language."""
+def effective_batch(config: PretrainConfig, processes: int) -> str:
+    """What one step trains on, in words."""
+    rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
+    each = rows // config.micro_batches(processes)
+    split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
+    return f"a step is {rows} rows × {length} = {rows * length:,} tokens: {split}"
+
+
+def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
+    """What the user should know before the first step."""
+    lines = [effective_batch(config, process_state().num_processes)]
+    if (warmup := config.optimizer.warmup_steps) >= config.steps:
+        lines.append(f"the learning rate only rises: the warm-up ({warmup:,} steps) is as long as the run or longer")
     if artifacts.extension is not None:
-        say(f"{len(artifacts.extension.ids):,} new subwords")
+        lines.append(f"{len(artifacts.extension.ids):,} new subwords")
         for name, effect in artifacts.extension.effects.items():
-            pieces = (
-                f"{effect.pieces_before / effect.words:.2f} → {effect.pieces_after / effect.words:.2f} pieces a word"
-            )
+            before, after = effect.pieces_before / effect.words, effect.pieces_after / effect.words
             unknown = f"{effect.unknown_before:,} → {effect.unknown_after:,} words with an unknown piece"
-            say(f"{name}: {pieces}, {unknown}, {effect.words_changed / effect.words:.1%} of the words cut otherwise")
-
-
-def _say_control_words(artifacts: Artifacts, say: Say) -> None:
-    """How many words of the texts spell what tells a model something."""
+            cut = f"{effect.words_changed / effect.words:.1%} of the words cut otherwise"
+            lines.append(f"{name}: {before:.2f} → {after:.2f} pieces a word, {unknown}, {cut}")
     for language in artifacts.languages:
         for split, shards in (("train", language.train), ("dev", language.dev)):
             if shards is not None and CONTROL_WORDS in shards.reasons:
-                say(f"{language.name} {split}: {shards.reasons[CONTROL_WORDS]:,} {CONTROL_WORDS}")
-
-
-def _check_folder(config: PretrainConfig, run: Path, named_by_content: bool) -> None:
-    """Raise InputError if the folder surely holds something else; writes nothing.
-
-    ``named_by_content``: that a config spells its texts otherwise says nothing; the fingerprint will.
-    """
-    if named_by_content and ((run / "run.json").exists() or (run / "config.yaml").is_file()):
-        return
-    if (run / "run.json").exists():
-        there = _record(run)["fingerprint"]
-        before = load(PretrainConfig, run / "config.yaml")
-        if _settings(before) != _settings(config):
-            raise InputError(f"holds another run ({there}); choose another folder", run)
-    elif run.exists() and not all(_is_ours(path, config) for path in run.iterdir()):
-        raise InputError("is not empty and holds no run; choose another folder", run)
-
-
-def _is_ours(path: Path, config: PretrainConfig) -> bool:
-    """Whether a run that was killed before it wrote run.json may have left this."""
-    if path.name == "config.yaml":
-        return path.is_file() and path.read_bytes() == dump_yaml(config).encode("utf-8")
-    return path.name in ("data", ".locks") or path.name.startswith(TEMPORARY)
+                lines.append(f"{language.name} {split}: {shards.reasons[CONTROL_WORDS]:,} {CONTROL_WORDS}")
+    return lines
 
 
 def _settings(config: PretrainConfig) -> tuple[object, ...]:
     """What makes a run another one, as far as the config alone tells."""
     languages = tuple((m.source, m.language.fingerprint) for m in config.all_languages)
     return languages, config.start, config.vocabulary, config.dictionary, config.parallel, config.fingerprint({})
-
-
-def _record(run: Path) -> dict[str, Any]:
-    """run.json, or InputError if it is none."""
-    record = read_json(run / "run.json")
-    if not isinstance(record, dict) or not {"fingerprint", "data"} <= record.keys():
-        raise InputError("is no record of a run; choose another folder", run / "run.json")
-    return record
-
-
-def _claim(run: Path, config: PretrainConfig, name: str, store: Store) -> None:
-    """Make the folder this run's, or see that it is; config.yaml says where its texts are now."""
-    state = process_state()
-    if (run / "run.json").exists():
-        there = _record(run)["fingerprint"]
-        if there != name:
-            raise InputError(f"holds another run ({there}, this one is {name}); choose another folder", run)
-    if state.is_main_process:
-        begun = (run / "run.json").exists()
-        if not begun:
-            remove_leftovers(run)
-        if not begun or not _names_the_same(run / "config.yaml", config):
-            with atomic_file(run / "config.yaml", "w") as handle:
-                handle.write(dump_yaml(config))
-        if not begun:
-            write_json(run / "run.json", {"fingerprint": name, "data": os.path.relpath(store.root, run)})
-    state.wait_for_everyone()
-
-
-def _names_the_same(path: Path, config: PretrainConfig) -> bool:
-    """Whether a config.yaml names the same texts and files, and they are there as far as parsing tells."""
-    try:
-        return _settings(load(PretrainConfig, path)) == _settings(config)
-    except InputError:  # a file that a language names is gone
-        return False
 
 
 def open_run(
@@ -180,11 +193,8 @@ def open_run(
         artifacts = prepare(config, store_of(run), report)
     except InputError as error:
         raise InputError(f"what the run was trained on cannot be read again: {error}", run) from error
-    parents = read_json(run / DONE).get("parents", {})
-    changed = sorted(
-        key for key in parents.keys() | artifacts.parents.keys() if parents.get(key) != artifacts.parents.get(key)
-    )
-    if changed:
+    before, now = read_json(run / DONE).get("parents", {}), artifacts.parents
+    if changed := sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key)):
         raise InputError(
             f"what the run was trained on has changed since ({', '.join(changed)}); put it back, or train another run "
             "in another folder",
@@ -194,5 +204,4 @@ def open_run(
 
 
 def store_of(run: Path) -> Store:
-    """Where the data artifacts of a run are."""
-    return Store(run / _record(run)["data"])
+    return Store(run / read_record(run)["data"])

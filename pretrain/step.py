@@ -18,10 +18,17 @@ from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.objective import Objective
 from pretrain.optim import build_optimizer, learning_rate
-from pretrain.running import sum_over_ranks
 from synthlang.rng import key_of
 
 B = TypeVar("B")  # a micro-batch
+
+
+def sum_over_ranks(accelerator: Accelerator, values: Tensor) -> Tensor:
+    """The sum of a tensor over all processes."""
+    if accelerator.num_processes == 1:
+        return values
+    moved: Tensor = accelerator.reduce(values.to(accelerator.device), "sum")
+    return moved
 
 
 class LossModule(nn.Module):
@@ -33,7 +40,6 @@ class LossModule(nn.Module):
         self.objective = objective
 
     def forward(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """The sum of each loss."""
         return self.objective.sums(self.model, batch)
 
 
@@ -131,17 +137,13 @@ class Step(GradientStep[Batch]):
         super().__init__(losses, model, config.optimizer, config.steps, config.precision, accelerator)
 
     def seed(self, step: int, micro: int) -> None:
-        """Each micro-batch has a key of its own."""
         self.model.seed_dropout(key_of("dropout", self.config.seed, step, self.accelerator.process_index, micro))
 
     def counts(self, batch: Batch) -> dict[str, int]:
-        """Those of the objective."""
         return self.objective.counts(batch)
 
     def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Those of the objective."""
         return self.objective.scales(counts)
 
     def on_device(self, batch: Batch) -> TensorBatch:
-        """The batch as tensors."""
         return TensorBatch.of(batch, self.accelerator.device)

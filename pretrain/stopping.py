@@ -23,7 +23,6 @@ class Flag:
         self.is_set = False
 
     def set(self, signum: int, frame: FrameType | None) -> None:
-        """The signal handler."""
         del signum, frame
         self.is_set = True
 

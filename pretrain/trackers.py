@@ -22,7 +22,7 @@ def check_trackers(names: tuple[str, ...]) -> None:
 def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) -> None:
     """Begin a tracked run named as its folder; nothing without trackers."""
     if config.trackers:
-        settings = {key: _plain(value) for key, value in _flat(config.model_dump(mode="json")).items()}
+        settings = _flat(config.model_dump(mode="json"))
         options = {"wandb": {"name": run.name, "dir": str(run)}, "trackio": {"name": run.name}}
         chosen = {name: options[name] for name in config.trackers if name in options}
         accelerator.init_trackers("synthlang", settings, init_kwargs=chosen)
@@ -35,12 +35,6 @@ def end_trackers(accelerator: Accelerator) -> None:
 
 
 def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested settings under dotted keys."""
     if not isinstance(settings, dict):
-        return {prefix: settings}
+        return {prefix: settings if isinstance(settings, bool | int | float | str) else str(settings)}
     return {k: v for name, value in settings.items() for k, v in _flat(value, f"{prefix}.{name}".strip(".")).items()}
-
-
-def _plain(value: Any) -> Any:
-    """What every tracker can hold: a number, a truth value or text."""
-    return value if isinstance(value, bool | int | float | str) else str(value)

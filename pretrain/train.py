@@ -8,20 +8,36 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pretrain.stopping import Flag
+    from synthlang.progress import Report, Say
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments and run; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="pretrain.train", description="Pretrain a bilingual model from a config.")
-    parser.add_argument("config", type=Path, help="YAML file, or the name of a run of the catalogue")
+    parser = arguments_of("pretrain.train", "Pretrain a bilingual model from a config.")
+    return exit_code(lambda given: run(given.config, given.out, given.set), parser.parse_args(arguments))
+
+
+def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
+    """The arguments of a command for ``accelerate launch``."""
+    parser = argparse.ArgumentParser(prog=prog, description=description)
+    parser.add_argument("config", type=Path, help="YAML file, or the name of one of the catalogue")
     parser.add_argument("--out", type=Path, required=True, help="run folder; an unfinished run in it goes on")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
+    """What a command returns; 2 after one line for what the user can mend."""
     from synthlang.errors import InputError
 
     try:
-        return run(options.config, options.out, options.set)
+        return command(given)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -29,26 +45,34 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(config_path: Path, out: Path, overrides: list[str]) -> int:
     """Load the config, run it with progress, say where the result is."""
-
     from pretrain.config import PretrainConfig
-    from pretrain.devices import process_state
     from pretrain.run import pretrain
-    from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
     from synthlang.config import load
-    from synthlang.progress import Display, silent, unheard
 
     config = load(PretrainConfig, config_path, overrides, "runs")
+
+    def work(report: Report, say: Say, stop: Flag) -> list[str]:
+        pretrain(config, out, report=report, say=say, stop=stop)
+        return [f"run folder: {out}  ·  models: {out / 'export'}"]
+
+    return with_progress(work, f" of {config.steps}")
+
+
+def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:
+    """Do the work, shown by the main process, and print the lines it returns; the exit code, 143 after SIGTERM."""
+    from pretrain.devices import process_state
+    from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
+    from synthlang.progress import Display, silent, unheard
+
     with Display() as display, on_sigterm() as stop:
-        is_main = process_state().is_main_process
-        report, say = (display.report, display.message) if is_main else (silent, unheard)
+        report, say = (display.report, display.message) if process_state().is_main_process else (silent, unheard)
         try:
-            pretrain(config, out, report=report, say=say, stop=stop)
+            lines = work(report, say, stop)
         except Stopped as stopped:
-            if is_main:
-                display.message(f"stopped at step {stopped} of {config.steps}, saved; run the same command to go on")
+            say(f"stopped at step {stopped}{of_steps}, saved; run the same command to go on")
             return EXIT_CODE
-        if is_main:
-            display.message(f"run folder: {out}  ·  models: {out / 'export'}")
+        for line in lines:
+            say(line)
     return 0
 
 

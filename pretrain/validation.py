@@ -41,11 +41,9 @@ class Validation:
 
     @property
     def deciding(self) -> str:
-        """The key of the perplexity by which the best checkpoint is chosen."""
         return f"validation/{self.names[0]}"
 
     def due(self, step: int) -> bool:
-        """Whether ``step`` steps are a moment to validate."""
         on = bool(self.batches or self.pairs)
         return on and (step % self.every == 0 or step == self.config.steps)
 

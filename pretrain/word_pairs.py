@@ -57,19 +57,14 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
     pairs = one_to_one(pairs[~image])
     if not len(pairs):
         return None
-    trained = _pairs_of(dictionary, language) if dictionary is not None else np.zeros((0, 2), np.int64)
+    trained: set[tuple[int, ...]] = set()
+    if dictionary is not None:
+        trained = set(map(tuple, dictionary.pairs[(dictionary.languages == (0, language)).all(axis=1)].tolist()))
     of_both = artifacts.languages[0], artifacts.languages[language]
     parent, other = (trained_types(one.train.counts, artifacts.id_space.specials.all) for one in of_both)
     names = of_both[0].name, of_both[1].name
-    in_dictionary = _among(pairs, trained)
+    in_dictionary = np.asarray([tuple(pair) in trained for pair in pairs.tolist()], bool)
     return WordPairs(pairs, in_dictionary, (parent, other), artifacts.own_rows, names, int(image.sum()))
-
-
-def _pairs_of(dictionary: IdDictionary, language: int) -> NDArray[np.int64]:
-    """The dictionary's pairs of the parent and a language."""
-    mine = (dictionary.languages == (0, language)).all(axis=1)
-    pairs: NDArray[np.int64] = dictionary.pairs[mine]
-    return pairs
 
 
 def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -80,19 +75,12 @@ def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return pairs[np.sort(first)]
 
 
-def _among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """[n] whether each pair is one of ``others``."""
-    known = {(int(a), int(b)) for a, b in others}
-    return np.asarray([(int(a), int(b)) in known for a, b in pairs], dtype=bool)
-
-
 def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentScores:
     """How well the embedding rows of the pairs find each other among all candidates."""
     return credits_of(model, pairs, language).scores(torch.from_numpy(pairs.in_dictionary))
 
 
 def credits_of(model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent) -> WordCredits:
-    """What each of the pairs earns."""
     device = next(model.parameters()).device
     with torch.no_grad():
         sides = [

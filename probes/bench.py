@@ -1,8 +1,8 @@
-"""``python -m probes.bench`` runs bench/probes.py, which is beside the packages and imported by none of them."""
+"""``python -m probes.bench`` runs synthlang_bench/probes.py, which none of the packages imports."""
 
 from __future__ import annotations
 
 import runpy
 
 if __name__ == "__main__":
-    runpy.run_module("bench.probes", run_name="__main__")
+    raise SystemExit(runpy.run_module("synthlang_bench.probes")["main"]())

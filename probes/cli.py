@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from pretrain.adjust.command import HELP as ADJUST_HELP
 from probes import cli_language, cli_study
 from probes.cli_configs import configs
+from probes.cli_options import Model, Set, argument, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
@@ -28,8 +30,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
-Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config; repeatable.")]
-
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -39,9 +39,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def main_options(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
+    _: Annotated[bool, option("Show the version and exit.", "--version", callback=_version, is_eager=True)] = False,
 ) -> None:
     """Options of the command itself."""
 
@@ -55,8 +53,8 @@ app.command()(cli_language.push)
 
 @app.command()
 def pretrain(
-    config: Annotated[Path, typer.Argument(help="A YAML file, or the name of a run: synthlang configs runs.")],
-    out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it goes on.")],
+    config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.")],
+    out: Annotated[Path, option("The run folder; an unfinished run in it goes on.")],
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
@@ -68,9 +66,9 @@ def pretrain(
 
 @app.command(help=ADJUST_HELP)
 def adjust(
-    model: Annotated[str, typer.Argument(help="A finished run, a folder or a name of Hugging Face.")],
-    config: Annotated[Path, typer.Argument(help="A YAML file, or a name: synthlang configs adjust.")],
-    out: Annotated[Path, typer.Option(help="The output folder; an unfinished adjustment in it goes on.")],
+    model: Model,
+    config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.")],
+    out: Annotated[Path, option("The output folder; an unfinished adjustment in it goes on.")],
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Adjust a model; see ADJUST_HELP."""
@@ -109,6 +107,9 @@ def doctor() -> None:
 def main() -> None:
     """Run the command; what a user can mend is one line and exit code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # for those that have no letter for an arrow or a dash
     try:
         app()
     except InputError as error:

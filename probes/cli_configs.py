@@ -5,22 +5,21 @@ from __future__ import annotations
 import textwrap
 from typing import Annotated
 
-import typer
+from probes.cli_options import argument
+from synthlang import catalogue
+from synthlang.errors import InputError, did_you_mean
+from synthlang.strict_yaml import write_yaml
 
 COLUMN, WIDTH = 46, 120
 
 
 def configs(
     kind: Annotated[
-        str | None,
-        typer.Argument(metavar="[KIND]", help="List one kind (runs, studies, …), or print what has this name."),
+        str | None, argument("List one kind (runs, studies, …), or print what has this name.", metavar="[KIND]")
     ] = None,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the one of this kind and name.")] = None,
+    name: Annotated[str | None, argument("Print the one of this kind and name.", metavar="[NAME]")] = None,
 ) -> None:
     """List the configs that come along, or print one as YAML to save, change and run."""
-    from synthlang import catalogue
-    from synthlang.errors import InputError
-
     kinds = (*catalogue.FILES, *catalogue.WHOLE)
     if name is not None and kind not in kinds:
         raise InputError(f"there is no kind {kind!r}; there are: {', '.join(kinds)}")
@@ -36,9 +35,6 @@ def configs(
 
 def _called(name: str) -> list[tuple[str, str]]:
     """Kind and name of all that is meant by NAME or KIND/NAME; InputError if nothing is."""
-    from synthlang import catalogue
-    from synthlang.errors import InputError, did_you_mean
-
     kinds = (*catalogue.FILES, *catalogue.WHOLE)
     known = {kind: catalogue.names(kind) for kind in kinds}
     found = [(kind, name) for kind in kinds if name in known[kind]]
@@ -54,8 +50,6 @@ def _called(name: str) -> list[tuple[str, str]]:
 
 def _in_full(kind: str, name: str) -> str:
     """YAML with what is said of it as comments."""
-    from synthlang import catalogue
-    from synthlang.strict_yaml import write_yaml
 
     if kind in catalogue.WHOLE:
         return catalogue.whole_file(kind, name).read_text(encoding="utf-8")
@@ -66,7 +60,6 @@ def _in_full(kind: str, name: str) -> str:
 
 def _list(kind: str) -> None:
     """A line for each of a kind, one for all sizes of the same."""
-    from synthlang import catalogue
 
     sizes: dict[str, list[str]] = {}
     for name in catalogue.names(kind):

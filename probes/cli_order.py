@@ -3,50 +3,39 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from probes.cli_options import argument, option
 
 order = typer.Typer(
     help="Order models of Galactic Dependencies: fit, import, show, evaluate, compare.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Out = Annotated[Path, typer.Option(help="The model file to write; gzipped if it ends in .gz.")]
-Model = Annotated[str, typer.Argument(help="A model that comes with synthlang (de, en, fr, ga), or a file.")]
-Treebank = Annotated[str, typer.Argument(help="A source with trees, such as conllu:UD-FOLDER.")]
-Weight = Annotated[float, typer.Option(min=0.0, max=1.0, help="The weight of the substrate.")]
-
-
-class Labels(StrEnum):
-    """How the labels of a corpus meet those of a model."""
-
-    faithful = "faithful"
-    mapped = "mapped"
-
-
-class Scheme(StrEnum):
-    """Label schemes of Universal Dependencies."""
-
-    ud1 = "ud1"
-    ud2 = "ud2"
+Labels = Literal["faithful", "mapped"]
+Scheme = Literal["ud1", "ud2"]
+Out = Annotated[Path, option("The model file to write; gzipped if it ends in .gz.")]
+Model = Annotated[str, argument("A model that comes with synthlang (de, en, fr, ga), or a file.")]
+Treebank = Annotated[str, argument("A source with trees, such as conllu:UD-FOLDER.")]
+Weight = Annotated[float, option("The weight of the substrate.", min=0.0, max=1.0)]
 
 
 @order.command("fit")
 def fit(
     treebank: Treebank,
     out: Out,
-    train: Annotated[list[str], typer.Option(help="A split to learn from (default: train); repeatable.")] = [],  # noqa: B006
-    held_out: Annotated[list[str], typer.Option(help="A split to score on (default: test); repeatable.")] = [],  # noqa: B006
-    choose_on: Annotated[list[str], typer.Option(help="A split to choose λ on; repeatable.")] = [],  # noqa: B006
-    l2: Annotated[list[float], typer.Option(help="λ of the prior; several are tried on --choose-on.")] = [3.0],  # noqa: B006
-    max_items: Annotated[int, typer.Option(min=2, max=7, help="Learn from nodes of up to so many items.")] = 6,
-    labels: Annotated[Scheme, typer.Option(help="The label scheme of the treebank.")] = Scheme.ud2,
-    title: Annotated[str, typer.Option(help="The treebank, for the card (default: its folder).")] = "",
-    licence: Annotated[str, typer.Option(help="The treebank's licence, for the card.")] = "",
-    attribution: Annotated[str, typer.Option(help="The treebank's authors, for the card.")] = "",
+    train: Annotated[list[str], option("A split to learn from (default: train); repeatable.")] = [],  # noqa: B006
+    held_out: Annotated[list[str], option("A split to score on (default: test); repeatable.")] = [],  # noqa: B006
+    choose_on: Annotated[list[str], option("A split to choose λ on; repeatable.")] = [],  # noqa: B006
+    l2: Annotated[list[float], option("λ of the prior; several are tried on --choose-on.")] = [3.0],  # noqa: B006
+    max_items: Annotated[int, option("Learn from nodes of up to so many items.", min=2, max=7)] = 6,
+    labels: Annotated[Scheme, option("The label scheme of the treebank.")] = "ud2",
+    title: Annotated[str, option("The treebank, for the card (default: its folder).")] = "",
+    licence: Annotated[str, option("The treebank's licence, for the card.")] = "",
+    attribution: Annotated[str, option("The treebank's authors, for the card.")] = "",
 ) -> None:
     """Fit a model to a treebank: conditional likelihood with an L2 prior. Writes the model and its card."""
     from synthlang.order.command import order_fit
@@ -60,7 +49,7 @@ def fit(
             held_out,
             choose_on,
             l2,
-            labels=labels.value,
+            labels=labels,
             most_items=max_items,
             title=title,
             licence=licence,
@@ -72,35 +61,31 @@ def fit(
 
 @order.command("import")
 def convert(
-    noun: Annotated[Path, typer.Argument(help="The released model of noun heads, such as fr@N.orm.")],
-    verb: Annotated[Path, typer.Argument(help="The released model of verb heads, such as fr@V.orm.")],
+    noun: Annotated[Path, argument("The released model of noun heads, such as fr@N.orm.")],
+    verb: Annotated[Path, argument("The released model of verb heads, such as fr@V.orm.")],
     out: Out,
-    labels: Annotated[Scheme, typer.Option(help="The label scheme they were fitted with.")] = Scheme.ud1,
+    labels: Annotated[Scheme, option("The label scheme they were fitted with.")] = "ud1",
 ) -> None:
     """Turn a released pair of .orm files into a model file."""
     from synthlang.order.command import order_import
 
-    model = order_import(noun, verb, out, out.name.partition(".")[0], labels.value)
+    model = order_import(noun, verb, out, out.name.partition(".")[0], labels)
     typer.echo(f"{out}: " + ", ".join(f"{node} {len(weights)} weights" for node, weights in model.weights.items()))
 
 
 @order.command("show")
 def show(
     model: Model,
-    conllu: Annotated[Path, typer.Option(help="A CoNLL-U file.")],
-    sentence: Annotated[str, typer.Option(help="The sent_id of a sentence, or its number from 1.")],
-    node: Annotated[int, typer.Option(help="The id of the head word.")],
-    labels: Annotated[Labels, typer.Option(help="Take labels as they stand, or map them to the model's.")] = (
-        Labels.faithful
-    ),
-    substrate: Annotated[str | None, typer.Option(help="A second model to mix in.")] = None,
+    conllu: Annotated[Path, option("A CoNLL-U file.")],
+    sentence: Annotated[str, option("The sent_id of a sentence, or its number from 1.")],
+    node: Annotated[int, option("The id of the head word.")],
+    labels: Annotated[Labels, option("Take labels as they stand, or map them to the model's.")] = "faithful",
+    substrate: Annotated[str | None, option("A second model to mix in.")] = None,
     substrate_weight: Weight = 0.05,
-    temperature: Annotated[float, typer.Option(help="T of p ∝ exp(w · f / T).")] = 1.0,
-    corpus_labels: Annotated[
-        Scheme, typer.Option(help="The label scheme of the file, for --labels mapped.")
-    ] = Scheme.ud2,
+    temperature: Annotated[float, option("T of p ∝ exp(w · f / T).")] = 1.0,
+    corpus_labels: Annotated[Scheme, option("The label scheme of the file, for --labels mapped.")] = "ud2",
     items: Annotated[
-        bool, typer.Option("--items", help="Print one object {node, class, items, orders} in the place of the list.")
+        bool, option("Print one object {node, class, items, orders} in the place of the list.", "--items")
     ] = False,
 ) -> None:
     """Print the probability of every order of a node as JSON: [{"order": [2, 0, 1], "p": 0.4}, …].
@@ -115,11 +100,11 @@ def show(
         conllu,
         sentence,
         node,
-        labels.value,
+        labels,
         substrate,
         substrate_weight,
         temperature,
-        corpus_labels.value,
+        corpus_labels,
     )
     if items:
         typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
@@ -133,25 +118,25 @@ def show(
 def evaluate(
     model: Model,
     treebank: Treebank,
-    held_out: Annotated[list[str], typer.Option(help="A split to score on; repeatable.")] = ["test"],  # noqa: B006
-    train: Annotated[list[str], typer.Option(help="A split for the baseline that knows directions only.")] = [],  # noqa: B006
-    labels: Annotated[Labels, typer.Option(help="As in show.")] = Labels.mapped,
+    held_out: Annotated[list[str], option("A split to score on; repeatable.")] = ["test"],  # noqa: B006
+    train: Annotated[list[str], option("A split for the baseline that knows directions only.")] = [],  # noqa: B006
+    labels: Annotated[Labels, option("As in show.")] = "mapped",
 ) -> None:
     """Score a model on a treebank, against uniform and a baseline of directions."""
     from synthlang.order.command import order_evaluate
 
-    typer.echo(json.dumps(order_evaluate(str(model), treebank, held_out, train, labels.value), indent=1))
+    typer.echo(json.dumps(order_evaluate(str(model), treebank, held_out, train, labels), indent=1))
 
 
 @order.command("compare")
 def compare(
     model: Model,
-    parent: Annotated[str, typer.Option(help="The source that is reordered.")],
-    target: Annotated[str, typer.Option(help="A treebank of the model's language.")],
-    parent_split: Annotated[str, typer.Option(help="Its split.")] = "test",
-    target_split: Annotated[str, typer.Option(help="Its split.")] = "test",
-    substrate: Annotated[str | None, typer.Option(help="A second model to mix in.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the orders that are drawn.")] = 0,
+    parent: Annotated[str, option("The source that is reordered.")],
+    target: Annotated[str, option("A treebank of the model's language.")],
+    parent_split: Annotated[str, option("Its split.")] = "test",
+    target_split: Annotated[str, option("Its split.")] = "test",
+    substrate: Annotated[str | None, option("A second model to mix in.")] = None,
+    seed: Annotated[int, option("Of the orders that are drawn.", min=0)] = 0,
 ) -> None:
     """Measure whether a parent that is reordered comes closer to the model's language: dependents before their head."""
     from synthlang.order.command import order_compare

@@ -7,32 +7,26 @@ from typing import Annotated
 
 import typer
 
+from probes.cli_options import Set, argument, option
+
 
 def study(
-    config: Annotated[Path, typer.Argument(help="A YAML file, or the name of a study: synthlang configs studies.")],
-    out: Annotated[Path, typer.Option(help="The study folder; an unfinished study in it goes on.")],
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of the stages, shared by studies (default: OUT/stages).")
-    ] = None,
-    size: Annotated[str | None, typer.Option(help="The size of a study given by name: paper, lab or tiny.")] = None,
-    executor: Annotated[str, typer.Option(help="local (processes), in-process or slurm.")] = "local",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes (default: one a CUDA device, else one a core).")
-    ] = None,
-    retry: Annotated[int, typer.Option(min=0, help="How often a stage that failed is tried again.")] = 0,
+    config: Annotated[Path, argument("A YAML file, or the name of a study: synthlang configs studies.")],
+    out: Annotated[Path, option("The study folder; an unfinished study in it goes on.")],
+    store: Annotated[Path | None, option("Folder of the stages, shared by studies (default: OUT/stages).")] = None,
+    size: Annotated[str | None, option("The size of a study given by name: paper, lab or tiny.")] = None,
+    executor: Annotated[str, option("local (processes), in-process or slurm.")] = "local",
+    workers: Annotated[int | None, option("Processes (default: one a CUDA device, else one a core).", min=1)] = None,
+    retry: Annotated[int, option("How often a stage that failed is tried again.", min=0)] = 0,
     only: Annotated[
-        list[str], typer.Option(metavar="TEXT", help="Run cells with this in their name, or AXIS=LABEL; repeatable.")
+        list[str], option("Run cells with this in their name, or AXIS=LABEL; repeatable.", metavar="TEXT")
     ] = [],  # noqa: B006  typer copies it
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List cells, shared stages and time; run nothing.")
-    ] = False,
+    dry_run: Annotated[bool, option("List cells, shared stages and time; run nothing.", "--dry-run")] = False,
     slurm: Annotated[
-        list[str], typer.Option(metavar="KEY=VALUE", help="An option of Slurm, such as partition=gpu; repeatable.")
+        list[str], option("An option of Slurm, such as partition=gpu; repeatable.", metavar="KEY=VALUE")
     ] = [],  # noqa: B006
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Hand everything over to Slurm and leave.")] = False,
-    overrides: Annotated[
-        list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config; repeatable.")
-    ] = [],  # noqa: B006
+    no_wait: Annotated[bool, option("Hand everything over to Slurm and leave.", "--no-wait")] = False,
+    overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Run every cell of a grid, then write results, measures and report.html."""
     from probes.commands import plan_study, run_study
@@ -59,10 +53,8 @@ def _of_size(config: Path, size: str | None) -> Path:
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="Study folders.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of one report on all of them (default: one in each folder).")
-    ] = None,
+    folders: Annotated[list[Path], argument("Study folders.")],
+    out: Annotated[Path | None, option("Folder of one report on all of them (default: one in each folder).")] = None,
 ) -> None:
     """Write the tables and figures of studies again, or one report on several studies."""
     from probes.commands import write_reports
@@ -71,16 +63,14 @@ def report(
 
 
 def gc(
-    folders: Annotated[list[Path], typer.Argument(help="Study folders.")],
+    folders: Annotated[list[Path], argument("Study folders.")],
     keep: Annotated[
-        str | None,
-        typer.Option(help="final (exports, last and best weights) or results (no weights); default: the study's keep."),
+        str | None, option("final (exports, last and best weights) or results (no weights); default: the study's keep.")
     ] = None,
     unused: Annotated[
-        bool,
-        typer.Option("--unused", help="Also stages of no cell of any study of the store: of cells that left a grid."),
+        bool, option("Also stages of no cell of any study of the store: of cells that left a grid.", "--unused")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted; delete nothing.")] = False,
+    dry_run: Annotated[bool, option("Say what would be deleted; delete nothing.", "--dry-run")] = False,
 ) -> None:
     """Delete weights of finished runs that no cell of any study of the store needs any more."""
     from probes.commands import collect_garbage

@@ -1,54 +1,77 @@
-"""Blocks of rows in a temporary file, to be read as often as needed."""
+"""Vectors of several layers in temporary files, a file a layer, to be read as often as needed."""
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from typing import IO
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from pretrain.nearest_lists import Matrix
 from synthlang.errors import InputError
 
+ROWS = 1024
+"""In a block: enough that what is done with its rows, not the reading, takes the time."""
+LOADED = 1 << 29
+"""Bytes: a layer that is larger is mapped, not loaded, where it is read as a whole on the CPU."""
 
-class Spool:
-    """Blocks of two tensors [n, …], written one after another.
 
-    The file has no name on POSIX systems, so nothing is left of it however the process ends. Plain reads, not a memory
-    map, whose pages would count as memory of the process.
+class LayerFiles:
+    """Rows [n, width] of each of ``layers``, in the type of the first ones (float32 at least).
+
+    The files have no name on POSIX systems, so nothing is left of them however the process ends. Plain reads, not a
+    memory map, whose pages would count as memory of the process.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed with the object
-        self._folder = folder or Path(tempfile.gettempdir())
-        self._blocks: list[list[tuple[torch.Size, torch.dtype]]] = []
+    def __init__(self, layers: int, width: int) -> None:
+        self._files: list[IO[bytes]] = [tempfile.TemporaryFile(buffering=0) for _ in range(layers)]  # noqa: SIM115
+        self.layers, self.width, self.count = layers, width, 0
+        self.dtype = torch.float32
 
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-    def write(self, left: Tensor, right: Tensor) -> None:
-        """Add a block; InputError if the disk is full."""
-        self._file.seek(0, 2)
+    def write(self, rows: Tensor) -> None:
+        """Add rows [layers, n, width]; InputError if the disk is full."""
+        assert rows.ndim == 3 and rows.shape == (self.layers, rows.shape[1], self.width), (rows.shape, self.width)
+        if not self.count:
+            self.dtype = torch.promote_types(rows.dtype, torch.float32)
         try:
-            for part in (left, right):
-                self._file.write(part.contiguous().numpy().data)
-            self._file.flush()
+            for file, layer in zip(self._files, rows.detach().to("cpu", self.dtype), strict=True):
+                file.seek(0, 2)
+                rest = memoryview(layer.numpy().tobytes())
+                while rest:  # a disk that fills up takes a part first
+                    rest = rest[file.write(rest) :]
         except OSError as error:
-            size = self._file.tell() / 2**20
-            fault = f"cannot keep the states of both models, {size:.0f} MB so far: {error.strerror}"
-            raise InputError(f"{fault}; choose another folder, or more memory", self._folder) from error
-        self._blocks.append([(part.shape, part.dtype) for part in (left, right)])
+            raise InputError(
+                f"cannot keep the vectors of all layers in {tempfile.gettempdir()}: {error.strerror}; choose another "
+                "folder by the variable TMPDIR, fewer layers, or fewer sentences (data.dev)"
+            ) from error
+        self.count += rows.shape[1]
 
-    def read(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """All blocks, from the first one."""
-        self._file.seek(0)
-        for left, right in self._blocks:
-            yield self._next(*left), self._next(*right)
+    @property
+    def starts(self) -> range:
+        """The first row of each block."""
+        return range(0, self.count, ROWS)
 
-    def _next(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-        rows = torch.empty(shape, dtype=dtype)
-        got = self._file.readinto(rows.numpy().data)
-        assert got == math.prod(shape) * rows.element_size(), (got, shape)
-        return rows
+    def block(self, layer: int, start: int, size: int | None = None) -> Tensor:
+        """[n ≤ size, width] rows of a layer from ``start`` on; ``size`` is that of a block."""
+        file = self._files[layer]
+        file.seek(start * self.width * self.dtype.itemsize)
+        rows = np.fromfile(file, self._numpy_type, min(size or ROWS, self.count - start) * self.width)
+        return torch.from_numpy(rows.reshape(-1, self.width))
+
+    def blocks(self, layer: int) -> Iterator[Tensor]:
+        """All rows of a layer, block by block."""
+        return (self.block(layer, start) for start in self.starts)
+
+    def layer(self, layer: int, device: torch.device) -> Matrix:
+        """[n, width] of a layer: a tensor on the device, or a memory map where that is large."""
+        if self.count * self.width * self.dtype.itemsize > LOADED and device.type == "cpu":
+            mapped: Matrix = np.memmap(self._files[layer], self._numpy_type, "r", shape=(self.count, self.width))
+            return mapped
+        return self.block(layer, 0, max(1, self.count)).to(device)
+
+    @property
+    def _numpy_type(self) -> str:
+        return str(self.dtype).removeprefix("torch.")

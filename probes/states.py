@@ -17,14 +17,13 @@ from torch import Tensor
 from pretrain.adjust.batches import Words, side_words, word_pairs
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
-from probes.transfer.batch import Reader, Role, bounded_batches
+from probes.transfer.batch import Reader, bounded_batches
 from synthlang.corpus import Corpus
-from synthlang.parallel.prepare import PairData, Sentences
+from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, Sentences
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies import Specials
 
-AROUND = 2  # sentence tokens
 Ids = NDArray[np.int64]
 
 
@@ -50,7 +49,6 @@ class LanguageSide:
     sentences   the same as ids; row r of both sides are a pair
     """
 
-    role: Role
     name: str
     corpus: Corpus
     sentences: Sentences
@@ -86,6 +84,11 @@ def linked_vectors(
         yield of_left, of_right
 
 
+def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
+    """[sentences] how many tokens each row has."""
+    return np.diff(sentences.bounds) + SENTENCE_TOKENS
+
+
 def link_batches(
     data: PairData, rows: NDArray[np.int64], left: StateReader, right: StateReader, report: Report, task: str
 ) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
@@ -112,31 +115,19 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
     return replace(data, train=rows, links=data.links.select(kept))
 
 
-def anchors(
-    corpus: Corpus,
-    sentences: Sentences,
-    rows: NDArray[np.int64],
-    types: NDArray[np.int64],
-    reader: StateReader,
-    report: Report = silent,
-) -> Tensor:
-    """[layers, n, d] float64: for each of ``types`` [n] the mean over all its occurrences in the sentences at ``rows``
-    (Kulshreshtha et al. 2020, equation 6).
-
-    ``types`` are codes of the words of ``corpus``, of which ``sentences`` has the ids. Memory is layers · n · d.
-    """
+def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64], report: Report = silent) -> Tensor:
+    """[layers, n, d] float64: for each of ``types`` [n], codes of words of the side's corpus, the mean over all its
+    occurrences in the sentences at ``rows`` (Kulshreshtha et al. 2020, equation 6). Memory is layers · n · d."""
     distinct, place = np.unique(types, return_inverse=True)
-    number = np.full(len(corpus.form.names or ()), -1)
+    number = np.full(len(side.corpus.form.names or ()), -1)
     number[distinct] = np.arange(len(distinct))
-    sums = torch.zeros(len(reader.layers), len(distinct), reader.body.shape.hidden, dtype=torch.float64)
+    sums = torch.zeros(len(side.reader.layers), len(distinct), side.reader.body.shape.hidden, dtype=torch.float64)
     counts = torch.zeros(len(distinct), dtype=torch.float64)
-    for at in batches_by_length(sentences, rows, report, "word anchors"):
-        codes = np.concatenate([corpus.form.codes[corpus.offsets[row] : corpus.offsets[row + 1]] for row in at])
-        words = side_words([sentences], [at], np.zeros(len(codes), bool), reader.specials)
-        wanted = (number[codes] >= 0) & (words.stop > words.start).numpy()
-        kept, types_of = torch.from_numpy(np.flatnonzero(wanted)), torch.from_numpy(number[codes][wanted])
+    for batch in word_states(side, rows, report, "word anchors"):
+        of_words = number[side.corpus.form.codes[batch.word.numpy()]]
+        kept, types_of = torch.from_numpy(np.flatnonzero(of_words >= 0)), torch.from_numpy(of_words[of_words >= 0])
         # on the CPU, where the order of the sum is always the same
-        sums.index_add_(1, types_of, reader.vectors(words)[:, kept].double().cpu())
+        sums.index_add_(1, types_of, batch.vectors[:, kept.to(batch.vectors.device)].double().cpu())
         counts += torch.bincount(types_of, minlength=len(distinct))
     return (sums / counts[:, None])[:, torch.from_numpy(place)]
 
@@ -151,62 +142,50 @@ def batches_by_length(
         report(task, done, len(batches), "")
 
 
-def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
-    """[sentences] how many tokens each row has."""
-    return np.diff(sentences.bounds) + AROUND
-
-
 HELD = 2048  # sentence pairs whose vectors are put beside each other; each side is read in the order of its lengths
 
 
-def sentence_states(
+def sentence_means(
     sentences: Sentences,
     reader: StateReader,
     rows: NDArray[np.int64],
     first: bool = False,
     report: Report = silent,
     task: str = "",
-) -> Iterator[tuple[Tensor, NDArray[np.int64]]]:
-    """([layers, n, d] float32, the n rows): the mean of a sentence's tokens without those around it; with ``first`` the
-    state of the token before it (``<s>``). A sentence without a token has the mean 0."""
+) -> Tensor:
+    """[layers, rows, d] float32 on the CPU, in the order of ``rows`` (which grow): the mean of a sentence's tokens
+    without those around it; with ``first`` the state of the token before it (``<s>``). A sentence without a token has
+    the mean 0."""
     device = reader.body.norm.weight.device
+    found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
     for at in batches_by_length(sentences, rows, report, task):
         count = int(np.diff(sentences.offsets)[at].sum())
         words = side_words([sentences], [at], np.zeros(count, bool), reader.specials).to(device)
         states = layer_states(reader.body, words, reader.layers)
-        if first:
-            yield states[:, :, 0], at
-            continue
         inside = words.mask.clone()
         inside[:, 0] = 0
         inside[torch.arange(len(at), device=device), words.mask.sum(1) - 1] = 0
         weights = inside / inside.sum(1, keepdim=True).clamp(min=1)
-        yield torch.einsum("lrwd,rw->lrd", states, weights.to(states.dtype)), at
-
-
-def sentence_means(
-    sentences: Sentences, reader: StateReader, rows: NDArray[np.int64], report: Report = silent, task: str = ""
-) -> Tensor:
-    """[layers, rows, d]: the mean of each sentence, in the order of ``rows`` (which grow)."""
-    found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
-    for means, at in sentence_states(sentences, reader, rows, report=report, task=task):
+        means = states[:, :, 0] if first else torch.einsum("lrwd,rw->lrd", states, weights.to(states.dtype))
         found[:, torch.from_numpy(np.searchsorted(rows, at))] = means.float().cpu()
     return found
 
 
-def paired_means(
-    data: PairData, left: StateReader, right: StateReader, rows: NDArray[np.int64], report: Report = silent
+def sentence_pairs(
+    data: PairData,
+    left: StateReader,
+    right: StateReader,
+    rows: NDArray[np.int64],
+    first: bool = False,
+    report: Report = silent,
+    task: str = "sentence vectors",
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """The means [layers, n, d] of both sides of the sentence pairs at ``rows`` (which grow), so many at a time."""
+    """``sentence_means`` [layers, n, d] of both sides of the sentence pairs at ``rows`` (which grow), so many at a
+    time."""
     for start in range(0, len(rows), HELD):
         part = rows[start : start + HELD]
-        yield sentence_means(data.left, left, part), sentence_means(data.right, right, part)
-        report("sentence vectors", min(start + HELD, len(rows)), len(rows), "")
-
-
-def drawn_pairs(data: PairData, most: int, seed: int) -> NDArray[np.int64]:
-    """At most so many of the training sentence pairs, drawn by the seed; ascending."""
-    return np.sort(data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))][:most])
+        yield sentence_means(data.left, left, part, first), sentence_means(data.right, right, part, first)
+        report(task, min(start + HELD, len(rows)), len(rows), "")
 
 
 @dataclass(frozen=True, eq=False)

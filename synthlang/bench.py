@@ -1,8 +1,8 @@
-"""``python -m synthlang.bench`` runs bench/synthlang.py, which is beside the packages and imported by none of them."""
+"""``python -m synthlang.bench`` runs synthlang_bench/synthlang.py, which none of the packages imports."""
 
 from __future__ import annotations
 
 import runpy
 
 if __name__ == "__main__":
-    runpy.run_module("bench.synthlang", run_name="__main__")
+    raise SystemExit(runpy.run_module("synthlang_bench.synthlang")["main"]())

@@ -27,7 +27,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.files import user_path
 from synthlang.strict_yaml import read_yaml
 
@@ -53,12 +53,16 @@ Words = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the catalogue: ``data`` with that of its bases below it, and what ``about`` says of each of them."""
+    """An entry of the catalogue: ``data`` with that of its bases below it, and what is said about it and them.
+
+    Where an entry says something of itself (``is_told``), what its bases of the same kind say is marked as of these.
+    """
 
     kind: str
     name: str
     about: tuple[str, ...]
     data: dict[str, Any]
+    is_told: bool
 
     @property
     def summary(self) -> str:
@@ -80,11 +84,9 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     Mappings are merged key by key, any other value of a later base replaces that of an earlier one, and this file is
     the last. InputError with the line of what is wrong.
     """
-    name = str(path)
-    if kind is None or name.endswith(YAML) or Path(path).is_file():
-        return _with_bases(Path(path), ())
-    if Path(path).exists() and name not in names(kind):  # a folder: reading it says so
-        return _with_bases(Path(path), ())
+    name, file = str(path), Path(path)
+    if kind is None or name.endswith(YAML) or file.is_file() or (file.exists() and name not in names(kind)):
+        return _with_bases(file, ())
     return dict(find(kind, name).data)
 
 
@@ -99,7 +101,7 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
     result = dict[str, Any]()
     for path_or_name in [_base(name, place) for name in listed]:
         if isinstance(path_or_name, str):
-            result = merged(result, _entry(path_or_name).data)
+            result = merged(result, find(*path_or_name.split("/", 1)).data)
         elif path_or_name.resolve() in below:
             raise InputError(f"base: {path_or_name} is based on this file, so neither can be read first")
         else:
@@ -134,18 +136,24 @@ def find(kind: str, name: str) -> Entry:
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
     if written is None:
-        raise InputError(f"{kind}: there is no file and no entry {name!r}; {_hint(kind, name)}")
+        known = names(kind)
+        near = [held for held in known if held.startswith(f"{name}/")] or get_close_matches(name, known)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"synthlang configs {kind} lists them"
+        raise InputError(f"{kind}: there is no file and no entry {name!r}; {hint}")
     value = dict[str, Any]()
     for raw, words in written:
         value = merged(value, filled(raw, words))
     own = {key: held for key, held in value.items() if key not in (ABOUT, BASE)}
-    names = value.get(BASE, [])
-    bases = [_entry(base) for base in (names if isinstance(names, list) else [names])]
+    listed = value.get(BASE, [])
+    bases = [find(*base.split("/", 1)) for base in (listed if isinstance(listed, list) else [listed])]
     data = dict[str, Any]()
     for layer in (*(base.data for base in bases), own):
         data = merged(data, layer)
     about = [value[ABOUT]] if ABOUT in value else []
-    return Entry(kind, name, tuple(dict.fromkeys((*about, *(line for base in bases for line in base.about)))), data)
+    for base in bases:
+        changed = ABOUT in value and base.is_told and base.kind == kind  # what it says need not hold here
+        about += [f"Changed from {base.kind}/{base.name}: {base.about[0]}", *base.about[1:]] if changed else base.about
+    return Entry(kind, name, tuple(dict.fromkeys(about)), data, ABOUT in value)
 
 
 def names(kind: str) -> list[str]:
@@ -233,22 +241,11 @@ def _base(name: str, place: Path) -> Path | str:
     if path.is_file() or (path.exists() and kind not in FILES):
         return path
     if kind not in FILES or name.endswith(YAML):
-        raise InputError(f"base: there is no file {path}")
+        known = [] if name.endswith(YAML) else [f"{kind}/{entry}" for kind in FILES for entry in names(kind)]
+        hint = did_you_mean(name, [entry for entry in known if entry.endswith(f"/{name}")] or known).rstrip()
+        raise InputError(f"base: there is no file {path}{hint and '; '}{hint}")
     find(kind, rest)
     return name
-
-
-def _entry(name: str) -> Entry:
-    """The entry KIND/NAME."""
-    kind, _, rest = name.partition("/")
-    return find(kind, rest)
-
-
-def _hint(kind: str, name: str) -> str:
-    """What may have been meant by a name that is none."""
-    known = names(kind)
-    near = [held for held in known if held.startswith(f"{name}/")] or get_close_matches(name, known)
-    return f"did you mean {' or '.join(near)}?" if near else f"synthlang configs {kind} lists them"
 
 
 def _stems(kind: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pydantic
 
 from synthlang.catalogue import load_yaml
-from synthlang.config_errors import explain, half_character
+from synthlang.config_errors import explain
 from synthlang.errors import InputError
 from synthlang.strict_yaml import parse_yaml, write_yaml
 
@@ -43,8 +43,6 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
 
     Raises InputError that names each wrong key, its value and what is allowed.
     """
-    if (problem := half_character(data)) is not None:
-        raise InputError(problem, path)
     try:
         # JSON mode is strict about types, yet takes a list for a tuple and a string for a path.
         model.model_validate_json(json.dumps(data), strict=True)

@@ -24,7 +24,9 @@ def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError, da
     lines: dict[str, list[str]] = {}
     items = error.errors(include_url=False)
     for item in items:
-        if item["type"] == "too_short" and any(_is_below(other["loc"], item["loc"]) for other in items):
+        at = item["loc"]
+        below = (len(o["loc"]) > len(at) and o["loc"][: len(at)] == at for o in items)
+        if item["type"] == "too_short" and any(below):
             continue  # it has too few only without the wrong ones
         if not defaults and not isinstance(item["input"], JSON_TYPES):
             continue
@@ -33,10 +35,6 @@ def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError, da
         if problem not in problems:
             problems.append(problem)
     return [f"{key}: {', or '.join(found)}" if key else ", or ".join(found) for key, found in lines.items()]
-
-
-def _is_below(loc: Location, above: Location) -> bool:
-    return len(loc) > len(above) and loc[: len(above)] == above
 
 
 def _problem(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> tuple[list[str], str]:
@@ -106,17 +104,3 @@ def _show(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"
-
-
-def half_character(data: Any, key: tuple[str, ...] = ()) -> str | None:
-    """What is wrong with the first text, or key, of plain data that is none: with half of a surrogate pair, escaped."""
-    if isinstance(data, str):
-        broken = any("\ud800" <= character <= "\udfff" for character in data)
-        where = f"{ascii('.'.join(key))[1:-1]}: " if key else ""
-        return f"{where}{data!a}: \\ud800 to \\udfff are no characters" if broken else None
-    inner: list[tuple[Any, tuple[str, ...]]] = []
-    if isinstance(data, Mapping):
-        inner = [(part, at) for name, held in data.items() for part, at in ((name, key), (held, (*key, str(name))))]
-    elif isinstance(data, list | tuple):
-        inner = [(held, (*key, str(number))) for number, held in enumerate(data)]
-    return next((found for held, at in inner if (found := half_character(held, at)) is not None), None)

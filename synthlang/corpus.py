@@ -11,7 +11,7 @@ Large data is a stream of such batches, so memory is bounded by the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -51,6 +51,11 @@ class Column:
     def take(self, index: NDArray[Any]) -> Column:
         """The values at ``index``."""
         return replace(self, codes=self.codes[index])
+
+    def lookup(self, of_name: Callable[[str], Any], dtype: type = bool) -> NDArray[Any]:
+        """[words] ``of_name(value)`` for the value of each word, computed once a name."""
+        table: NDArray[Any] = np.asarray([of_name(name) for name in self.names or ()], dtype)
+        return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 
     def map_names(self, names: Iterable[str]) -> Column:
         """The same codes under other names (one for each old name)."""

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, size_of
-from synthlang.tasks import open_task
+from synthlang.sources.text import SPLITS
+from synthlang.tasks import is_task, open_task
 from synthlang.tasks.derive import ParsedTask
 from synthlang.tasks.export import export_task
 
@@ -31,29 +32,40 @@ def derive_command(
     *,
     workers: int = 1,
     parser: str | None = None,
+    fields: Sequence[str] = (),
     licence: str | None = None,
     vocabulary: str | None = None,
     counts_source: str | None = None,
     cache: Path | None = None,
     examples: int = 3,
 ) -> list[tuple[str, str]]:
-    """Derive a source, write it as a data set, say what happened; returns the first sentences of both languages.
+    """Derive a source or a task set, write it as a data set, say what happened; returns some sentences of a source.
 
     parser          an engine such as ``spacy:NAME`` that gives the sentences their trees
-    vocabulary      for token ids, too: how many tokens to train, or the folder of a tokenizer
-    counts_source   the text whose word counts the language needs (None: the source's training split)
+    fields          of a task: the config ``mixed`` has only these in the derived language
+    vocabulary      of a source: for token ids, too: how many tokens to train, or the folder of a tokenizer
+    counts_source   the text whose word counts the language needs (None: the training split)
     cache           where parses are kept (None: the usual place)
     """
+    if is_task(spec) and vocabulary is not None:
+        raise InputError("--vocabulary is for a source of sentences, not for a labelled task")
+    if fields and not is_task(spec):
+        raise InputError("--field is for a labelled task (nli:, qa:); this is a source of sentences")
+    if is_task(spec) and out.exists():
+        raise InputError("exists already; name a new folder", out)
     spoken = parse_language(language)
-    source = open_source(spec)
+    options = {"parser": parser, "vocabulary": vocabulary, "counts": counts_source, "licence": licence}
+    command = rebuild_command(spec, options, fields)
     with Display() as display:
-        if parser is not None:
-            source = _parser(parser, cache, workers, display)(source)
+        parse = _parser(parser, cache, workers, display) if parser is not None else None
+        if is_task(spec):
+            _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts_source, command, display)
+            return []
+        source = open_source(spec) if parse is None else parse(open_source(spec))
         tokens = _vocabulary(source, vocabulary)
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source), tokens)
         spoken = bind_language(spoken, source, tokens)
-        options = {"parser": parser, "vocabulary": vocabulary, "counts": counts_source, "licence": licence}
         exported = export_language(
             source,
             spoken,
@@ -62,14 +74,45 @@ def derive_command(
             workers=workers,
             progress=display.counter(f"derive {spoken.name}", partial(size_of, source)),
             licence=licence,
-            command=rebuild_command(spec, options),
+            command=command,
             vocabulary=tokens,
         )
-        display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in exported.items()))
-        for split, reasons in exported.counts.items():
+        sizes = ((SPLITS[theirs], size["kept"]) for theirs, size in exported["splits"].items())
+        display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in sizes))
+        for split, reasons in exported["counts"].items():
             for reason, number in reasons.items():
-                display.message(f"{split}: {reason}: {number}")
+                display.message(f"{SPLITS[split]}: {reason}: {number}")
     return _first(source, spoken, examples)
+
+
+def _derive_task(
+    spec: str,
+    spoken: Language,
+    out: Path,
+    parse: Callable[[Source], Source] | None,
+    fields: tuple[str, ...],
+    licence: str | None,
+    counts_source: str | None,
+    command: str,
+    display: Display,
+) -> None:
+    task = open_task(spec)
+    task.field_rows(fields)
+    if parse is not None:
+        task = ParsedTask(task, parse)
+    if counts_source is not None:
+        spoken = bind_language(spoken, open_source(counts_source))
+    progress = display.counter("derive", partial(size_of, task))
+    manifest = export_task(
+        task, spoken, out, fields=fields or None, licence=licence, command=command, progress=progress
+    )
+    for config, splits in manifest["items"].items():
+        display.message(f"{config}: " + ", ".join(f"{split} {n} items" for split, n in splits.items()))
+    for config, splits in manifest["changes"].items():
+        for split, counts in splits.items():
+            for reason, count in counts.items():
+                display.message(f"{config} {split}: {reason}: {count}")
+    display.message(f"written: {out}")
 
 
 def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:
@@ -101,50 +144,6 @@ def _first(source: Source, language: Language, number: int) -> list[tuple[str, s
                 some = rewrite.take(np.arange(min(number, len(rewrite))))
                 return list(zip(some.source(batch).texts(), some.apply(batch).texts(), strict=True))
     return []
-
-
-def derive_task_command(
-    spec: str,
-    language: str,
-    out: Path,
-    *,
-    parser: str | None = None,
-    fields: tuple[str, ...] | None = None,
-    licence: str | None = None,
-    counts_source: str | None = None,
-    cache: Path | None = None,
-    workers: int = 1,
-) -> dict[str, Any]:
-    """Derive a task set and write it as a data set; returns the manifest.
-
-    parser          an engine such as ``spacy:NAME`` that gives the sentences their trees
-    fields          the config ``mixed`` has only these in the derived language
-    counts_source   the text whose word counts the language needs, if it needs any: that of the
-                    pretraining; without it the task's own training split
-    cache, workers  where parses are kept (None: the usual place), and how many processes parse
-    """
-    if out.exists():
-        raise InputError("exists already; name a new folder", out)
-    task = open_task(spec)
-    task.field_rows(fields)
-    spoken = parse_language(language)
-    with Display() as display:
-        if parser is not None:
-            task = ParsedTask(task, _parser(parser, cache, workers, display))
-        if counts_source is not None:
-            spoken = bind_language(spoken, open_source(counts_source))
-        progress = display.counter("derive", partial(size_of, task))
-        options = {"parser": parser, "counts": counts_source, "licence": licence}
-        command = rebuild_command(spec, options, fields or ())
-        manifest = export_task(task, spoken, out, fields=fields, licence=licence, command=command, progress=progress)
-        for config, splits in manifest["items"].items():
-            display.message(f"{config}: " + ", ".join(f"{split} {n} items" for split, n in splits.items()))
-        for config, splits in manifest["changes"].items():
-            for split, counts in splits.items():
-                for reason, count in counts.items():
-                    display.message(f"{config} {split}: {reason}: {count}")
-        display.message(f"written: {out}")
-    return manifest
 
 
 def _parser(parser: str, cache: Path | None, workers: int, display: Display) -> Callable[[Source], Source]:

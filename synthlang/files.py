@@ -7,6 +7,7 @@ a temporary name, flushed to disk and renamed.
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import re
@@ -48,11 +49,18 @@ def user_path(name: str | Path) -> Path:
         raise InputError(f"{name}: there is no such home folder") from error
 
 
-def _explain(error: OSError, path: Path) -> InputError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError("no space left on the disk; free some and run the same command again", path)
-    reason = error.strerror or type(error).__name__
-    return InputError(f"cannot write: {reason}", path)
+class DiskError(InputError):
+    """Something cannot be written, whatever the input; once there is room the same command goes on."""
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskError("no space left on the disk; free some and run the same command again", path) from error
+        raise DiskError(f"cannot write: {error.strerror or type(error).__name__}", path) from error
 
 
 def _temporary(path: Path) -> Path:
@@ -60,7 +68,7 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f"{TEMPORARY}{path.name}-{uuid.uuid4().hex[:8]}")
 
 
-def _fsync_folder(path: Path) -> None:
+def _fsync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -72,17 +80,16 @@ def _fsync_folder(path: Path) -> None:
 def atomic_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file that becomes ``path`` when the block ends without an error."""
     temporary = _temporary(path)
-    encoding = None if "b" in mode else "utf-8"
+    encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open(mode, encoding=encoding, newline=None if "b" in mode else "\n") as handle:
-            yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(path)
-        _fsync_folder(path.parent)
-    except OSError as error:
-        raise _explain(error, path) from error
+        with _explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open(mode, encoding=encoding, newline=newline) as handle:
+                yield handle
+                handle.flush()
+                os.fsync(handle.fileno())
+            temporary.replace(path)
+            _fsync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -96,40 +103,32 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
     """
     if path.exists() and not replace:
         raise InputError("exists already; name a new folder", path)
-    temporary = _temporary(path)
+    temporary, old = _temporary(path), _temporary(path)
     try:
-        temporary.mkdir(parents=True)
-        yield temporary
-        for child in temporary.rglob("*"):
-            if child.is_file():
-                with child.open("rb") as handle:
-                    os.fsync(handle.fileno())
-        if path.exists():
-            old = _temporary(path)
-            path.rename(old)
+        with _explained(path):
+            temporary.mkdir(parents=True)
+            yield temporary
+            for child in temporary.rglob("*"):
+                if child.is_file():
+                    _fsync(child)
+            if path.exists():
+                path.rename(old)
             temporary.rename(path)
-            shutil.rmtree(old)
-        else:
-            temporary.rename(path)
-        _fsync_folder(path.parent)
-    except OSError as error:
-        raise _explain(error, path) from error
+            _fsync(path.parent)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        for folder in (temporary, old):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def append_line(path: Path, line: str) -> None:
     """Append a line to a text file."""
-    try:
-        with path.open("a", encoding="utf-8", newline="\n") as handle:
-            handle.write(line + "\n")
-    except OSError as error:
-        raise _explain(error, path) from error
+    with _explained(path), path.open("a", encoding="utf-8", newline="\n") as handle:
+        handle.write(line + "\n")
 
 
-def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Delete what a killed writer left in ``folder``; with ``name``, of the one of that name only."""
-    for path in folder.glob(f"{TEMPORARY}{name}*"):
+def remove_leftovers(folder: Path, name: str = "", rest: str = "*") -> None:
+    """Delete what killed writers left in ``folder``: of names that begin with ``name`` and end as the glob ``rest``."""
+    for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}{rest}"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -143,10 +142,9 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read JSON; a missing, truncated or badly encoded file is an InputError."""
     try:
-        raw = path.read_bytes()
+        return json_of(path.read_bytes(), path)
     except FileNotFoundError as error:
         raise InputError("no such file", path) from error
-    return json_of(raw, path)
 
 
 def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
@@ -204,19 +202,29 @@ LOCK = ".lock-"
 
 
 @contextmanager
-def claimed_folder(folder: Path) -> Iterator[Path]:
-    """``atomic_folder``, under a lock beside ``folder``; parents that are made for it go if the block fails.
+def claimed(folder: Path) -> Iterator[None]:
+    """A new folder that no other process writes meanwhile; if the block fails, parents made for it go unless used.
 
     Raises InputError if ``folder`` exists or if another process writes it.
     """
     if folder.exists():
         raise InputError("exists already; name a new folder", folder)
     parents = [parent for parent in folder.parents if not parent.exists()]  # deepest first
+    path = folder.with_name(LOCK + folder.name)
+    lock = FileLock(path)
     try:
-        with _locked(folder):
-            _remove_killed(folder)
-            with atomic_folder(folder) as temporary:
-                yield temporary
+        with _explained(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout as error:
+                busy = "is being written by another process; wait for it, or name another folder"
+                raise InputError(busy, folder) from error
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)  # while it is ours; who opened it meanwhile finds it gone and gives up
+            lock.release()
     except BaseException:
         for parent in parents:
             with suppress(OSError):  # it is not empty: somebody else uses it by now
@@ -225,26 +233,9 @@ def claimed_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    path = folder.with_name(LOCK + folder.name)
-    lock = FileLock(path)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise InputError("is being written by another process; wait for it, or name another folder", folder) from error
-    except OSError as error:
-        raise InputError(f"cannot write: {error.strerror or error}", folder) from error
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)  # while it is ours; who opened it meanwhile finds it gone and gives up
-        lock.release()
-
-
-def _remove_killed(folder: Path) -> None:
-    """Delete the temporary folders of ``folder``, and of no other whose name begins alike."""
-    ours = re.compile(re.escape(f"{TEMPORARY}{folder.name}-") + "[0-9a-f]{8}")
-    for path in folder.parent.iterdir():
-        if ours.fullmatch(path.name) and path.is_dir():
-            shutil.rmtree(path)
+def claimed_folder(folder: Path) -> Iterator[Path]:
+    """``atomic_folder`` of a folder that is ``claimed``."""
+    with claimed(folder):
+        remove_leftovers(folder.parent, folder.name, "-????????")
+        with atomic_folder(folder) as temporary:
+            yield temporary

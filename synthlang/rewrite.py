@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,14 +51,19 @@ class Rewrite:
         return len(self.offsets) - 1
 
     @staticmethod
-    def identity(corpus: Corpus) -> Rewrite:
-        """The rewrite that changes nothing."""
-        return Rewrite(corpus.offsets, corpus.position.astype(np.int32), corpus.form)
+    def identity(corpus: Corpus, form: Column | None = None) -> Rewrite:
+        """The rewrite that changes nothing, or nothing but the forms."""
+        return Rewrite(corpus.offsets, corpus.position.astype(np.int32), corpus.form if form is None else form)
 
     @staticmethod
     def reorder(corpus: Corpus, index: NDArray[np.int64]) -> Rewrite:
         """The rewrite to word order ``index`` [words]: rows of the whole batch, kept within sentences."""
         return Rewrite(corpus.offsets, corpus.position[index].astype(np.int32), corpus.form.take(index))
+
+    def counted(self, counts: Mapping[str, Any]) -> Rewrite:
+        """The same with ``counts``: numbers, or flags to count; those of nothing are left out."""
+        sums = {reason: int(np.sum(count)) for reason, count in counts.items()}
+        return replace(self, counts={reason: count for reason, count in sums.items() if count})
 
     def then(self, second: Rewrite) -> Rewrite:
         """Compose: this rewrite, then ``second`` of its output: origin = first.origin[second.origin]."""

@@ -114,12 +114,10 @@ def _encoded(
         yield encoded.ids, np.diff(encoded.word_offsets[derived.offsets]), derived.ids
 
 
-def read_shards(folder: Path, expected: str | None = None, verify: bool = True) -> Shards:
-    """Open shards.
+def read_shards(folder: Path, expected: str | None = None) -> Shards:
+    """Open shards, whose checksums must be those of their manifest.
 
-    expected  the fingerprint they must have (``shards_fingerprint``); InputError for those of another tokenizer,
-              language, source or format
-    verify    compare the checksums of the manifest first
+    InputError for another fingerprint (``shards_fingerprint``) than the one ``expected``, or another format.
     """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not manifest.keys() >= KEYS:
@@ -132,7 +130,7 @@ def read_shards(folder: Path, expected: str | None = None, verify: bool = True) 
         )
     if manifest.get("format") != FORMAT:
         raise InputError(f"shards of format {manifest.get('format')}, {FORMAT} is needed; delete the folder", folder)
-    for name in FILES if verify else ():
+    for name in FILES:
         if not (folder / name).exists() or sha256_file(folder / name) != manifest["sha256"].get(name):
             raise InputError("differs from its manifest; delete the folder and run again", folder / name)
     count, dtype = manifest["tokens"], np.dtype(manifest["dtype"])

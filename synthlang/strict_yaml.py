@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from synthlang.errors import InputError
 TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # no texts for readers of version 1.1
+OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
@@ -67,10 +69,10 @@ def read_yaml(path: str | PathLike[str]) -> Any:
 
 def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
     """The value of one YAML document; ``path`` is for the messages."""
-    reader = YAML(typ="safe", pure=True)
-    reader.Constructor = _Constructor
+    if OTHER_VERSION.match(text):
+        raise InputError("is said to be of another version of YAML than 1.2; leave the line %YAML out", path)
     try:
-        return _with_text_keys(reader.load(text))
+        return _with_text_keys(_loaded(text))  # a copy
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = " ".join(part for part in (error.context, error.problem) if part)
@@ -82,16 +84,28 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         raise InputError("nested too deeply, or inside itself", path) from error
 
 
+@lru_cache(maxsize=64)
+def _loaded(text: str) -> Any:
+    """What a text says; a study reads the same claims, tables and bases many times."""
+    reader = YAML(typ="safe", pure=True)
+    reader.Constructor = _Constructor
+    return reader.load(text)
+
+
 def _with_text_keys(value: Any) -> Any:
     """The value with keys such as ``1`` as texts; no other key but a text is allowed."""
     if isinstance(value, list):
         return [_with_text_keys(item) for item in value]
     if not isinstance(value, dict):
         return value
-    for key in value:
+    found: dict[str, Any] = {}
+    for key, item in value.items():
         if not isinstance(key, str | int) or isinstance(key, bool):
             raise YAMLError(f"a key must be a text, not {key!r}")
-    return {str(key): _with_text_keys(item) for key, item in value.items()}
+        if str(key) in found:
+            raise YAMLError(f"the key {key} stands twice, once as a text and once as a number")
+        found[str(key)] = _with_text_keys(item)
+    return found
 
 
 def write_yaml(data: Any) -> str:

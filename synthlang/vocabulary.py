@@ -86,15 +86,20 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
     model = json.loads(parent.to_str())["model"]
     vocab: dict[str, int] = dict(model["vocab"])
     merges = [(left, right) for left, right in model["merges"]]
-    letters = _Letters(script)
-    copies = {token: letters.copy(token) for token in vocab if token not in SPECIAL_TOKENS}
+    table = byte_characters()
+    spelled = ["".join(table[byte] for byte in letter.encode("utf-8")) for letter in script.letters]
+    letter_of = dict(zip(table, spelled, strict=True))
+    # a copy has a letter of the script for each byte of the token
+    copies = {token: "".join(letter_of[char] for char in token) for token in vocab if token not in SPECIAL_TOKENS}
     # a parent written in the script has tokens that spell the same as copies: the copies go first, since a
     # word in the script is always a transliterated one here, and the tokens' ids stay taken
     taken = set(copies.values())
     joint = {f"<shadowed{index}>" if token in taken else token: index for token, index in vocab.items()}
     joint |= {copies[token]: index + offset for token, index in vocab.items() if token in copies}
     own = [pair for pair in merges if taken.isdisjoint((*pair, pair[0] + pair[1]))]
-    spell, prefixes = letters.merges()
+    # letters of three bytes are merged in two steps; the prefixes take the places of the specials' copies
+    prefixes = sorted({letter[:2] for letter in spelled if len(letter) == 3})
+    spell = [(text[:-1], text[-1]) for text in (*prefixes, *spelled)]
     fillers = [*prefixes, *(f"<unused{i}>" for i in range(len(prefixes), len(SPECIAL_TOKENS)))]
     joint |= {token: offset + i for i, token in enumerate(fillers)}
     # a name with a space, which no token has; a file of a vocabulary must have a name for every id
@@ -111,30 +116,6 @@ def merges_of_text(merges: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
     """The merges without those that spell a special token: training learns such, but a tokenizer finds it before."""
     special = set(SPECIAL_TOKENS)
     return [(left, right) for left, right in merges if special.isdisjoint((left, right, left + right))]
-
-
-class _Letters:
-    """Letters of a script as byte-level BPE writes them."""
-
-    def __init__(self, script: Script) -> None:
-        self.bytes_of = {char: byte for byte, char in enumerate(byte_characters())}
-        self.spelled = [_byte_level(letter) for letter in script.letters]
-
-    def copy(self, token: str) -> str:
-        """The token's copy: each of its bytes written as a letter of the script."""
-        return "".join(self.spelled[self.bytes_of[char]] for char in token)
-
-    def merges(self) -> tuple[list[tuple[str, str]], list[str]]:
-        """The merges that spell all letters, and the prefixes they need (of three-byte letters)."""
-        prefixes = sorted({letter[:2] for letter in self.spelled if len(letter) == 3})
-        assert len(prefixes) <= len(SPECIAL_TOKENS), "prefixes take the places of the specials' copies"
-        first = [(prefix[0], prefix[1]) for prefix in prefixes]
-        return first + [(letter[:-1], letter[-1]) for letter in self.spelled], prefixes
-
-
-def _byte_level(text: str) -> str:
-    table = byte_characters()
-    return "".join(table[byte] for byte in text.encode("utf-8"))
 
 
 def _set_pipeline(tokenizer: Tokenizer, script: Script | None) -> None:
@@ -278,23 +259,11 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, An
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "tokenizer.json", json.loads(tokenizer.to_str()))
-    used = _roberta_settings() if settings is None else settings
+    names = ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token", "cls_token", "sep_token")
+    ours = dict(zip(names, (*SPECIAL_TOKENS, SPECIAL_TOKENS[BOS], SPECIAL_TOKENS[EOS]), strict=True))
+    other = {"clean_up_tokenization_spaces": False, "model_input_names": ["input_ids", "attention_mask"]}
+    used = {**ours, **other} if settings is None else settings
     write_json(folder / "tokenizer_config.json", {**used, "tokenizer_class": "PreTrainedTokenizerFast"})
-
-
-def _roberta_settings() -> dict[str, Any]:
-    bos, pad, eos, unk, mask = SPECIAL_TOKENS
-    return {
-        "bos_token": bos,
-        "cls_token": bos,
-        "eos_token": eos,
-        "sep_token": eos,
-        "pad_token": pad,
-        "unk_token": unk,
-        "mask_token": mask,
-        "clean_up_tokenization_spaces": False,
-        "model_input_names": ["input_ids", "attention_mask"],
-    }
 
 
 def nothing_read(where: str, words: int, tokenizer: str) -> InputError:

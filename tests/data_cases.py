@@ -1,6 +1,7 @@
 """Shards of given sentences, and a masker that shows what it was given."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -45,3 +46,6 @@ class ShowingMasker:
         return SimpleNamespace(
             input_ids=rows.ids, languages=rows.languages, masked=column, labels=samples[:, None], terms=term
         )
+
+
+SHOWING: Any = ShowingMasker()

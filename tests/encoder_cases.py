@@ -10,9 +10,8 @@ from torch import Tensor
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Batch, Group
-from pretrain.model.attention import Layer
+from pretrain.model.attention import Layer, SeparateLayers
 from pretrain.model.encoder import MaskedLM
-from pretrain.model.routing import SeparateLayers
 from pretrain.model.tensors import TensorBatch
 
 SIZE, WIDTH, PAD, SLOTS = 21, 8, 1, 3

@@ -14,8 +14,7 @@ from probes.study.judged.claims import Claim
 from probes.study.judged.estimates import Estimate
 from probes.study.judged.observed import Results
 from probes.study.judged.paper_tables import Beside
-from probes.study.judged.papers import read_paper
-from probes.study.judged.quantities import Quantity
+from probes.study.judged.papers import Quantity, read_paper
 from probes.study.judged.verdicts import Verdict
 from probes.study.measures import COLUMNS as MEASURE_COLUMNS
 from probes.study.results import COLUMNS as RESULT_COLUMNS

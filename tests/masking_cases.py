@@ -7,9 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from pretrain.data.batch import IGNORE
+from pretrain.data.batch import IGNORE, Rows, RowSource
 from pretrain.data.masking import MaskedRows, Masker, masked_per_row, random_word_tables
-from pretrain.data.rows import Rows, RowSource
 from pretrain.objectives import NAMES
 from pretrain.objectives.dict import Translated
 from synthlang.dictionary.ids import IdDictionary, Synonyms

@@ -10,8 +10,7 @@ import torch
 from transformers import RobertaForMaskedLM
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.data.batch import IGNORE, Batch, Group
-from pretrain.data.rows import Rows
+from pretrain.data.batch import IGNORE, Batch, Group, Rows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.to_hf import to_hf
 from pretrain.objectives import NAMES

@@ -1,6 +1,12 @@
-"""Random order models and random sentences for the tests of order models."""
+"""Random order models and sentences, and order models by brute force.
+
+The brute force is strings and loops over permutations, written from the description of the features; it uses nothing
+of synthlang.order.
+"""
 
 import itertools
+import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -84,3 +90,63 @@ def random_corpus(seed, sentences, longest=14, first=0, arcs=ARCS):
 def reference_items(sentence):
     """The items of a one-node sentence for the reference: (tag, arc, is_head)."""
     return [(t, a, h == 0) for t, a, h in zip(sentence["upos"], sentence["deprel"], sentence["head"], strict=True)]
+
+
+def names(item):
+    """An item (tag, arc, is_head) in the views full, tag, arc."""
+    tag, arc, is_head = item
+    return (f"@{tag}&@", f"@{tag}", "@") if is_head else (f"{tag}&{arc}", tag, arc)
+
+
+def features(items):
+    """{feature: count} of items in this order."""
+    count: Counter[str] = Counter()
+    head = next(i for i, item in enumerate(items) if item[2])
+    n = len(items)
+    for view in range(3):
+        x = [names(item)[view] for item in items]
+        for a, b in itertools.pairwise(["BOS", *x, "EOS"]):
+            count[f"BI_{a}_{b}"] += 1
+        for i, j in itertools.combinations(range(n), 2):
+            count[f"PRE_{x[i]}_{x[j]}"] += 1
+            if head not in (i, j):
+                family = "BFR" if j < head else "AFT" if i > head else "BTW"
+                count[f"{family}_{x[i]}_{x[j]}"] += 1
+    m = min(5, n)
+    padded = ["BOS"] * (m - 1) + [names(item)[0] for item in items] + ["EOS"] * (m - 1)
+    for length in range(3, m + 1):
+        for end in range(m - 1, len(padded)):  # the first real item is at m - 1
+            if end - length + 1 >= 0:
+                count["HI_" + "_".join(padded[end - length + 1 : end + 1])] += 1
+    return count
+
+
+def probabilities(items, weights, temperature=1.0):
+    """{order (indices into items): p} of all orders; ``weights`` is {feature: weight}."""
+    scores = {}
+    for order in itertools.permutations(range(len(items))):
+        found = features([items[i] for i in order])
+        scores[order] = sum(weights.get(f, 0.0) * c for f, c in found.items()) / temperature
+    most = max(scores.values())
+    total = math.fsum(math.exp(s - most) for s in scores.values())
+    return {order: math.exp(s - most) / total for order, s in scores.items()}
+
+
+def mixed(weights, other, share):
+    """(1 − share) · weights + share · other."""
+    return {f: (1 - share) * weights.get(f, 0.0) + share * other.get(f, 0.0) for f in {*weights, *other}}
+
+
+# of the same pieces, so that a feature's name has several readings that occur together
+UNDERSCORES = ("NOUN", "_", "N_a", "a"), ("a", "b", "a_b", "b_a", "_", "nmod:because_of", "of", "x_EOS")
+
+
+def weights_of(sentences, seed, share=0.7):
+    """Random weights for most features that some order of the sentences has."""
+    rng = np.random.default_rng(seed)
+    found: dict[str, None] = {}
+    for sentence in sentences:
+        for order in itertools.permutations(reference_items(sentence)):
+            found.update(dict.fromkeys(features(order)))
+    kept = [name for name in found if set(name.split("_")[1:]) != {"EOS"} and rng.random() < share]
+    return {name: float(rng.normal()) for name in kept}

@@ -1,4 +1,4 @@
-"""A transform as somebody would add one: tests/test_transform_added.py puts this file into synthlang/transforms/."""
+"""A transform as somebody would add one: tests/test_transforms.py puts this file into synthlang/transforms/."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,11 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from probes.figures import drawing
 from probes.study import measures, results
+from probes.study.report.folder import ReportPaths, write_joined_report, write_report
 
 OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4.0)}
 """Alignment and Δ of each objective under the harder language; half of Δ under the easier one."""
@@ -59,50 +62,30 @@ def make_study(
     random = np.random.default_rng(0)
     cells: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    for replicate in range(replicates):
-        for objective, (aligned, delta) in OBJECTIVES.items():
-            for language, factor in LANGUAGES.items():
-                name = f"{objective}-{language}" + (f"-seed{replicate}" if replicates > 1 else "")
-                pretrain = f"{len(cells):016x}"
-                run = f"stages/pretrain-{pretrain}"
-                drawn = language in curves.split() and objective != "dict_mlm" and not replicate
-                if drawn:
-                    _metrics(folder / run, objective, len(cells))
-                overrides = {"pretrain.objective.kind": objective, "pretrain.seed": replicate}
-                labels = {"objective": objective, "language": language}
-                labels |= {"pretrain.seed": str(replicate)} if replicates > 1 else {}
-                stages = {"derive": "ab" * 8, "pretrain": pretrain, "transfer": "cd" * 8}
-                cells.append(
-                    {
-                        "name": name,
-                        "labels": labels,
-                        "overrides": overrides,
-                        "status": "done",
-                        "error": None,
-                        "stages": stages,
-                        "run": run if drawn else None,
-                    }
-                )
-                align = aligned * (1.2 - 0.2 * factor) + random.normal()
-                for task in tasks:
-                    for seed in range(seeds):
-                        sup, gap = 92 + random.normal(), delta * factor + 1.5 * random.normal()
-                        scores = {"parent": sup + 1, "sup": sup, "zs": sup - gap, "delta": gap}
-                        scores |= {
-                            "alignment_all": align,
-                            "alignment_dictionary": align + 5,
-                            "alignment_held_out": align - 5,
-                        }
-                        names = {
-                            "cell": name,
-                            "source": "mini-english",
-                            "language": language,
-                            "objective": objective,
-                            "task": task,
-                            "task_name": task,
-                            "labels": json.dumps(labels),
-                        }
-                        rows.append(names | scores | {"seed": seed, "metric": "token_accuracy", "pretrain": pretrain})
+    for replicate, objective, language in itertools.product(range(replicates), OBJECTIVES, LANGUAGES):
+        (aligned, delta), factor = OBJECTIVES[objective], LANGUAGES[language]
+        name = f"{objective}-{language}" + (f"-seed{replicate}" if replicates > 1 else "")
+        pretrain = f"{len(cells):016x}"
+        run = f"stages/pretrain-{pretrain}"
+        drawn = language in curves.split() and objective != "dict_mlm" and not replicate
+        if drawn:
+            _metrics(folder / run, objective, len(cells))
+        labels = {"objective": objective, "language": language}
+        labels |= {"pretrain.seed": str(replicate)} if replicates > 1 else {}
+        cells.append({
+            "name": name, "labels": labels, "status": "done", "error": None, "run": run if drawn else None,
+            "overrides": {"pretrain.objective.kind": objective, "pretrain.seed": replicate},
+            "stages": {"derive": "ab" * 8, "pretrain": pretrain, "transfer": "cd" * 8},
+        })  # fmt: skip
+        align = aligned * (1.2 - 0.2 * factor) + random.normal()
+        for task, seed in itertools.product(tasks, range(seeds)):
+            sup, gap = 92 + random.normal(), delta * factor + 1.5 * random.normal()
+            rows.append({
+                "cell": name, "source": "mini-english", "language": language, "objective": objective, "task": task,
+                "task_name": task, "labels": json.dumps(labels), "seed": seed, "metric": "token_accuracy",
+                "pretrain": pretrain, "parent": sup + 1, "sup": sup, "zs": sup - gap, "delta": gap,
+                "alignment_all": align, "alignment_dictionary": align + 5, "alignment_held_out": align - 5,
+            })  # fmt: skip
     error = "InputError: learning rate is NaN <b>at</b> step 12"
     none: dict[str, Any] = {"labels": {}, "overrides": {}, "stages": {}, "run": None, "log": ""}
     log = f"Traceback (most recent call last):\n  {EVIL}"
@@ -194,8 +177,68 @@ def _write_parquet(path: Path, columns: Mapping[str, pa.DataType], rows: Sequenc
 
 
 def change(folder: Path, **values: Any) -> None:
+    """Values of study.json."""
     path = folder / "study.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def cells_of(folder: Path) -> list[dict[str, Any]]:
+    """As study.json has them."""
+    found: list[dict[str, Any]] = json.loads((folder / "study.json").read_text())["cells"]
+    return found
+
+
+def change_rows(folder: Path, change: Callable[[dict[str, str], dict[str, str]], Mapping[str, Any]]) -> None:
+    """Each row of the results with what ``change`` says of it and its labels."""
+    write_rows(folder, [row | dict(change(row, json.loads(row["labels"]))) for row in read_rows(folder)])
+
+
+class Report:
+    """A report that was written: its page and Markdown as texts, its tables as files, the names of its figures."""
+
+    def __init__(self, paths: ReportPaths) -> None:
+        self.paths = paths
+        self.html, self.text = paths.html.read_text(encoding="utf-8"), paths.markdown.read_text(encoding="utf-8")
+        self.figures = {path.stem for path in paths.figures.iterdir()}
+
+    def table(self, *header: str) -> list[dict[str, str]]:
+        """The first table of the page that has these columns."""
+        return Page(self.html).table(*header)
+
+    def file(self, name: str) -> list[dict[str, str]]:
+        """The rows of tables/NAME.csv."""
+        with (self.paths.tables / f"{name}.csv").open() as handle:
+            return list(csv.DictReader(handle))
+
+    @property
+    def lead(self) -> str:
+        """The summary."""
+        return self.text.split("## Summary")[1].split("\n## ")[0]
+
+
+def report(folder: Path) -> Report:
+    """The report of a study, written."""
+    return Report(write_report(folder))
+
+
+def joined(folders: Sequence[Path], out: Path) -> Report:
+    """The report of several studies, written."""
+    return Report(write_joined_report(folders, out))
+
+
+@pytest.fixture(autouse=True)
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In modules that import it figures are painted, but no SVG is made of them: that takes most of the time."""
+
+    real = drawing._Canvas.print_svg
+
+    def empty(self: Any, file: Any, **options: Any) -> None:
+        if "draw" in vars(self.figure):  # matplotlib asks what would draw it, to measure a text
+            real(self, file, **options)
+        else:
+            file.write(b'<svg xmlns="http://www.w3.org/2000/svg"></svg>')
+
+    monkeypatch.setattr(drawing._Canvas, "print_svg", empty)
 
 
 class Page(HTMLParser):

@@ -1,5 +1,11 @@
 """What tests of runs share: the weights and the timeless part of the log, and comparing two runs bit by bit."""
 
+import multiprocessing
+import os
+import socket
+import sys
+from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +14,39 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from pretrain.checkpoints import latest_checkpoint
+from pretrain.devices import process_state
 from pretrain.folder import read_metrics
+
+LOADED = ["pretrain.run", "pretrain.adjust.run"]  # and what an export loads when it is written
+LOADED += [f"transformers.models.{name}.modeling_{name}" for name in ("roberta", "bert")]
+
+
+def forked(target: Callable[..., object], *arguments: object) -> ForkServerProcess:
+    """A process of a server that has the libraries loaded, started."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LOADED)
+    process = context.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def two_processes(main: Callable[[list[str]], int], *arguments: object) -> None:
+    """Run a command in two processes as accelerate launch starts them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ranks = [forked(_rank, rank, port, main, [str(word) for word in arguments]) for rank in (0, 1)]
+    for process in ranks:
+        process.join(timeout=120)
+    assert [process.exitcode for process in ranks] == [0, 0]
+
+
+def _rank(rank: int, port: int, main: Callable[[list[str]], int], arguments: list[str]) -> None:
+    torch.set_num_threads(1)
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "true"}
+    os.environ |= {**place, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    assert process_state().num_processes == 2
+    sys.exit(main(arguments))
 
 
 def weights(run: Path) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """Small studies with every kind of task, and running their tasks as a runner does."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,18 @@ from probes.study.done import is_done
 from probes.study.stage import Look, graph
 from synthlang.config import parse
 from synthlang.progress import silent
-from tests.tiny import PRETRAIN, STUDY
+from tests.tiny import PRETRAIN, STUDY, changed
 
 SOURCE = PRETRAIN["source"]
 MLM = {"kind": "mlm", "mask_rate": 0.3}
 PAIR = {"kind": "derived", "source": SOURCE, "left": "trans+inv"}
-ADJUST = {"pairs": {"x": PAIR}, "rows": 8, "data": {"dev": 20, "sentences": 40}, "optimizer": {"learning_rate": 1e-3}}
-FULL = {
+ADJUST: dict[str, Any] = {
+    "pairs": {"x": PAIR},
+    "rows": 8,
+    "data": {"dev": 20, "sentences": 40},
+    "optimizer": {"learning_rate": 1e-3},
+}
+FULL: dict[str, Any] = {
     "name": "full",
     "source": SOURCE,
     "seeds": [0, 1],
@@ -38,6 +44,30 @@ TWO = {
     },
 }
 ADJUSTED = {**FULL, "adjust": ADJUST, "probes": {"d": {"probes": ["distances"], "distances": {"before": {"a": MODEL}}}}}
+
+FIRST = {k: v for k, v in FULL["pretrain"].items() if k not in ("language", "dictionary")}
+FIRST = {**FIRST, "languages": [{"name": "en"}, {"name": "hi", "language": "trans"}]}
+OWN = {k: v for k, v in FIRST.items() if k not in ("vocabulary", "model")}
+OWN = {**OWN, "languages": [{"name": "en"}, {"name": "hi", "language": "trans+inv"}]}
+OWN = {**OWN, "start": {"extend": {"language": "hi", "size": 40}}}
+STARTED = {**FULL, "seeds": [0], "start": FIRST, "pretrain": OWN, "tasks": {"pos": {}}}
+
+# probes read a fine-tuned model
+TASK = {"length": 48, "train_items": 60, "dev_items": 20, "test_items": 20}
+TUNED: dict[str, Any] = {"task": "pos", **TASK, "fine_tune": {"epochs": 2, "learning_rate": 0.01}}
+CONTINUAL = {"alpha": 1.0, "rows": 4, "data": {"dev": 0, "sentences": 40}}
+PROBE = {"probes": ["retrieval"], "layers": [-1], "data": {"dev": 20, "sentences": 40}, "seed": 1}
+PROBES = {"d": PROBE}
+DISTANCES = {**PROBE, "probes": ["distances"], "distances": {"before": {"before": "cell:model"}, "picture": "none"}}
+BASE = {**changed(FULL, pretrain__language="trans", seeds=[3, 4], tasks={}, probes=PROBES), "tuned": TUNED}
+GRID: dict[str, Any] = {
+    "tuning": {
+        "none": {"tuned": None},
+        "pos": {},
+        "pos+continual": {"tuned.continual": CONTINUAL, "probes.d": DISTANCES},
+    },
+}
+CELLS = {**BASE, "grid": {"product": GRID}}
 
 
 def study_of(data) -> StudyConfig:

@@ -1,7 +1,6 @@
 """What is taken of linked text, the batches of an adjustment, and distances of held-out words, against plain ones."""
 
 import copy
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -147,16 +146,6 @@ def test_epochs_go_through_every_pair_once(base):
     assert [again.chosen(step)[0].tolist() for step in (5, 0)] == [seen[0][15:18].tolist(), seen[0][:3].tolist()]
     other = PairBatches(data, base.specials, 3, epochs=2, seed=1)
     assert any(other.chosen(s)[1].tolist() != again.chosen(s)[1].tolist() for s in range(8))
-
-
-def test_parts_make_up_the_whole(base):
-    batches = PairBatches([prepared(base, linked(9))], base.specials, 4, 1, seed=0)
-    whole = batches.batch(0)
-    parts = [batches.batch(0, part, 2) for part in (0, 1)]
-    rows = [tuple(ids[mask.bool()].tolist()) for b in parts for ids, mask in zip(b.left.input_ids, b.left.mask)]  # noqa: B905
-    held = [tuple(ids[mask.bool()].tolist()) for ids, mask in zip(whole.left.input_ids, whole.left.mask, strict=True)]
-    assert Counter(rows) == Counter(held)
-    assert sum(len(b.links) for b in parts) == len(whole.links)
 
 
 def test_distances_are_those_of_single_sentences(base):

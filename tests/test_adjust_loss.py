@@ -11,10 +11,9 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from pretrain.adjust.batches import word_pairs
 from pretrain.adjust.config import LossConfig
 from pretrain.adjust.loss import AlignmentLoss
-from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
+from pretrain.adjust.vectors import encoder_of, word_vectors
 from pretrain.hub import load_model, open_base
 from synthlang.corpus import Corpus
-from synthlang.errors import InputError
 from synthlang.parallel.links import Links
 from synthlang.parallel.pairs import LinkedText
 from synthlang.parallel.prepare import DataConfig, prepare_pair
@@ -158,16 +157,6 @@ def test_the_loss_and_its_gradients_are_those_of_a_plain_one(folders, kind, name
             torch.testing.assert_close(mine.grad, other.grad, rtol=1e-4, atol=1e-4)
 
 
-def test_the_switches_change_the_loss(folders):
-    frozen = AutoModelForMaskedLM.from_pretrained(folders["bert"]).eval()
-    batch = batch_of(folders["bert"])
-    totals = []
-    for given in SETTINGS.values():
-        loss = AlignmentLoss(moved(copy.deepcopy(frozen)), copy.deepcopy(frozen), LossConfig(**given)).eval()
-        totals.append(round(float(loss.total(batch).detach()), 4))
-    assert len(set(totals)) == len(totals)
-
-
 @pytest.mark.parametrize("distance", ["squared", "norm"])
 def test_at_the_start_nothing_is_held_back(folders, distance):
     """f = f0: R is 0, and so is its gradient (that of a norm at 0 is no NaN)."""
@@ -210,14 +199,6 @@ def test_the_head_and_the_layers_above_get_nothing(folders):
     above = {n for n, _ in model.named_parameters() if ".layer.2." in n or n.startswith("lm_head.")}
     assert without == above
     assert any(".layer.1." in n for n, _ in model.named_parameters() if n not in without)
-
-
-def test_layers_are_counted_from_both_ends(folders):
-    encoder = encoder_of(load_model(open_base(str(folders["bert"]))))
-    assert layer_numbers((-1, 0, 2), encoder) == (3, 0, 2)
-    for layers, message in (((4,), "no layer 4; it has 0"), ((-5,), "no layer -5"), ((-1, 3), "names a layer twice")):
-        with pytest.raises(InputError, match=message):
-            layer_numbers(layers, encoder)
 
 
 def test_words_without_a_subword_are_not_held(folders):

@@ -1,138 +1,171 @@
+"""Scores of words by their neighbours, which rows compete, and bands of frequency."""
+
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from pretrain.alignment import AlignmentScores, Retrieval, alignment
+from pretrain.alignment import AlignmentScores, Retrieval, pair_credits
+from pretrain.build import new_model
+from pretrain.prepare import prepare
+from pretrain.validation import Validation
+from pretrain.word_pairs import alignment_of, credits_of, word_pairs
+from probes.measures.words.alignment import frequency_ranks
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
+from synthlang.store import Store
+from tests.test_natural import config_of, folder  # noqa: F401  a fixture
+from tests.test_nearest import definition
 
 
-def _random(n: int, d: int, seed: int, extra: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A noisy copy, a dictionary mask and further rows: scores far from both 0 and 100."""
+def credits(parent, derived, **settings):
+    """What each word earns, whose rows are the first of each side."""
+    return pair_credits(
+        parent, derived, torch.arange(min(len(parent), len(derived)))[:, None].expand(-1, 2), **settings
+    )
+
+
+def scores_of(parent, derived, inside=None, **settings):
+    found = credits(parent, derived, **settings)
+    return found.scores(torch.zeros(len(found), dtype=torch.bool) if inside is None else inside)
+
+
+def noisy(n, d, seed):
+    """Rows, a noisy copy and a dictionary mask: scores far from both 0 and 100."""
     generator = torch.Generator().manual_seed(seed)
     parent = torch.randn(n, d, generator=generator)
-    derived = parent + 1.5 * torch.randn(n, d, generator=generator)
-    mask = torch.rand(n, generator=generator) < 0.3
-    return parent, derived, mask, torch.randn(extra, d, generator=generator)
+    return parent, parent + 1.5 * torch.randn(n, d, generator=generator), torch.rand(n, generator=generator) < 0.3
 
 
-def _reference(
-    parent: torch.Tensor, derived: torch.Tensor, mask: torch.Tensor, extra: torch.Tensor, k: int, csls: bool
-) -> dict[str, tuple[float, float, int]]:
-    """The definition, one pair of words at a time, in float64."""
-    p, t = parent.double().numpy(), torch.cat([derived, extra]).double().numpy()
-    n, m = len(p), len(t)
-    cos = np.zeros((n, m))
-    for i in range(n):
-        for j in range(m):
-            cos[i, j] = p[i] @ t[j] / (np.linalg.norm(p[i]) * np.linalg.norm(t[j]))
-    r_p = [np.mean(sorted(cos[i])[::-1][:k]) for i in range(n)]
-    r_t = [np.mean(sorted(cos[:, j])[::-1][:k]) for j in range(m)]
-    s = np.array([[2 * cos[i, j] - r_p[i] - r_t[j] if csls else cos[i, j] for j in range(m)] for i in range(n)])
-    forward = np.array([s[i].argmax() == i for i in range(n)])
-    backward = np.array([s[:, i].argmax() == i for i in range(n)])
-    result = {}
-    for name, members in (("all", np.ones(n, bool)), ("in_dictionary", mask.numpy()), ("held_out", ~mask.numpy())):
-        result[name] = (100 * forward[members].mean(), 100 * backward[members].mean(), int(members.sum()))
-    return result
-
-
-@pytest.mark.parametrize("extra", [0, 17])
-@pytest.mark.parametrize("csls", [False, True])
+@pytest.mark.parametrize("more", [(0, 0), (0, 17), (30, 45)])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_equals_the_definition(seed: int, csls: bool, extra: int) -> None:
-    parent, derived, mask, further = _random(60, 12, seed, extra)
-    scores = alignment(parent, derived, mask, further if extra else None, k=5, chunk=7)
-    for name, (forward, backward, n) in _reference(parent, derived, mask, further, 5, csls).items():
-        subset = getattr(scores, name)
-        got = subset.csls if csls else subset.cosine
-        assert subset.n == n
-        assert 0 < forward < 100 or name != "all"
-        assert (got.forward, got.backward) == pytest.approx((forward, backward))
-        assert got.mean == pytest.approx((forward + backward) / 2)
+def test_scores_are_those_of_the_definition_with_candidates_of_each_side(seed, more):
+    parent, derived, inside = noisy(60, 12, seed)
+    left, right = (torch.cat([side, torch.randn(n, 12)]) for side, n in zip((parent, derived), more, strict=True))
+    pairs = torch.arange(60)[:, None].expand(-1, 2)
+    scores = pair_credits(left, right, pairs, k=5, chunk=7).scores(inside)
+    assert scores.all is not None
+    for (way, score), (credit, _) in definition(left, right, pairs.numpy(), 5).items():
+        subsets = {"all": np.ones(60, bool), "in_dictionary": inside.numpy(), "held_out": ~inside.numpy()}
+        for name, members in subsets.items():
+            subset = getattr(scores, name)
+            assert subset.n == members.sum()
+            assert getattr(getattr(subset, score), way) == pytest.approx(100 * credit[members].mean())
+        assert 0 < credit.mean() < 1
+    cosine = scores.all.cosine
+    assert cosine.mean == pytest.approx((cosine.forward + cosine.backward) / 2)
+    few = scores_of(parent, derived, k=5).all
+    assert few is not None and (few.cosine.mean > cosine.mean or not all(more))
 
 
-def test_a_planted_alignment_scores_100_and_random_rows_score_100_over_n() -> None:
-    parent, _, mask, _ = _random(200, 32, 3)
+def test_planted_and_chance():
+    parent, _, inside = noisy(200, 32, 3)
     noise = torch.randn(200, 32, generator=torch.Generator().manual_seed(9))
     rotation = torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(4))).Q
-    full = Retrieval(100.0, 100.0, 100.0)
-    planted = alignment(parent, 3 * parent + 0.01 * noise, mask)
-    assert planted.all and planted.held_out and planted.in_dictionary
-    assert planted.all.cosine == planted.all.csls == planted.held_out.cosine == planted.in_dictionary.csls == full
-    # Isometric but not shared: only the rotation separates them, so the score is chance.
-    rotated = alignment(parent, parent @ rotation, mask)
-    assert rotated.all and rotated.all.cosine.mean < 5
-    means = []
-    for seed in range(30):
-        chance = alignment(*_random(50, 16, 100 + seed)[:1], torch.randn(50, 16), torch.ones(50, dtype=torch.bool))
-        assert chance.all
-        means.append(chance.all.cosine.forward)
-    assert np.mean(means) == pytest.approx(2.0, abs=1.5)
+    planted = scores_of(parent, 3 * parent + 0.01 * noise, inside)
+    assert planted.all.csls == planted.held_out.cosine == planted.in_dictionary.csls == Retrieval(100.0, 100.0, 100.0)
+    # isometric but not shared: only the rotation separates them, so the score is chance
+    assert scores_of(parent, parent @ rotation).all.cosine.mean < 5
+    chance = [scores_of(noisy(50, 16, 100 + seed)[0], torch.randn(50, 16)).all.cosine.forward for seed in range(30)]
+    assert np.mean(chance) == pytest.approx(2.0, abs=1.5)
 
 
-def test_unchanged_by_chunks_rotation_and_the_length_of_rows() -> None:
-    parent, derived, mask, further = _random(150, 24, 5, extra=20)
-    expected = alignment(parent, derived, mask, further)
-    for chunk in (5, 13, 150, 4096):
-        assert alignment(parent, derived, mask, further, chunk=chunk) == expected
-    rotation = torch.linalg.qr(torch.randn(24, 24, generator=torch.Generator().manual_seed(4))).Q
-    lengths = torch.logspace(-30, 18, 150).unsqueeze(1)
-    moved = alignment(lengths * (parent @ rotation), 0.1 * (derived @ rotation), mask, 7 * (further @ rotation))
-    assert moved == expected
-
-
-def test_the_directions_differ_and_swap() -> None:
-    parent, derived, mask, _ = _random(80, 8, 6)
-    there, back = alignment(parent, derived, mask).all, alignment(derived, parent, mask).all
-    assert there and back
-    assert there.cosine.forward == back.cosine.backward != there.cosine.backward
-    assert there.csls.forward == pytest.approx(back.csls.backward)
-
-
-def test_ties_count_their_share() -> None:
-    nobody = torch.zeros(4, dtype=torch.bool)
-    collapsed = alignment(torch.ones(4, 3), torch.ones(4, 3), nobody).all
-    assert collapsed and collapsed.cosine == collapsed.csls == Retrieval(25.0, 25.0, 25.0)
-    rows = torch.eye(4)
-    derived = rows.clone()
+def test_ties_count_their_share_and_rows_of_zeros_miss():
+    collapsed = scores_of(torch.ones(4, 3), torch.ones(4, 3)).all
+    assert collapsed.cosine == collapsed.csls == Retrieval(25.0, 25.0, 25.0)
+    rows, derived = torch.eye(4), torch.eye(4)
     derived[1] = 2 * rows[0]  # word 0 ties with it; word 1 has cosine 0 to all four rows
-    scores = alignment(rows, derived, nobody).all
-    assert scores and scores.cosine.forward == 100 * (0.5 + 0.25 + 1 + 1) / 4
-    assert scores.cosine.backward == 75.0
-
-
-def test_rows_of_zeros_miss() -> None:
+    scores = scores_of(rows, derived).all
+    assert (scores.cosine.forward, scores.cosine.backward) == (100 * (0.5 + 0.25 + 1 + 1) / 4, 75.0)
     parent, derived = torch.eye(4), torch.eye(4)
-    parent[0] = 0
-    derived[1] = 0
-    scores = alignment(parent, derived, torch.tensor([True, False, False, False]))
-    assert scores.all and scores.all.cosine == Retrieval(50.0, 50.0, 50.0)
-    assert scores.in_dictionary and scores.in_dictionary.cosine.mean == 0
+    parent[0], derived[1] = 0, 0
+    scores = scores_of(parent, derived, torch.tensor([True, False, False, False]))
+    assert scores.all.cosine == Retrieval(50.0, 50.0, 50.0) and scores.in_dictionary.cosine.mean == 0
 
 
-def test_empty_subsets_are_none_and_json_is_plain() -> None:
+def test_empty_subsets_are_none_and_json_is_plain():
     rows = torch.eye(3)
-    scores = alignment(rows, rows, torch.zeros(3, dtype=torch.bool))
+    scores = scores_of(rows, rows)
     assert scores.in_dictionary is None and scores.held_out == scores.all
     whole = {"forward": 100.0, "backward": 100.0, "mean": 100.0}
     assert json.loads(json.dumps(scores.to_json()))["all"] == {"n": 3, "cosine": whole, "csls": whole}
-    empty = alignment(rows[:0], rows[:0], torch.zeros(0, dtype=torch.bool), candidates=rows)
-    assert empty == AlignmentScores(None, None, None)
+    assert scores_of(rows[:0], rows) == AlignmentScores(None, None, None)
 
 
-def test_half_precision_input_needs_no_gradient() -> None:
-    parent, derived, mask, _ = _random(30, 8, 7)
-    half = alignment(parent.bfloat16().requires_grad_(), derived.bfloat16(), mask)
-    assert half == alignment(parent.bfloat16().float(), derived.bfloat16().float(), mask)
-
-
-def test_a_diverged_run_and_a_wrong_k_are_named() -> None:
-    rows, nobody = torch.eye(3), torch.zeros(3, dtype=torch.bool)
-    with pytest.raises(InputError, match="diverged"):
-        alignment(rows * float("nan"), rows, nobody)
+def test_errors_and_rows_of_zeros_name_the_sides():
+    rows = torch.eye(4)
+    rows[3] = 0
+    assert credits(rows, rows[:3]).zeros == (1, 0)
+    with pytest.raises(InputError, match=r"row 0 of the fr vectors holds NaN.*diverged"):
+        credits(rows, rows * float("nan"), names=("en", "fr"))
     with pytest.raises(InputError, match="at least 1"):
-        alignment(rows, rows, nobody, k=0)
+        credits(rows, rows, k=0)
+
+
+def test_ranks_count_from_the_most_frequent_type_and_leave_others_out():
+    counts = np.array([99, 0, 5, 7, 5, 1, 0, 7, 2])  # 0 is a special
+    ranks = frequency_ranks(counts, np.array([2, 3, 4, 5, 7, 8]))
+    assert ranks.tolist() == [0, 0, 3, 1, 4, 6, 0, 2, 5]
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "joint": {"vocabulary": {"kind": "joint", "size": 900, "min_frequency": 1}},
+    "apart": {"vocabulary": {"kind": "prefixed", "size": 380, "min_frequency": 1}},
+    "own rows": {"sharing": {"embeddings": "separate"}},
+}
+
+
+def occurring(artifacts, number, place):
+    """The ids in the training text of a language, from its file, one word at a time."""
+    member, found = artifacts.languages[number], set()
+    text = (place / member.name / "train.txt").read_text().split()
+    for word in dict.fromkeys(text):
+        found |= set(member.tokenizer.encode(Corpus.of_words([[word]])).ids.tolist())
+    return sorted(found - set(artifacts.id_space.specials.all))
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_words_of_a_natural_pair_compete_with_all_that_was_trained(name, folder, tmp_path):  # noqa: F811
+    config = config_of(folder, dictionary={"path": "HERE", "coverage": 0.5}, **CASES[name])
+    artifacts = prepare(config, Store(tmp_path))
+    model = new_model(config, artifacts)
+    pairs = word_pairs(artifacts, 1)
+    assert pairs is not None
+    ids = [occurring(artifacts, number, folder) for number in (0, 1)]
+    assert [side.tolist() for side in pairs.candidates] == ids
+    assert len(ids[1]) > len(pairs.pairs) + 10, "else nothing more competes"
+    with torch.no_grad():
+        rows = [model.word_rows(torch.tensor(side), number) for number, side in enumerate(ids)]
+        # an alignment to be found: each counterpart is moved next to its word
+        where = [(ids[0].index(a), ids[1].index(b)) for a, b in pairs.pairs.tolist()]
+        for (a, b), other in zip(where[::2], pairs.pairs[::2, 1].tolist(), strict=True):
+            row = model.embeddings.rows(torch.tensor([other]), 1)
+            model.embeddings.words[row] = rows[0][a] + 0.01 * rows[1][b]
+        rows = [model.word_rows(torch.tensor(side), number).float() for number, side in enumerate(ids)]
+    both = [] if name == "own rows" else sorted(set(ids[0]) & set(ids[1]))
+    assert pairs.shared.tolist() == both and bool(both) == (name == "joint")
+    barred = [(ids[0].index(i), ids[1].index(i)) for i in both]
+    earned = credits_of(model, pairs, 1)
+    for (way, score), (credit, _) in definition(rows[0], rows[1], where, 10, barred).items():
+        assert getattr(earned, score)[way == "backward"].numpy() == pytest.approx(credit)
+    scores = alignment_of(model, pairs, 1).all
+    assert scores is not None and 20 < scores.cosine.mean < 80
+    said = Validation(config, artifacts).measure(model)
+    assert said["alignment/fr"] == pytest.approx(scores.cosine.mean, abs=1e-4)
+
+
+def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):  # noqa: F811
+    place = tmp_path / "d.txt"
+    place.write_text((folder / "dictionary.txt").read_text() + ". .\n")
+    config = config_of(folder)
+    config = config.model_copy(update={"dictionary": config.dictionary.model_copy(update={"path": str(place)})})
+    artifacts = prepare(config, Store(tmp_path / "store"))
+    pairs = word_pairs(artifacts, 1)
+    assert pairs is not None
+    point = artifacts.languages[0].tokenizer.encode(Corpus.of_words([["."]])).ids.item()
+    assert pairs.same == 1 and point not in pairs.pairs
+    assert point in pairs.shared and all(point in side for side in pairs.candidates)

@@ -14,7 +14,7 @@ from synthlang.language import parse_language
 from synthlang.rng import key_of, uniform
 from synthlang.sources import open_source
 from synthlang.transforms.code_switch import CodeSwitch
-from synthlang.transforms.word_types import type_hashes
+from synthlang.transforms.transliterate import type_hashes
 from tests.annotated import annotated
 from tests.real_data import DATA
 
@@ -148,50 +148,11 @@ def test_shares_caps_and_nested_strengths():
     assert len(types) / len(set(corpus.form.values())) == pytest.approx(0.4, abs=0.07)
 
 
-def test_a_sentence_is_derived_alike_if_its_batch_is_whole():
-    corpus = next(open_source("builtin:mini-english?types=500&sentences=400&dev=0&test=0").batches("train"))
-    language = switched(TRANS, batch_sentences=100)
-    parts = [s.words for i in range(0, 400, 100) for s in language.derive(corpus.between(i, i + 100))]
-    assert [s.words for s in language.derive(corpus)] == parts
-
-
 def test_translations_are_drawn_uniformly(muse):
     corpus = Corpus.of_words([["cat", "dog"]] * 2000)
     forms = switched(**ALL, dictionary=muse, translations="uniform").derive(corpus).form.values()
     assert forms.count("Katze") + forms.count("Kater") == 2000 == forms.count("Hund")
     assert forms.count("Katze") == pytest.approx(1000, abs=100)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a b c\n", "1: a line holds a source word and a target word"),
-        ("a b\nword\n", "2: a line holds"),
-        ("\n\n", "holds no pair"),
-        (b"a \xff\n", "not UTF-8"),
-    ],
-)
-def test_damaged_dictionaries(tmp_path, text, message):
-    path = tmp_path / "d.txt"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InputError, match=message):
-        switched(dictionary=str(path))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"dictionary": "missing.txt"}, "missing.txt: no such file"),
-        ({"batch_sentences": 300}, "300: must divide 2000"),
-        ({"batch_sentences": 0}, "batch_sentences"),
-        ({"probability": 1.5}, "probability"),
-        ({"cap": -0.1}, "cap"),
-        ({"translations": "last"}, "first"),
-    ],
-)
-def test_wrong_specs(options, message):
-    with pytest.raises(InputError, match=message):
-        switched(**options)
 
 
 def test_it_has_no_inverse_and_the_fingerprint_is_of_the_content(tmp_path, muse):

@@ -42,9 +42,10 @@ def config_of(text, **values):
     return parse(PretrainConfig, changed(PRETRAIN, **values))
 
 
-@pytest.mark.parametrize("kind", ["copied", "joint", "joined", "prefixed"])
+@pytest.mark.parametrize("kind", ["copied", "joint", "joined", "prefixed", "of tokens"])
 def test_shards_have_no_control_token(text, kind, tmp_path):
-    artifacts = prepare(config_of(text, vocabulary__kind=kind), Store(tmp_path))
+    values = {"language": TOKENS} if kind == "of tokens" else {"vocabulary__kind": kind}
+    artifacts = prepare(config_of(text, **values), Store(tmp_path))
     for member in artifacts.languages:
         for shards, repeats in ((member.train, 40), (member.dev, 2)):
             assert shards is not None
@@ -54,11 +55,6 @@ def test_shards_have_no_control_token(text, kind, tmp_path):
     if kind == "copied":
         parent, derived = (member.train.counts for member in artifacts.languages)
         assert parent[UNK] == derived[UNK] and np.array_equal(parent[5:], derived[artifacts.id_space.copies + 5 :])
-
-
-def test_shards_of_a_language_of_tokens(text, tmp_path):
-    for member in prepare(config_of(text, language=TOKENS), Store(tmp_path)).languages:
-        assert not np.isin(member.train.tokens, CONTROL).any() and member.train.reasons[CONTROL_WORDS] == 160
 
 
 def test_a_run_says_how_many_there_are(text, tmp_path):

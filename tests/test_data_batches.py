@@ -1,7 +1,8 @@
-"""Batches: the same rows however they are split, fixed shapes, groups that tell the truth."""
+"""Batches: the same rows however they are split, fixed shapes, groups that tell the truth; those of a config."""
 
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from itertools import pairwise
 from types import FrameType
 from typing import Any
@@ -9,15 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pretrain.build import sampling_weights
+from pretrain.build import dev_batches, sampling_weights, train_batches
+from pretrain.config import PretrainConfig
+from pretrain.data.batch import Batch, RowSource, Span
 from pretrain.data.batches import Batches
-from pretrain.data.monolingual import SentenceRows, StreamRows
-from pretrain.data.rows import RowSource, Span
-from pretrain.data.tlm import ParallelRows
+from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from pretrain.objectives import NAMES
+from pretrain.prepare import prepare
+from synthlang.config import parse
 from synthlang.errors import InputError
+from synthlang.store import Store
 from synthlang.vocabularies import OURS
-from tests.data_cases import ShowingMasker, parallel_of, random_sentences, shards_of
+from tests.data_cases import SHOWING, parallel_of, random_sentences, shards_of
+from tests.real_data import DATA
+from tests.tiny import PRETRAIN, changed
 
 LENGTH = 16
 FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
@@ -35,7 +41,7 @@ def sources_of(kind):
 def batches(kind="stream", seed=0, rows=12, exponent=0.7, masker=None):
     sources = sources_of(kind)
     weights = sampling_weights(sources[:3], [len(t) for t in TEXTS], exponent, sources[3:])
-    return Batches(sources, weights, rows, masker or ShowingMasker(), seed)
+    return Batches(sources, weights, rows, masker or SHOWING, seed)
 
 
 KINDS = ["stream", "sentences", "stream tlm", "sentences tlm"]
@@ -56,23 +62,9 @@ def test_processes_and_micro_batches_split_the_same_rows(kind):
         whole = by_sample([data.batch(step)])
         assert whole["samples"].tolist() == list(range(step * 12, step * 12 + 12))
         for parts in (1, 2, 3, 4, 6, 12):
-            split = by_sample([batches(kind).batch(step, part, parts) for part in range(parts)])
+            split = by_sample([data.batch(step, part, parts) for part in range(parts)])
             for name in FIELDS:
                 assert np.array_equal(split[name], whole[name]), name
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_shapes_are_the_same_for_every_batch(kind):
-    data = batches(kind)
-    shapes = {
-        tuple(None if (a := getattr(data.batch(step, 1, 2), n)) is None else (a.shape, str(a.dtype)) for n in FIELDS)
-        for step in range(30)
-    }
-    assert len(shapes) == 1
-    described = dict(zip(FIELDS, next(iter(shapes)), strict=True))
-    assert described["input_ids"] == ((6, LENGTH), "int64")
-    assert described["valid"] == (((6, LENGTH), "bool") if kind != "stream" else None)
-    assert described["positions"] == (((6, LENGTH), "int64") if "tlm" in kind else None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,23 +139,16 @@ def test_counts_of_sources_follow_their_weights():
         assert np.abs(total - (step + 1) * 12 * expected).max() <= 1
 
 
-def test_seeds_differ_and_a_step_is_pure():
-    data = batches()
-    first = data.batch(3).input_ids
-    data.batch(100)
-    assert np.array_equal(data.batch(3).input_ids, first)
-    assert not np.array_equal(batches(seed=1).batch(3).input_ids, first)
-
-
 def test_an_epoch_may_be_smaller_than_a_step():
     source = StreamRows(shards_of([[5 + n] * 14 for n in range(5)]), 0, LENGTH, OURS, "x")
-    data = Batches([source], [1], 32, ShowingMasker(), 0)
+    data = Batches([source], [1], 32, SHOWING, 0)
     words = np.concatenate([data.batch(step).input_ids[:, 1] for step in range(5)])
     assert all(sorted(words[i : i + 5]) == [5, 6, 7, 8, 9] for i in range(0, 160, 5))
 
 
 def test_samples_of_any_numbers():
     data = batches("stream tlm")
+    assert not np.array_equal(batches("stream tlm", seed=1).batch(3).input_ids, data.batch(3).input_ids)
     numbers = np.asarray([40, 3, 11, 12, 500])
     read = data.samples(numbers)
     assert sorted(read.samples) == sorted(numbers)
@@ -181,11 +166,9 @@ def test_rows_that_do_not_split_are_an_error():
 
 def test_a_batch_of_the_papers_size_has_no_loop_over_words():
     """1 ms, as long as Python does not look at each of the 65,536 words, nor at each of about 1,600 sentences."""
-    texts = [random_sentences(20_000, 40, seed=s) for s in (1, 2)]
+    texts = [random_sentences(8_000, 40, seed=s) for s in (1, 2)]
     sources = [SentenceRows(shards_of(text), i, 512, OURS, "x") for i, text in enumerate(texts)]
-    data = Batches(
-        [*sources, ParallelRows(parallel_of(*texts), 0.5, 512, OURS, 0, "x")], [2, 2, 1], 128, ShowingMasker(), 0
-    )
+    data = Batches([*sources, ParallelRows(parallel_of(*texts), 0.5, 512, OURS, 0, "x")], [2, 2, 1], 128, SHOWING, 0)
     data.batch(0)
     lines = 0
 
@@ -202,3 +185,179 @@ def test_a_batch_of_the_papers_size_has_no_loop_over_words():
         sys.settrace(before)
     assert read.input_ids.shape == (128, 512)
     assert 100 < lines < 1600
+
+
+SOURCE = "builtin:mini-english?types=500&sentences=300&dev=60&test=40"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+def config_of(objective="mlm", batch=None, **more):
+    data = {
+        "source": SOURCE,
+        "steps": 20,
+        "vocabulary": {"size": 300},
+        "objective": objective if isinstance(objective, dict) else {"kind": objective},
+        "batch": {"rows": 8, "length": 64} | (batch or {}),
+        "optimizer": {"warmup_steps": 2},
+    } | more
+    if "languages" not in more:
+        data.setdefault("language", "trans+inv")
+    return parse(PretrainConfig, data)
+
+
+def train(store, *args, **more):
+    config = config_of(*args, **more)
+    return train_batches(config, prepare(config, store))
+
+
+@pytest.mark.parametrize(
+    ("objective", "packing", "kinds"),
+    [
+        ("mlm", "stream", [StreamRows, StreamRows]),
+        ("align_mlm", "stream", [StreamRows, StreamRows]),
+        ("mlm", "sentences", [SentenceRows, SentenceRows]),
+        ("dict_mlm", "sentences", [SentenceRows, SentenceRows]),
+        ("xlm", "stream", [StreamRows, StreamRows, ParallelRows]),
+        ("xlm", "sentences", [SentenceRows, SentenceRows, ParallelRows]),
+        ({"kind": "sum", "weights": {"tlm": 1}}, "stream", [ParallelRows]),
+        ({"kind": "sum", "weights": {"tlm": 1, "dict": 1}}, "stream", [StreamRows, StreamRows, ParallelRows]),
+    ],
+)
+def test_objective_and_packing_decide_the_rows(objective, packing, kinds, store):
+    data = train(store, objective, {"packing": packing})
+    assert [type(source) for source in data.sources] == kinds
+    batch = data.batch(0)
+    assert batch.input_ids.shape == (8, 64)
+    assert (batch.valid is not None) == (packing == "sentences" or ParallelRows in kinds)
+    assert (batch.positions is not None) == (ParallelRows in kinds)
+    terms = {NAMES[t] for step in range(10) for t in np.unique(data.batch(step).terms)}
+    assert ("tlm" in terms) == (ParallelRows in kinds)
+    assert ("mlm" in terms) == (kinds != [ParallelRows])
+
+
+def test_a_monolingual_run_and_one_of_three_languages(store):
+    single = train(store, language="parent").batch(0)
+    assert (single.languages == 0).all()
+    assert single.groups[0].spans == ((0, 64, 0),) and len(single.groups) == 1
+    three = train(store, languages=["parent", "inv", {"name": "perm", "language": "perm"}], batch={"rows": 9}).batch(0)
+    assert np.bincount(three.languages[:, 0]).tolist() == [3, 3, 3]
+
+
+def test_dev_batches_are_the_same_in_every_run(store):
+    runs = [config_of(), config_of(seed=7), config_of("align_mlm"), config_of("dict_mlm", steps=50)]
+    artifacts = [prepare(config, store) for config in runs]
+    for member in (0, 1):
+        made = [dev_batches(c, a, member).batch(2) for c, a in zip(runs, artifacts, strict=True)]
+        for other in made[1:]:
+            for name in ("input_ids", "languages", "masked", "labels", "terms", "samples"):
+                assert np.array_equal(getattr(other, name), getattr(made[0], name))
+        assert (made[0].languages == member).all()
+        assert (made[0].terms == NAMES.index("mlm")).all()
+    assert not np.array_equal(train_batches(runs[0], artifacts[0]).batch(0).masked, made[0].masked)
+
+
+def test_too_little_text_says_where(store):
+    small = "builtin:mini-english?types=500&sentences=300&dev=1&test=40"
+    config = config_of(batch={"length": 512}, source=small)
+    artifacts = prepare(config, store)
+    with pytest.raises(InputError, match=r"^parent \(dev\): \d+ tokens do not fill one row of length 512"):
+        dev_batches(config, artifacts, 0)
+    config = config_of({"kind": "xlm", "tlm_rate": 0.001})
+    artifacts = prepare(config, store)
+    with pytest.raises(InputError, match=r"^parent\+trans\+inv: TLM has no usable pair: 0 of 300 drawn"):
+        train_batches(config, artifacts)
+
+
+@pytest.mark.skipif(not (DATA / "wmt_ende_10k").exists(), reason="the real data is not here")
+def test_real_pairs_are_translations(store):
+    """The sentences of each half, decoded, are lines of the two files at the same place, but for spaces."""
+    folder = DATA / "wmt_ende_10k"
+    english, german = folder / "train.en", folder / "train.de"
+    specs = [f"lines:{english}", f"lines:{german}"]
+    config = config_of(
+        "xlm",
+        {"length": 128},
+        source="",
+        vocabulary={"kind": "joint", "size": 1000},
+        languages=[{"name": "en", "source": specs[0]}, {"name": "de", "source": specs[1]}],
+        parallel=[{"languages": ["en", "de"], "sources": specs}],
+    )
+    artifacts = prepare(config, store)
+    source = train_batches(config, artifacts).sources[-1]
+    lines = [path.read_text(encoding="utf-8").split("\n") for path in (english, german)]
+    where: dict[str, set[str]] = {}
+    for left, right in zip(*lines, strict=True):
+        where.setdefault("".join(left.split()), set()).add("".join(right.split()))
+    tokenizers = [member.tokenizer for member in artifacts.id_space.languages]
+    eos = artifacts.id_space.specials.eos
+    seen = 0
+    for row in source.read(np.arange(0, source.rows, 50)).ids:
+        texts = []
+        for half, tokenizer in zip((row[:64], row[64:]), tokenizers, strict=True):
+            parts = np.split(half[1:], np.flatnonzero(half[1:] == eos) + 1)[:-1]
+            texts.append([tokenizer.decode(part[:-1].tolist()) for part in parts])
+        assert len(texts[0]) == len(texts[1]) > 0
+        for left, right in zip(*texts, strict=True):
+            seen += 1
+            assert "".join(right.split()) in where["".join(left.split())]
+    assert seen > 20
+
+
+STEPS = (0, 1, 2, 3, 50, 51, 52, 1_000_003)
+CASES: dict[str, dict[str, Any]] = {
+    "mlm": {},
+    "xlm": {"objective__tlm_rate": 1.0},
+    "dict_mlm": {"objective__dict_target": "as-paper"},
+    "dict_mlm as-code": {"objective__dict_target": "as-code"},
+    "dict_mlm corrected": {},
+    "align_mlm": {},
+    "sum": {"objective__weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 10.0}},
+    "mlm separate": {"sharing": {"embeddings": "separate", "layers": [1]}},
+}
+
+
+def shapes(batch: Batch) -> dict[str, tuple[tuple[int, ...], str] | None]:
+    """Shape and dtype of each field; None where there is none."""
+    values = {f.name: getattr(batch, f.name) for f in fields(batch) if f.name != "groups"}
+    return {name: None if value is None else (value.shape, str(value.dtype)) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("packing", ["stream", "sentences"])
+@pytest.mark.parametrize("name", CASES)
+def test_every_batch_of_a_run_has_the_same_shapes(name, packing, store):
+    kind = name.split()[0]
+    data = changed(PRETRAIN, objective__kind=kind, batch__packing=packing, **CASES[name])
+    config = PretrainConfig.model_validate(data)
+    artifacts = prepare(config, store)
+    batches = train_batches(config, artifacts)
+    rows, length = config.batch.rows, config.batch.length
+    wanted = shapes(batches.batch(0))
+    assert wanted["input_ids"] == wanted["languages"] == ((rows, length), "int64")
+    assert wanted["masked"] == wanted["labels"] == wanted["terms"]
+    assert wanted["samples"] == ((rows,), "int64")
+    assert (wanted["valid"] is None) == (packing == "stream" and kind in ("mlm", "dict_mlm", "align_mlm"))
+    drawn = [batches.batch(step) for step in STEPS]
+    assert [shapes(batch) for batch in drawn] == [wanted] * len(STEPS)
+    assert not any(np.array_equal(drawn[0].input_ids, batch.input_ids) for batch in drawn[1:])
+    for parts in (2, 4):
+        parted = [shapes(batches.batch(step, part, parts)) for step in STEPS[:4] for part in range(parts)]
+        assert all(shape == parted[0] for shape in parted)
+        assert parted[0]["input_ids"] == ((rows // parts, length), "int64")
+    for member in range(len(artifacts.languages)):
+        seen = shapes(dev_batches(config, artifacts, member).batch(0))
+        assert seen == wanted, "validation would be another graph of another kind"
+
+
+@pytest.mark.parametrize("kind", ["mlm", "xlm"])
+def test_the_rows_of_a_source_are_few_numbers(kind, store):
+    """A model with separate parts has one graph for each division of the rows among the sources: two for each
+    source at most, since quotas are exact."""
+    data = changed(PRETRAIN, objective__kind=kind)
+    config = PretrainConfig.model_validate(data)
+    batches = train_batches(config, prepare(config, store))
+    divisions = {tuple((g.start, g.stop, g.spans) for g in batches.batch(step).groups) for step in range(200)}
+    assert len(divisions) <= (1 if kind == "mlm" else 8)

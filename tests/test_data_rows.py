@@ -1,13 +1,18 @@
-"""Rows of each kind equal a plain loop over sentences; bad input is one line."""
+"""Rows of each kind equal a plain loop over sentences; the halves of pairs are translations of each other, and the
+share of pairs is exact; bad input is one line."""
 
 import numpy as np
 import pytest
 
-from pretrain.data.monolingual import SentenceRows, StreamRows
 from pretrain.data.packing import pack, ranges
+from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS, Specials
-from tests.data_cases import packed, random_sentences, shards_of
+from tests.data_cases import packed, parallel_of, random_sentences, shards_of
+
+COUNT, LENGTH = 400, 32
+LEFT = random_sentences(COUNT, 17, seed=1, shortest=2)
+RIGHT = random_sentences(COUNT, 17, seed=2, low=100, shortest=2)
 
 
 def test_a_stream_by_hand():
@@ -80,26 +85,6 @@ def test_sentence_rows_equal_a_loop(length, longest):
     assert np.array_equal(backwards.valid[::-1], read.valid)
 
 
-def test_no_sentence_is_cut_and_padding_comes_last():
-    """From the ids alone: what stands between <s> and padding is whole sentences, each of them once and in order."""
-    sentences = random_sentences(300, 20, shortest=1)
-    rows = SentenceRows(shards_of(sentences), 0, 16, OURS, "x")
-    seen = []
-    for row in rows.read(np.arange(rows.rows)).ids.tolist():
-        text = row[1 : row.index(OURS.pad)] if OURS.pad in row else row[1:]
-        assert row == [OURS.bos, *text] + [OURS.pad] * (15 - len(text))
-        assert text[-1] == OURS.eos
-        sentence: list[int] = []
-        for token in text:
-            if token == OURS.eos:
-                seen.append(sentence)
-                sentence = []
-            else:
-                sentence.append(token)
-    assert seen == [s for s in sentences if len(s) <= 14]
-    assert 0 < rows.dropped == len(sentences) - len(seen)
-
-
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 50, 1000])
 @pytest.mark.parametrize("sides", [1, 2])
 def test_packing_never_depends_on_the_chunk(chunk, sides):
@@ -113,14 +98,6 @@ def test_packing_never_depends_on_the_chunk(chunk, sides):
             used[:] = 0
         used += cost
     assert starts.tolist() == [*expected, 200]
-
-
-def test_packing_reports_its_progress():
-    heard = []
-    pack(lambda a, b: np.ones((1, b - a), int), 10, 3, "pack x", lambda *report: heard.append(report[:3]), chunk=4)
-    assert heard[0] == ("pack x", 0, 10)
-    assert heard[-1] == ("pack x", 10, 10)
-    assert [done for _, done, _ in heard] == sorted({done for _, done, _ in heard})
 
 
 def test_ranges():
@@ -145,3 +122,126 @@ def test_too_little_text_is_an_error(kind, sentences, length, message):
 def test_a_split_of_exactly_one_row_is_enough():
     assert StreamRows(shards_of([[5] * 6]), 0, 8, OURS, "x").rows == 1
     assert SentenceRows(shards_of([[5] * 6]), 0, 8, OURS, "x").rows == 1
+
+
+def halves(ids):
+    """The sentences of a half row of ids; the half is <s> sentences </s> padding and nothing else."""
+    text = ids[1 : ids.index(OURS.pad)] if OURS.pad in ids else ids[1:]
+    sentences: list[list[int]] = []
+    current: list[int] = []
+    for token in text:
+        if token == OURS.eos:
+            sentences.append(current)
+            current = []
+        else:
+            current.append(token)
+    assert ids == packed(sentences, len(ids))
+    return sentences
+
+
+def pairs_of(rows):
+    """The pairs of sentence numbers of each row, read off the ids."""
+    number = [{tuple(s): n for n, s in enumerate(side)} for side in (LEFT, RIGHT)]
+    assert len(number[0]) == len(number[1]) == COUNT, "sentences are told apart by their tokens"
+    found = []
+    for row in rows.read(np.arange(rows.rows)).ids.tolist():
+        left, right = halves(row[: LENGTH // 2]), halves(row[LENGTH // 2 :])
+        assert len(left) == len(right)
+        found.append([(number[0][tuple(a)], number[1][tuple(b)]) for a, b in zip(left, right, strict=True)])
+    return found
+
+
+def fits(pair):
+    return max(len(LEFT[pair[0]]), len(RIGHT[pair[1]])) + 2 <= LENGTH // 2
+
+
+def rows_of(rate, rows=None, seed=0):
+    return ParallelRows(parallel_of(LEFT, RIGHT, rows, (2, 5)), rate, LENGTH, OURS, seed, "en+fr")
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_all_pairs_are_packed_as_a_loop_packs_them(crossed):
+    order = np.random.default_rng(0).permutation(COUNT) if crossed else np.arange(COUNT)
+    given = np.stack([np.arange(COUNT), order], axis=1)
+    expected: list[list[tuple[int, ...]]] = []
+    used = np.asarray([LENGTH, LENGTH])
+    for pair in map(tuple, given.tolist()):
+        cost = np.asarray([len(LEFT[pair[0]]) + 1, len(RIGHT[pair[1]]) + 1])
+        if fits(pair):
+            if (used + cost > LENGTH // 2 - 1).any():
+                expected.append([])
+                used = np.zeros(2, int)
+            expected[-1].append(pair)
+            used = used + cost
+    rows = rows_of(1.0, given)
+    assert pairs_of(rows) == expected
+    assert rows.drawn == COUNT
+    assert rows.too_long == sum(not fits(pair) for pair in given.tolist()) > 0
+    assert rows.empty == 0
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.333, 0.5])
+def test_the_share_of_pairs_is_exact_and_none_comes_twice(rate):
+    rows = rows_of(rate)
+    seen = [pair for row in pairs_of(rows) for pair in row]
+    assert rows.drawn == round(rate * COUNT) == len(seen) + rows.too_long
+    assert len(set(seen)) == len(seen)
+    assert all(a == b for a, b in seen)
+    assert seen == sorted(seen)
+
+
+def test_a_smaller_share_is_part_of_a_larger_one_and_seeds_differ():
+    small, large, other = (
+        {p for row in pairs_of(rows_of(*args)) for p in row} for args in ((0.2,), (0.5,), (0.5, None, 1))
+    )
+    assert small < large
+    assert large != other
+
+
+def test_pairs_are_drawn_uniformly():
+    times = np.zeros(COUNT)
+    for seed in range(100):
+        for pair in (p for row in pairs_of(rows_of(0.25, seed=seed)) for p in row):
+            times[pair[0]] += 1
+    usable = times[[fits((n, n)) for n in range(COUNT)]]
+    # 100 draws at 1/4: mean 25, deviation 4.3
+    assert usable.mean() == pytest.approx(25, abs=1)
+    assert np.abs(usable - 25).max() < 5 * 4.3
+
+
+def test_positions_languages_and_padding():
+    rows = rows_of(1.0)
+    assert rows.spans == ((0, 16, 2), (16, 32, 5))
+    assert rows.languages == (2, 5)
+    assert rows.term == "tlm"
+    read = rows.read(np.arange(rows.rows))
+    assert (read.positions == [*range(16), *range(16)]).all()
+    assert np.array_equal(read.valid, read.ids != OURS.pad)
+    assert not read.valid.all()
+    half = np.arange(32) < 16
+    assert np.array_equal(read.languages, np.where(half | ~read.valid, 2, 5))
+
+
+def test_pairs_with_an_empty_side_are_dropped():
+    parallel = parallel_of([[5], [], [6], [7]], [[15], [16], [], [17]])
+    rows = ParallelRows(parallel, 1.0, 12, OURS, 0, "x")
+    assert rows.read(np.asarray([0])).ids.tolist() == [[0, 5, 2, 7, 2, 1, 0, 15, 2, 17, 2, 1]]
+    assert (rows.empty, rows.too_long) == (2, 0)
+    assert set(rows.counts.values()) == {4, 0, 2}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "rate", "length", "message"),
+    [
+        ([[5]], [[6]], 1.0, 9, "en-fr: TLM needs an even batch.length, a half for each language; it is 9"),
+        ([[5] * 3], [[6]], 1.0, 8, "no usable pair: 1 of 1 drawn, of these 1 have a side of over 2 tokens"),
+        ([[5]] * 3, [[6]] * 3, 0.1, 8, "no usable pair: 0 of 3 drawn"),
+        ([[]], [[6]], 1.0, 8, "no usable pair.*1 an empty side"),
+        ([], [], 1.0, 8, "no usable pair: 0 of 0 drawn"),
+        ([[5]], [[6]], 1.0, 2, "no usable pair"),
+    ],
+)
+def test_what_cannot_be_is_one_line(left, right, rate, length, message):
+    with pytest.raises(InputError, match=message) as caught:
+        ParallelRows(parallel_of(left, right), rate, length, OURS, 0, "en-fr")
+    assert "\n" not in str(caught.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -10,13 +9,12 @@ from torch.nn import functional as F
 from pretrain.config import ModelConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.model.encoder import MaskedLM
-from pretrain.model.slot_loss import slot_loss
+from pretrain.model.losses import slot_loss
 from pretrain.model.text import Text
 from tests.encoder_cases import (
     IDS,
     KINDS,
     MIXED,
-    MONOLINGUAL,
     PAD,
     SHAPE,
     SIZE,
@@ -71,38 +69,6 @@ def test_gradients_reach_exactly_what_belongs_to_the_language(kind):
     assert own <= names and bool(own) == (KINDS[kind].separates)
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if KINDS[k].separates and KINDS[k].softmax == "shared"])
-def test_equal_copies_of_layers_change_nothing(kind):
-    shared, separate = model_of(), model_of(KINDS[kind])
-    _copy(shared, separate)
-    torch.testing.assert_close(separate(batch_of()), shared(batch_of()), rtol=0, atol=1e-6)
-
-
-def test_equal_copies_of_embeddings_change_nothing_but_the_softmax():
-    shared, separate = model_of(KINDS["language softmax"]), model_of(KINDS["sep emb + L1-2"])
-    _copy(shared, separate)
-    torch.testing.assert_close(separate(batch_of()), shared(batch_of()), rtol=0, atol=1e-6)
-    with torch.no_grad():
-        separate.embeddings.words[len(IDS[0])] += 1.0
-    assert not torch.allclose(separate(batch_of()), shared(batch_of()))
-
-
-def _copy(shared: MaskedLM, separate: MaskedLM) -> None:
-    """Each copy of ``separate`` becomes what is shared in ``shared``."""
-    held = shared.state_dict()
-    with torch.no_grad():
-        for name, parameter in separate.named_parameters():
-            parts = name.split(".")
-            if name in separate.language_specific() and parts[0] == "layers":
-                parameter.copy_(held[".".join([*parts[:2], *parts[3:]])])
-            elif name in separate.language_specific():
-                rows = torch.from_numpy(np.concatenate(IDS)) if "positions" not in name else slice(None)
-                source = held[name][rows]
-                parameter.copy_(source.repeat(len(parameter) // len(source), *[1] * (source.ndim - 1)))
-            else:
-                parameter.copy_(held[name])
-
-
 def test_word_rows_are_those_of_the_language():
     shared, separate = model_of(), model_of(KINDS["sep emb"])
     ids = torch.tensor([4, 10, 11])
@@ -111,11 +77,7 @@ def test_word_rows_are_those_of_the_language():
     assert torch.equal(separate.word_rows(ids, 1), separate.embeddings.words[places])
     separate.word_rows(ids, 0).sum().backward()
     assert separate.embeddings.words.grad is not None and separate.embeddings.words.grad.any(1).sum() == 3
-
-
-def test_an_id_that_a_language_lacks_is_an_error_and_not_another_word():
-    separate = model_of(KINDS["sep emb"])
-    for member, absent in ((0, 20), (1, 5)):
+    for member, absent in ((0, 20), (1, 5)):  # an id that a language lacks is an error and not another word
         with pytest.raises(IndexError):
             separate.word_rows(torch.tensor([absent]), member)
 
@@ -149,15 +111,6 @@ def test_bfloat16_is_near_float32(kind):
     fine = torch.autograd.grad(plain.sum(), list(model.parameters()))
     for a, b in zip(coarse, fine, strict=True):
         assert float((a - b).norm()) < 0.05 * float(b.norm())
-
-
-def test_padding_is_not_seen():
-    model, batch = model_of(), batch_of(MONOLINGUAL, padded=True)
-    before = model(batch)
-    batch.input_ids[:, -1] = 7
-    assert torch.equal(model(batch), before)
-    batch.input_ids[:, 0] = 7  # a positive control: a word that is no padding is seen
-    assert not torch.equal(model(batch), before)
 
 
 def test_weights_are_a_function_of_shape_and_seed():

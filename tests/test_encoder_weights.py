@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM, XLMRobertaForMaskedLM
+from transformers import (
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    XLMRobertaForMaskedLM,
+)
 
 from pretrain.config import SharingConfig
 from pretrain.model.encoder import MaskedLM
@@ -34,14 +38,6 @@ SETTINGS: dict[str, Any] = {
     "pad_token_id": 1,
     "layer_norm_eps": 3e-4,
 }
-LOAD = """
-import json, sys, torch
-from transformers import AutoModelForMaskedLM
-model, info = AutoModelForMaskedLM.from_pretrained(sys.argv[1], output_loading_info=True)
-assert "pretrain" not in sys.modules and not any(info.values()), info
-ids, mask = (torch.tensor(json.loads(a)) for a in sys.argv[2:])
-print(json.dumps([type(model).__name__, model.eval()(input_ids=ids, attention_mask=mask).logits.tolist()]))
-"""
 
 
 def foreign(kind: str, **settings: Any) -> Any:
@@ -94,35 +90,19 @@ def test_a_checkpoint_computes_the_same_with_us_and_exported_again(kind, sharing
         assert not torch.allclose(pair[0], expected[:1])
 
 
-def test_an_export_is_loaded_without_us_and_computes_the_same(tmp_path):
+def test_an_export_is_loaded_by_transformers_and_computes_the_same(tmp_path):
     model, batch = model_of(KINDS["sep emb + L1-2"], language_ids=True), batch_of()
-    ids, valid = batch.input_ids[2:4], batch.valid[2:4] if batch.valid is not None else None
-    assert valid is not None
+    assert batch.valid is not None
+    ids, valid = batch.input_ids[2:4], batch.valid[2:4]
     config, state = to_hf(model, 1)
     config.save_pretrained(tmp_path)
     save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    arguments = [json.dumps(ids.tolist()), json.dumps(valid.long().tolist())]
-    command = [sys.executable, "-c", LOAD, str(tmp_path), *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert run.returncode == 0, run.stderr
-    name, values = json.loads(run.stdout)
-    assert name == "RobertaForMaskedLM"
-    mine = logits(model, ids, 1, valid)
-    theirs = torch.tensor(values)[..., IDS[1]]
-    torch.testing.assert_close(theirs[valid], mine[valid], rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("member", [0, 1])
-def test_separate_tables_are_exported_side_by_side(member):
-    model = model_of(KINDS["sep emb"])
-    state = to_hf(model, member)[1]
-    words, bias = state["roberta.embeddings.word_embeddings.weight"], state["lm_head.bias"]
-    for token in range(SIZE):
-        holder = member if token in IDS[member] else 1 - member
-        place = (0 if holder == 0 else len(IDS[0])) + list(IDS[holder]).index(token)
-        assert torch.equal(words[token], model.embeddings.words[place]) and bias[token] == model.embeddings.bias[place]
-    rows = model.embeddings.positions[member * model.embeddings.length :][: model.embeddings.length]
-    assert torch.equal(state["roberta.embeddings.position_embeddings.weight"][2:], rows)
+    theirs, info = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(info.values()) and isinstance(theirs, RobertaForMaskedLM)
+    values = theirs.eval()(input_ids=ids, attention_mask=valid.long()).logits[..., IDS[1]]
+    torch.testing.assert_close(values[valid], logits(model, ids, 1, valid)[valid], rtol=0, atol=1e-5)
+    words = to_hf(model, 0)[1]["roberta.embeddings.word_embeddings.weight"]  # an id that only the other language has
+    assert torch.equal(words[20], model.embeddings.words[len(IDS[0]) + list(IDS[1]).index(20)])
 
 
 def test_every_weight_of_ours_is_in_the_export():
@@ -156,15 +136,22 @@ def test_new_subwords_start_from_what_they_were_cut_into(tmp_path):
     torch.testing.assert_close(separate.words, started["pieces"].words.repeat(2, 1))
 
 
-def test_what_cannot_be_started_from(tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        ({}, {"length": 9}, r"batch.length \(9\) is over the 8 positions"),
+        ({}, {"size": 30}, "has 21 word embeddings, its tokenizer needs 30"),
+        ({"hidden_act": "relu"}, {}, "hidden_act 'relu'"),
+    ],
+)
+def test_what_cannot_be_started_from(settings, options, message, tmp_path):
+    foreign("roberta", **settings).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match=message):
+        start(tmp_path, **options)
+
+
+def test_missing_weights_and_other_architectures(tmp_path):
     foreign("roberta").save_pretrained(tmp_path)
-    with pytest.raises(InputError, match=r"batch.length \(9\) is over the 8 positions"):
-        start(tmp_path, length=9)
-    with pytest.raises(InputError, match="has 21 word embeddings, its tokenizer needs 30"):
-        start(tmp_path, size=30)
-    foreign("roberta", hidden_act="relu").save_pretrained(tmp_path / "relu")
-    with pytest.raises(InputError, match="hidden_act 'relu'"):
-        start(tmp_path / "relu")
     weights = load_file(tmp_path / "model.safetensors")
     weights.pop("roberta.encoder.layer.1.output.dense.bias")
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})

@@ -1,7 +1,8 @@
-"""Exported data sets: every row as the corpus has it, loadable elsewhere, the same bytes for any workers."""
+"""Exported data sets: every row as the corpus has it, loadable elsewhere, the same for any workers; their cards."""
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -9,21 +10,25 @@ from collections import Counter
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from datasets import load_dataset
+from huggingface_hub import DatasetCard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Column, Corpus
+from synthlang.derive import derive_command
 from synthlang.errors import InputError
-from synthlang.export import derived_fingerprint, export_language, verify_manifest
+from synthlang.export import derived_fingerprint, export_language, push_to_hub, run, verify_manifest
+from synthlang.export.card import card_config, card_header, code_block, markdown_table, size_category, write_card
 from synthlang.export.rows import CONFIGS, Side, Strings, Types, hash_strings, merged, overlap_of, tables_of
-from synthlang.export.shard import read_batches, write_batches
 from synthlang.language import PARENT, parse_language
 from synthlang.overlap import overlap
 from synthlang.rewrite import Rewrite
-from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 
 SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
+
+
 DROPPING = {"name": "torn", "torn_entities": "drop", "transforms": [{"kind": "permute"}]}
 
 
@@ -81,15 +86,14 @@ def test_every_row_is_what_the_corpus_says(exported):
             assert next(parallel) == {"id": sentence.id} | texts | words | {"alignment": pairs}
     assert not any(True for it in (parent, derived, parallel) for _ in it)
     assert 0 < len(kept) < 4500
-    assert result == {"train": len(kept), "dev": 0, "test": result["test"]}
-    assert result.dropped["train"] == 4500 - len(kept)
-    assert sum(n for reason, n in result.counts["train"].items() if "torn" in reason) >= 4500 - len(kept)
+    assert result["splits"]["train"]["kept"] == len(kept)
+    assert sum(n for reason, n in result["counts"]["train"].items() if "torn" in reason) >= 4500 - len(kept)
 
 
 def test_the_manifest_counts_what_is_there(exported):
     folder, result = exported
     manifest = verify_manifest(folder)
-    assert manifest == result.manifest == json.loads((folder / "manifest.json").read_text())
+    assert manifest == result == json.loads((folder / "manifest.json").read_text())
     assert manifest["fingerprint"] == derived_fingerprint(open_source(SOURCE), parse_language(DROPPING))
     parent, derived = rows(folder, "parent"), rows(folder, "derived")
     expected = {"sentences": len(parent), "kept": len(derived), "words": sum(len(r["words"]) for r in parent)}
@@ -102,32 +106,6 @@ def test_the_manifest_counts_what_is_there(exported):
     found = overlap(*counts)
     assert (manifest["overlap"]["types"], manifest["overlap"]["tokens_shared"]) == (found.types, found.tokens_shared)
     assert 0.5 < found.by_token < 1
-
-
-LOAD = """
-import json, sys
-from datasets import load_dataset
-found = {}
-for config in ("parent", "derived", "parallel", None):
-    data = load_dataset(sys.argv[1], config)
-    stream = load_dataset(sys.argv[1], config, streaming=True)
-    assert {k: len(v) for k, v in data.items()} == {k: sum(1 for _ in v) for k, v in stream.items()}
-    found[str(config)] = {"sizes": {k: len(v) for k, v in data.items()}, "row": data["train"][3]}
-assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
-print(json.dumps(found))
-"""
-
-
-def test_datasets_alone_loads_every_configuration(exported, tmp_path):
-    folder, _ = exported
-    done = subprocess.run(
-        [sys.executable, "-c", LOAD, folder], capture_output=True, text=True, cwd=tmp_path, check=True
-    )
-    found = json.loads(done.stdout)
-    for config in CONFIGS:
-        sizes = {split: len(rows(folder, config, split)) for split in ("train", "test")}
-        assert found[config] == {"sizes": sizes, "row": rows(folder, config)[3]}
-    assert found["None"] == found["derived"]
 
 
 def test_the_bytes_do_not_depend_on_workers(tmp_path, monkeypatch):
@@ -153,14 +131,6 @@ def test_the_card_rebuilds_the_data_set(exported, tmp_path):
     assert "synthlang derive 'builtin:mini-english?types=500&sentences=4500&dev=0&test=50' --language" in card
 
 
-def test_configurations_can_be_left_out(tmp_path):
-    source = open_source("builtin:mini-english?types=500&sentences=20&dev=1&test=1")
-    export_language(source, PARENT, tmp_path / "d", source_name="x", configs=("parallel",), licence="CC0-1.0")
-    assert [p.name for p in (tmp_path / "d" / "data").iterdir()] == ["parallel"]
-    card = (tmp_path / "d" / "README.md").read_text()
-    assert "license: cc0-1.0\n" in card and "default: true" in card and "data/derived" not in card
-
-
 TRICKY = [["é", "日本", "🙂‍↔️", "ا"], [], ["w"] * 50_000, ["a|b", "`c`", "---", '"', "\\", "\x85"]]
 
 
@@ -182,8 +152,6 @@ ONE = Corpus.of([{"form": ["Ann", "Lee", "x", "y"], "ner": ["B-PER", "I-PER", "O
         (Words(train=[]), PARENT, {}, "holds no sentence in any split"),
         (Words(train=[Corpus.of_words([])], dev=[]), PARENT, {}, "holds no sentence in any split"),
         (Words(train=[ONE] * 3), parse_language({**DROPPING, "seed": 1}), {}, r"torn drops every sentence \(.*torn"),
-        (Words(train=[ONE]), PARENT, {"configs": ("parents",)}, "configs must be some of parent, .* not 'parents'"),
-        (Words(train=[ONE]), PARENT, {"configs": ()}, "configs must be some of"),
         (Words(train=[ONE]), PARENT, {"licence": "all rights\nmine"}, "licence .* must be an SPDX id"),
     ],
 )
@@ -198,30 +166,9 @@ def test_equal_names_of_a_column_stay_apart_by_code():
     words = Column(np.asarray([0, 1, 2, 1, 3], np.int32), ("a", "b", "a", "c"))
     corpus = Corpus(np.asarray([0, 3, 5]), {"form": words, "upos": words}, np.arange(2))
     side = Side.of(corpus)
-    table = tables_of(side, side, Rewrite.identity(corpus), ("parent",))["parent"]
+    table = tables_of(side, side, Rewrite.identity(corpus))["parent"]
     assert table.to_pydict()["words"] == table.to_pydict()["upos"] == [["a", "b", "a"], ["b", "c"]]
     assert table["words"].chunk(0).values.dictionary.to_pylist() == ["a", "b", "c"]
-
-
-TEXTS = st.lists(st.lists(st.text(min_size=0, max_size=4), max_size=5), min_size=1, max_size=6)
-
-
-@given(st.lists(TEXTS, min_size=1, max_size=3))
-def test_a_spool_gives_the_same_batches(tmp_path_factory, texts):
-    batches = [
-        Corpus.of([{"form": s, "head": [7] * len(s), "upos": ["X"] * len(s)} for s in sentences], 10 * i)
-        for i, sentences in enumerate(texts)
-    ]
-    batches = [b for b in batches if b.columns["head"].names is None]
-    path = tmp_path_factory.mktemp("spool") / "s"
-    if not batches:
-        return
-    write_batches(path, batches)
-    for ours, theirs in zip(batches, read_batches(path), strict=True):
-        assert np.array_equal(ours.offsets, theirs.offsets) and np.array_equal(ours.ids, theirs.ids)
-        assert {n: (c.codes.tolist(), c.names) for n, c in ours.columns.items()} == {
-            n: (c.codes.tolist(), c.names) for n, c in theirs.columns.items()
-        }
 
 
 WORDS = st.lists(st.text("abc é日", min_size=0, max_size=3), max_size=30)
@@ -243,8 +190,199 @@ def test_hashes_tell_words_apart():
     assert hash_strings(Strings.of(["0"])) == hashes[words.index("0")]  # whatever stands beside it
 
 
-def test_transliteration_is_readable_in_the_export(tmp_path):
-    source = open_source("builtin:mini-english?types=500&sentences=20&dev=0&test=0")
-    export_language(source, parse_language("trans"), tmp_path / "d", source_name="x")
-    for row in rows(tmp_path / "d", "parallel"):
-        assert [SCRIPTS["cyrillic"].decode(w) for w in row["derived_words"]] == row["parent_words"]
+SMALL = "builtin:mini-english?types=500&sentences=300&dev=40&test=0"
+
+
+def counts_of(rows):
+    return Counter(i for row in rows for i in row)
+
+
+def test_ids_are_those_of_the_tokenizers(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    out = tmp_path / "d"
+    derive_command(SMALL, "trans:0.5+inv", out, vocabulary="400")
+    manifest = verify_manifest(out)
+    size = manifest["vocabulary"]["size"]
+    parent, derived, default, parallel = (
+        load_dataset(str(out), config, cache_dir=str(tmp_path / "c"))
+        for config in ("parent", "derived", None, "parallel")
+    )
+    assert default["train"][3] == derived["train"][3] and derived["train"][3]["origin"]
+    assert parallel["validation"]["derived_text"] == derived["validation"]["text"]
+    assert list(load_dataset(str(out), streaming=True)["train"]) == list(derived["train"])
+    texts = {"parent": parent["train"]["text"][:50], "derived": derived["train"]["text"][:50]}
+    # the tokenizers by themselves, in a process without this project
+    code = (
+        "import json, sys\nfrom transformers import AutoTokenizer\ntexts = json.load(sys.stdin)\n"
+        "encode = lambda n: AutoTokenizer.from_pretrained(f'{sys.argv[1]}/tokenizer/{n}')(texts[n], "
+        "add_special_tokens=False)['input_ids']\n"
+        "ids = {n: encode(n) for n in texts}\nassert 'synthlang' not in sys.modules\nprint(json.dumps(ids))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(out)],
+        input=json.dumps({k: list(v) for k, v in texts.items()}),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    encoded = json.loads(done.stdout)
+    assert encoded["parent"] == list(parent["train"]["input_ids"][:50])
+    assert encoded["derived"] == list(derived["train"]["input_ids"][:50])
+    # what the manifest says of the overlap, counted again
+    before, after = (
+        counts_of(row["input_ids"] for split in data.values() for row in split) for data in (parent, derived)
+    )
+    both = before & after
+    assert manifest["overlap_of_ids"] == {
+        "types_shared": len(both),
+        "types": len(before),
+        "tokens_shared": sum(both.values()),
+        "tokens": sum(before.values()),
+    }
+    moved = {i for i in after if i >= size}
+    assert moved and both
+    assert "input_ids" in (out / "README.md").read_text()
+
+
+def test_a_language_of_tokens(tmp_path):
+    language = tmp_path / "l.yaml"
+    language.write_text(
+        "name: t\ntransforms: [{kind: invert, unit: token}, {kind: transliterate, unit: token, strength: 0.5}]\n"
+    )
+    with pytest.raises(InputError, match="needs a vocabulary"):
+        derive_command(SMALL, str(language), tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    derive_command(SMALL, str(language), tmp_path / "d", vocabulary="400")
+    manifest = verify_manifest(tmp_path / "d")
+    shared = manifest["overlap_of_ids"]
+    assert 0.3 < shared["types_shared"] / shared["types"] < 0.7
+    # the vocabulary may be that of another export
+    derive_command(SMALL, str(language), tmp_path / "e", vocabulary=str(tmp_path / "d" / "tokenizer" / "parent"))
+    again = verify_manifest(tmp_path / "e")
+    assert again["fingerprint"] == manifest["fingerprint"]
+    assert {k: v for k, v in again["sha256"].items() if k.startswith("data")} == {
+        k: v for k, v in manifest["sha256"].items() if k.startswith("data")
+    }
+
+
+@pytest.mark.parametrize(("vocabulary", "reason"), [("3", "too small"), ("nowhere", "no such file")])
+def test_wrong_vocabularies(tmp_path, vocabulary, reason):
+    with pytest.raises(InputError, match=reason):
+        derive_command(SMALL, "trans", tmp_path / "d", vocabulary=vocabulary)
+    assert not list(tmp_path.iterdir())
+
+
+CARD_SOURCE = "builtin:mini-english?types=500&sentences=20&dev=5&test=5"
+
+
+CONFIG = card_config("default", {"train": "data/train-*.parquet", "test": "data/test-*.parquet"}, default=True)
+
+
+@pytest.fixture(scope="module")
+def card_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("card") / "d"
+    export_language(open_source(CARD_SOURCE), parse_language("trans+inv"), folder, source_name=CARD_SOURCE)
+    return folder
+
+
+def test_the_hub_reads_the_header_of_an_export(card_folder):
+    data = DatasetCard.load(card_folder / "README.md").data.to_dict()
+    assert data["license"] == "apache-2.0" and data["size_categories"] == ["n<1K"] and data["language"][-1] == "art"
+    assert [(c["config_name"], c.get("default", False)) for c in data["configs"]] == [
+        ("parent", False),
+        ("derived", True),
+        ("parallel", False),
+    ]
+    for config in data["configs"]:
+        for files in config["data_files"]:
+            assert list(card_folder.glob(files["path"])), files
+
+
+def test_the_card_says_what_was_done(card_folder):
+    card = (card_folder / "README.md").read_text()
+    for part in ("1. **transliterate**", "2. **invert**", "| train | 20 | 20 | 0 |", "--language language.yaml"):
+        assert part in card
+    for config in ("parent", "derived", "parallel"):
+        assert f'`{config}`:\n\n```json\n{{"id": ' in card
+
+
+@given(st.text(max_size=30), st.text(max_size=60))
+def test_no_name_or_text_breaks_a_card(name, text):
+    header = card_header([CONFIG], pretty_name=name, tags=[name], task_categories=["token-classification"])
+    card = write_card("T", header, [("", "start"), ("A", code_block(text)), ("B", markdown_table(("a",), [(text,)]))])
+    assert DatasetCard(card.replace("\r", " ")).data.to_dict()["pretty_name"] == name or "\r" in name
+    fence = code_block(text).split("\n")[0]
+    assert len(fence) > max((len(run) for run in text.replace("`", " ` ").split(" ") if set(run) == {"`"}), default=0)
+    assert fence not in text
+    assert markdown_table(("a",), [(text,)]).count("\n") == 2
+
+
+class Api:
+    def __init__(self, error=None):
+        self.calls, self.error = [], error
+
+    def create_repo(self, repo_id, **options):
+        self.calls.append(("create", repo_id, options))
+        return f"https://hub.invalid/datasets/{repo_id}"
+
+    def upload_folder(self, **options):
+        self.calls.append(("upload", options))
+        if self.error:
+            raise self.error
+
+
+def test_a_language_of_tokens_needs_a_vocabulary_and_travels_to_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "cores", lambda: 2)
+    language = tmp_path / "l.yaml"
+    language.write_text("name: tokens\ntransforms: [{kind: invert, unit: token}]\n")
+    for workers in (1, 2):
+        derive_command(CARD_SOURCE, str(language), tmp_path / str(workers), vocabulary="400", workers=workers)
+    manifests = [verify_manifest(tmp_path / str(workers)) for workers in (1, 2)]
+    assert manifests[0] == manifests[1] and "--vocabulary 400" in manifests[0]["command"]
+    with pytest.raises(InputError, match="needs a vocabulary"):
+        derive_command(CARD_SOURCE, str(language), tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_licences_and_sizes():
+    for licence, expected in (
+        ("CC-BY-SA-4.0", {"license": "cc-by-sa-4.0"}),
+        ("unknown", {"license": "unknown"}),
+        ("cc-by-nc-sa-3.0-us", {"license": "other", "license_name": "cc-by-nc-sa-3.0-us"}),
+    ):
+        header = card_header([CONFIG], pretty_name="x", licence=licence)
+        assert {k: v for k, v in header.items() if k.startswith("license")} == expected
+    for licence in ("", "a b", "-x", "x" * 65, "mit\n", "[mit]"):
+        with pytest.raises(InputError, match="must be an SPDX id"):
+            card_header([CONFIG], pretty_name="x", licence=licence)
+    sizes = [size_category(rows) for rows in (0, 999, 1000, 10**6, 10**13)]
+    assert sizes == ["n<1K", "n<1K", "1K<n<10K", "1M<n<10M", "n>1T"]
+
+
+def test_a_verified_folder_is_uploaded_and_no_other(card_folder, tmp_path):
+    api = Api()
+    assert push_to_hub(card_folder, "me/data", api=api) == "https://hub.invalid/datasets/me/data"
+    (_, repo, created), (_, uploaded) = api.calls
+    assert (repo, created) == ("me/data", {"repo_type": "dataset", "private": True, "exist_ok": True})
+    assert uploaded["folder_path"] == str(card_folder) and uploaded["repo_id"] == "me/data"
+    for name in ("", "a/b/c", "../x", "a b", "x" * 97):
+        with pytest.raises(InputError, match="must be NAME or OWNER/NAME"):
+            push_to_hub(card_folder, name, api=api)
+    other = shutil.copytree(card_folder, tmp_path / "d")
+    for change, message in (
+        (lambda: (other / "more.txt").write_text("x"), "is not in the manifest"),
+        (lambda: (other / "README.md").write_text("x"), "differs from the manifest"),
+        ((other / "README.md").unlink, "is missing"),
+        (lambda: (other / "manifest.json").write_text("[]"), "is no manifest"),
+        ((other / "manifest.json").unlink, "no such file"),
+    ):
+        change()
+        with pytest.raises(InputError, match=message):
+            push_to_hub(other, "me/data", api=api)
+    assert len(api.calls) == 2
+    for error in (ConnectionError("offline\nmore"), ValueError(""), None):  # None: the real hub, offline
+        with pytest.raises(InputError) as raised:
+            push_to_hub(card_folder, "me/data", token="hf_none", api=error and Api(error))
+        assert str(raised.value).startswith("hub repository me/data: cannot upload: ")
+        assert "\n" not in str(raised.value) and not str(raised.value).endswith(": ")

@@ -18,7 +18,7 @@ from synthlang.order.model import import_orm, read_model
 from synthlang.sources import open_source
 from synthlang.sources.conllu import tree_problem
 from synthlang.tasks import derive_task, open_task
-from synthlang.transforms.word_types import read_types
+from synthlang.transforms.transliterate import read_types
 from synthlang.vocabulary import Vocabulary, train_vocabulary
 from tests.fuzz import damaged
 

@@ -8,6 +8,7 @@ sides, and every verdict occurs. They are given, not made by the code under test
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,18 @@ from probes.study.judged.paper_tables import beside
 from probes.study.judged.papers import read_paper
 from probes.study.judged.verdicts import WORDS, judge
 from probes.study.report.data import read_study
-from probes.study.report.judged import compared
+from probes.study.report.judged import Judged, compared
 from probes.study.table import measurements
 from tests.golden import FOLDER, check_golden
 from tests.report_study import change, make_grid
-from tests.test_study_report_shared import probed, with_runs_of
+from tests.test_study_report_join import probed, with_runs_of
 
 PAPERS = ("align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020")
 RTOL, ATOL = 1e-6, 1e-9
 SEEDS = {"pretrain.seed": ["0", "1", "2"]}
 
 
+@cache
 def judged(paper: str) -> dict[str, Any]:
     """Every verdict on the kept results of a paper: the one place that knows how results are judged."""
     rows, measures = (pq.read_table(FOLDER / "results" / f"{paper}-{name}.parquet") for name in ("results", "measures"))
@@ -49,8 +51,9 @@ def judged(paper: str) -> dict[str, Any]:
     for name, table in read_paper(paper).tables.items():
         tables[name] = [
             [
-                f"{', '.join(row.where.values())}: {row.measure}" + (" (gain)" if row.cell.against else ""),
-                row.paper,
+                f"{', '.join(row.cell.quantity.where.values())}: {row.cell.quantity.measure}"
+                + (" (gain)" if row.cell.against else ""),
+                row.cell.value,
                 row.verdict,
                 *_estimate(row.ours),
                 row.text,
@@ -106,16 +109,15 @@ def test_verdicts_on_studies_that_share_runs(tmp_path):
 def _compared(folders: tuple[Path, ...]) -> dict[str, Any]:
     """What a report of several study folders says of claims and tables: by pool, the verdict and ours."""
     found = compared([read_study(folder) for folder in folders])
-    said = {
-        claimed.claim.id: [[j.pool, j.verdict, _interval(j.ours), j.count, j.one_model, j.text] for j in claimed.judged]
-        for claimed in found.claims
-    }
+    said = {claimed.claim.id: [_said(j) for j in claimed.judged] for claimed in found.claims}
     tables = {
-        f"{table.table.paper}/{table.table.name}": [
-            [line.where, line.measure, line.value]
-            + [[j.pool, j.verdict, _interval(j.ours), j.count, j.one_model, j.text] for j in line.ours]
-            for line in table.lines
+        f"{table.paper}/{table.name}": [
+            [line.where, line.cell.quantity.measure, line.cell.value, *map(_said, line.judged)] for line in lines
         ]
-        for table in found.tables
+        for table, lines in found.tables
     }
     return {"claims": said, "tables": tables, "notes": list(found.notes)}
+
+
+def _said(found: Judged) -> list[Any]:
+    return [found.pool, found.verdict, _interval(found.ours), found.entries[2], found.one_model, found.text]

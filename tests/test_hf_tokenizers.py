@@ -17,21 +17,10 @@ from synthlang.sources.mini_english import MiniEnglish
 from synthlang.store import Store
 from synthlang.vocabularies import Specials, VocabularySpec, build_id_space, hf_id_space
 from synthlang.vocabularies.checkpoint import read_checkpoint
-from tests.saved_tokenizers import encode_elsewhere
-from tests.tokenizer_folders import KINDS, make_folder
+from tests.tokenizer_folders import KINDS, encode_elsewhere, make_folder
 
 WORDS = [
-    "the",
-    "cats",
-    "Straße",
-    "don't",
-    "unfortunately",
-    "3.14",
-    "漢字",
-    "<mask>",
-    "[MASK]",
-    "x_y",
-    "é",
+    *["the", "cats", "Straße", "don't", "unfortunately", "3.14", "漢字", "<mask>", "[MASK]", "x_y", "é"],
     "\u0301",
     "Ġ",
 ]
@@ -149,23 +138,6 @@ def test_files_from_before_tokenizer_json(kind, folders, spaces, tmp_path):
         assert found.encode(text).ids == member.tokenizer.encode(text).ids
 
 
-def test_a_model_with_more_rows_than_tokens(folders, source, tmp_path):
-    folder = changed(folders["bert"], tmp_path / "padded", "config.json", vocab_size=416)
-    space, _, _ = hf_id_space(str(folder), [("en", source, PARENT)], Store(tmp_path))
-    assert space.size == 416 and space.languages[0].size == 400
-
-
-def test_settings_that_would_change_ids_are_switched_off(folders, spaces, tmp_path):
-    padding = {"strategy": {"Fixed": 30}, "direction": "Right", "pad_id": 0, "pad_token": "[PAD]"}
-    padding |= {"pad_to_multiple_of": None, "pad_type_id": 0}
-    truncation = {"max_length": 4, "stride": 0, "strategy": "LongestFirst", "direction": "Right"}
-    settings = {"padding": padding, "truncation": truncation}
-    folder = changed(folders["bert"], tmp_path / "padded", "tokenizer.json", **settings)
-    text = "unfortunately the cats ran to the old house"
-    expected = spaces["bert"][0].languages[0].tokenizer.encode(text).ids
-    assert read_checkpoint(str(folder)).tokenizer.encode(text).ids == expected and len(expected) > 4
-
-
 def of(tokenizer, folder, **settings):
     """A folder of any tokenizer, read as it is."""
     folder.mkdir()
@@ -178,23 +150,23 @@ def of(tokenizer, folder, **settings):
 SPECIALS = {"cls_token": "a", "sep_token": "b", "pad_token": "c", "unk_token": "d", "mask_token": "e"}
 
 
-@pytest.mark.parametrize("missing", ["mask_token", "pad_token", "cls_token", "sep_token", "unk_token"])
-def test_without_a_special_token(missing, tmp_path):
+def test_tokenizers_that_are_no_use(tmp_path):
     tokenizer = Tokenizer(models.WordLevel({c: i for i, c in enumerate("abcde")}, unk_token="d"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    assert read_checkpoint(str(of(tokenizer, tmp_path / "good", **SPECIALS))).specials == Specials(0, 2, 1, 3, 4)
-    left = {name: token for name, token in SPECIALS.items() if name != missing}
-    with pytest.raises(InputError, match=f"its tokenizer has no {missing}; a masked language model needs one"):
-        read_checkpoint(str(of(tokenizer, tmp_path / "x", **left)))
-
-
-def test_words_that_depend_on_their_neighbours(tmp_path):
-    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, " ": 5, "a ": 6}, [("a", " ")]))
+    tokenizer.enable_padding(length=30)
+    tokenizer.enable_truncation(2)
+    read = read_checkpoint(str(of(tokenizer, tmp_path / "good", **SPECIALS)))
+    assert read.specials == Specials(0, 2, 1, 3, 4)
+    assert read.tokenizer.encode("a b c").ids == [0, 1, 2]  # neither padded nor cut
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    for missing in SPECIALS:
+        left = {name: token for name, token in SPECIALS.items() if name != missing}
+        with pytest.raises(InputError, match=f"its tokenizer has no {missing}; a masked language model needs one"):
+            read_checkpoint(str(of(tokenizer, tmp_path / missing, **left)))
+    crossing = Tokenizer(models.BPE({"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, " ": 5, "a ": 6}, [("a", " ")]))
     with pytest.raises(InputError, match="words must encode alone"):
-        read_checkpoint(str(of(tokenizer, tmp_path / "x", **SPECIALS)))
-
-
-def test_a_tokenizer_without_a_fast_version(tmp_path):
+        read_checkpoint(str(of(crossing, tmp_path / "x", **SPECIALS)))
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}', encoding="utf-8")
     (tmp_path / "config.json").write_text('{"model_type": "canine"}', encoding="utf-8")
     with pytest.raises(InputError, match=r"\(CanineTokenizer\) has no fast version"):

@@ -10,22 +10,15 @@ import threading
 import pytest
 import torch
 
-from pretrain.loop import Prefetch
+from pretrain.loop import LossWindow, Prefetch
 from pretrain.optim import learning_rate
 from pretrain.run import pretrain
-from pretrain.running import LossWindow, NotFinite
 from pretrain.step import Step
 from pretrain.stopping import Flag, Stopped, on_sigterm
-from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store
 from tests.runs import untimed, weights
 from tests.test_pretrain_config import config_of
-
-
-def test_linear_by_hand():
-    assert [learning_rate(1.0, 2, 6, s) for s in range(6)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
-    assert learning_rate(1.0, 0, 2, 0) == 1.0
 
 
 def test_a_run_may_be_shorter_than_its_warm_up(tmp_path):
@@ -38,10 +31,11 @@ def test_a_run_may_be_shorter_than_its_warm_up(tmp_path):
     assert [line for line in told if line.startswith("the learning rate only rises: the warm-up (2 steps)")]
 
 
-def test_the_other_schedules_by_hand():
+def test_schedules_by_hand():
     def rates(schedule, warmup=2):
         return [learning_rate(2.0, warmup, 6, s, schedule) for s in range(6)]
 
+    assert [learning_rate(1.0, 2, 6, s) for s in range(6)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     assert rates("constant") == [1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
     assert rates("inverse_sqrt")[2:] == pytest.approx([2 * math.sqrt(2 / n) for n in (3, 4, 5, 6)])
     assert rates("inverse_sqrt", 0) == pytest.approx([2 / math.sqrt(n) for n in (1, 2, 3, 4, 5, 6)])
@@ -72,44 +66,28 @@ def test_a_window_survives_a_checkpoint():
     assert other.means() == {"mlm": 1.0}
 
 
-def test_the_first_step_that_is_not_finite_is_named():
-    window = window_of({"mlm": (6, 2)}, {"mlm": (math.inf, 2)}, {"mlm": (math.nan, 2)})
-    with pytest.raises(NotFinite) as caught:
-        window.read(10)
-    assert caught.value.step == 8
-    assert caught.value.losses == {"mlm": math.inf}
-
-
-def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
-    """The weights become NaN in step 4 of 6: no checkpoint and no line is written after that."""
+@pytest.mark.parametrize(
+    ("value", "after", "message", "lines"),
+    [
+        (math.nan, False, r"not finite at step 4 .*samples 24 to 31.*last good checkpoint: step-2", 3),
+        # the loss of step 4 is finite, its update is not: only the weights show it
+        (math.inf, True, r"weights are not finite after step 4; .*last good checkpoint: step-2", 4),
+    ],
+)
+def test_a_run_that_diverges_stops_and_saves_nothing(value, after, message, lines, tmp_path, monkeypatch):
     train = Step.__call__
 
     def diverges(self, step, batches):
+        losses = train(self, step, batches) if after else None
         if step == 3:
             with torch.no_grad():
-                next(iter(self.model.parameters())).fill_(math.nan)
-        return train(self, step, batches)
+                next(iter(self.model.parameters())).fill_(value)
+        return losses if after else train(self, step, batches)
 
     monkeypatch.setattr(Step, "__call__", diverges)
-    with pytest.raises(InputError, match=r"not finite at step 4 .*samples 24 to 31.*last good checkpoint: step-2"):
+    with pytest.raises(InputError, match=message):
         pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
-    assert max(row["step"] for row in untimed(tmp_path / "run")) == 3
-
-
-def test_weights_that_diverge_in_the_last_step_before_a_checkpoint_are_not_saved(tmp_path, monkeypatch):
-    """The loss of step 4 is finite, its update is not: only the weights show it."""
-    train = Step.__call__
-
-    def diverges(self, step, batches):
-        losses = train(self, step, batches)
-        if step == 3:
-            with torch.no_grad():
-                next(iter(self.model.parameters())).fill_(math.inf)
-        return losses
-
-    monkeypatch.setattr(Step, "__call__", diverges)
-    with pytest.raises(InputError, match=r"weights are not finite after step 4; .*last good checkpoint: step-2"):
-        pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
+    assert max(row["step"] for row in untimed(tmp_path / "run")) == lines
 
 
 def test_batches_ahead_of_time():
@@ -194,10 +172,3 @@ def test_the_best_checkpoint_is_exported(tmp_path, monkeypatch):
     exported = load_file(tmp_path / "run" / "export" / "parent" / "model.safetensors")
     same = [k for k, v in exported.items() if any(v.shape == w.shape and torch.equal(v, w) for w in best.values())]
     assert len(same) > len(exported) / 2
-
-
-def test_strict_schedule_names():
-    from pretrain.config import OptimizerConfig
-
-    with pytest.raises(InputError, match="schedule"):
-        parse(OptimizerConfig, {"schedule": "triangular"})

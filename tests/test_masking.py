@@ -1,17 +1,24 @@
-"""Masking: exact slots, 80/10/10, random words of the right language, a pure function of (seed, sample, column)."""
+"""Masking: exact slots, 80/10/10, random words of the right language, a pure function of (seed, sample, column); and
+DICT: shares of copies and of translations, several translations and languages."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pretrain.data.batch import IGNORE
+from pretrain.build import build_masker
+from pretrain.config import ObjectiveConfig, SharingConfig
+from pretrain.data.batch import IGNORE, Rows
 from pretrain.data.masking import masked_per_row, random_word_tables
-from pretrain.data.rows import Rows
 from pretrain.objectives import NAMES
+from synthlang.dictionary.ids import Synonyms
 from synthlang.vocabularies import OURS, Specials
 from tests.masking_cases import (
     LENGTH,
     RATE,
+    SIZE,
     WORDS,
     V,
     copies,
@@ -79,18 +86,6 @@ def test_shares_are_80_10_10_and_random_words_come_from_where_they_should(choice
             assert within((words >= V).sum(), len(words), 0.5, 1e-9)
 
 
-def test_random_words_follow_the_language_of_the_token():
-    count = 3000
-    rows = translated(count)
-    masked = masker_of().mask(rows, source_of("tlm"), np.arange(count))
-    shown = np.take_along_axis(masked.input_ids, masked.masked, 1)
-    words = (shown != OURS.mask) & (masked.labels != IGNORE)
-    second = masked.masked >= LENGTH // 2
-    assert ((shown >= V) == second)[words].all()
-    assert (words & second).sum() > 500 and (words & ~second).sum() > 500
-    assert (masked.terms == NAMES.index("tlm")).all()
-
-
 def test_slots_are_uniform_over_words_and_independent_of_each_other():
     count, k = 6000, masked_per_row(RATE, LENGTH)
     masked = masker_of(seed=3).mask(monolingual(count), source_of(), np.arange(count))
@@ -103,21 +98,6 @@ def test_slots_are_uniform_over_words_and_independent_of_each_other():
     pairs = together[~np.eye(LENGTH - 2, dtype=bool)]
     expected = count * p * (k - 1) / (LENGTH - 3)
     assert np.abs(pairs - expected).max() < 5.5 * expected**0.5
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.15, 0.5])
-def test_a_padded_row_has_the_share_of_its_words(rate):
-    rows = translated(400)
-    masked = masker_of(rate=rate).mask(rows, source_of("tlm"), np.arange(400))
-    assert rows.valid is not None
-    words = ((rows.ids >= 5) & rows.valid).sum(axis=1)
-    assert (words == 2).any()
-    expected = [max(round(rate * int(n)), 1) for n in words]
-    assert (masked.labels != IGNORE).sum(axis=1).tolist() == expected
-    assert all(len(set(row)) == masked_per_row(rate, LENGTH) for row in masked.masked.tolist())
-    ignored = masked.labels == IGNORE
-    before, after = (np.take_along_axis(ids, masked.masked, 1) for ids in (rows.ids, masked.input_ids))
-    assert np.array_equal(before[ignored], after[ignored])
 
 
 def test_labelled_slots_of_a_padded_row_are_uniform_over_its_words():
@@ -152,13 +132,25 @@ def test_special_tokens_of_a_checkpoint():
     assert 199 in masked.input_ids and OURS.mask in ids
 
 
-@pytest.mark.parametrize("target", [None, "as-paper", "as-code", "corrected"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"target": "as-paper"},
+        {"target": "as-code"},
+        {"target": "corrected"},
+        {"target": "corrected", "language_ids": False, "dict_rate": 0.9},
+        {"rate": 0.5},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize(("rows", "term"), [(monolingual(60), "mlm"), (translated(60), "tlm")])
-def test_masks_are_those_of_a_loop(rows, term, target):
+def test_masks_are_those_of_a_loop(rows, term, options):
+    for array in (rows.ids, rows.languages):  # masking leaves the text as it is
+        array.flags.writeable = False
     several = dictionary_of([(a, V + b) for a in range(5, 60) for b in range(5, 60) if (a * b) % 7 == 0])
-    dictionary = several if target else None
+    dictionary = several if "target" in options else None
     samples = np.arange(60) * 7 + 3
-    options = {"target": target} if target else {}
     masked = masker_of(dictionary, **options).mask(rows, source_of(term), samples)
     assert equal(masked, masked_by_a_loop(rows, samples, dictionary, term=term, **options))
 
@@ -176,15 +168,6 @@ def test_a_row_is_masked_alike_wherever_it_stands(dictionary):
     assert not equal(whole, masker_of(dictionary).mask(rows, source_of("tlm"), samples + 1))
 
 
-def test_masking_leaves_the_text_as_it_is():
-    rows = translated(5)
-    before = rows.ids.copy(), rows.languages.copy()
-    for array in (rows.ids, rows.languages):
-        array.flags.writeable = False
-    masker_of(copies(1.0)).mask(rows, source_of("tlm"), np.arange(5))
-    assert np.array_equal(rows.ids, before[0]) and np.array_equal(rows.languages, before[1])
-
-
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [("all", ([5, 6, 25], [5, 6, 25])), ("same-language", ([5, 6], [6, 25])), ("source-only", ([5, 6], [5, 6]))],
@@ -195,3 +178,129 @@ def test_random_word_tables(choice, expected):
         random = (np.arange(len(words)) + 0.5) / len(words)
         assert tables.draw(np.full(len(words), member), random).tolist() == words
         assert tables.draw(np.asarray([member]), np.asarray([np.nextafter(1.0, 0.0)])).tolist() == words[-1:]
+
+
+COUNT = 6000
+DICT = NAMES.index("dict")
+
+
+def slots_of(masker, member=0, count=COUNT, **rows):
+    """Of every slot: the word, what is shown, its label, its term, the language of the input."""
+    text = monolingual(count, member, **rows)
+    masked = masker.mask(text, source_of(), np.arange(count))
+    at = [np.take_along_axis(a, masked.masked, 1).ravel() for a in (text.ids, masked.input_ids, masked.languages)]
+    return SimpleNamespace(
+        word=at[0], shown=at[1], language=at[2], label=masked.labels.ravel(), term=masked.terms.ravel()
+    )
+
+
+def covered_by(dictionary, words):
+    return np.isin(words, dictionary.pairs)
+
+
+@pytest.mark.parametrize(
+    ("target", "copies_without_entry"), [("as-code", 0.375), ("as-paper", 0.375), ("corrected", 0.0)]
+)
+def test_at_a_quarter_of_the_types_a_third_of_the_released_slots_are_unmodified_copies(target, copies_without_entry):
+    """Half of the slots are dictionary slots, and three quarters of these have no entry."""
+    dictionary = copies(0.25)
+    slots = slots_of(masker_of(dictionary, target))
+    n, share = len(slots.word), len(dictionary) / len(WORDS[0])
+    assert 0.24 < share < 0.26
+    untouched = (slots.term == DICT) & (slots.shown == slots.word) & (slots.label == slots.word)
+    assert within(untouched.sum(), n, 0.5 * (1 - share) if copies_without_entry else 0.0)
+    assert abs(untouched.mean() - copies_without_entry) < 0.02
+    # ordinary slots that stay as they are come on top: a tenth of them, and a random word that is the word
+    ordinary = (slots.term != DICT) & (slots.shown == slots.word)
+    assert within(ordinary.sum(), (slots.term != DICT).sum(), 0.1 + 0.1 / len(WORDS[0]))
+
+
+def test_a_dictionary_changes_only_its_slots():
+    plain, with_dictionary = slots_of(masker_of()), slots_of(masker_of(copies(0.5), "corrected"))
+    ordinary = with_dictionary.term != DICT
+    for name in ("word", "shown", "label", "language"):
+        assert np.array_equal(getattr(plain, name)[ordinary], getattr(with_dictionary, name)[ordinary])
+
+
+def test_one_of_several_translations_each_alike():
+    pairs = [(10, 110), (10, 111), (10, 112), (11, 110)]
+    slots = slots_of(masker_of(dictionary_of(pairs), dict_rate=1.0), low=10, high=12)
+    labels = slots.label[slots.word == 10]
+    counts = {label: int((labels == label).sum()) for label in (110, 111, 112)}
+    assert sum(counts.values()) == len(labels)
+    assert all(within(count, len(labels), 1 / 3) for count in counts.values())
+    assert (slots.label[slots.word == 11] == 110).all()
+    back = slots_of(masker_of(dictionary_of(pairs), dict_rate=1.0), member=1, low=10, high=11)
+    assert within((back.label == 10).sum(), len(back.label), 0.5) and set(back.label.tolist()) == {10, 11}
+
+
+def test_synonyms_of_three_languages_in_one_vocabulary():
+    """The same id is a word of two languages with other translations; entries are kept apart by language."""
+    synonyms = Synonyms.of(dictionary_of([(7, 8), (7, 7), (9, 8)], [(0, 1), (0, 2), (0, 2)]), 3, 20)
+
+    def entry(member, word):
+        found = set()
+        for u in np.linspace(0, 0.999, 50):
+            known, ids, members = synonyms.draw(np.asarray([member]), np.asarray([word]), np.asarray([u]))
+            found.add((bool(known[0]), int(members[0]), int(ids[0])))
+        return found
+
+    assert entry(0, 7) == {(True, 1, 8), (True, 2, 7)}
+    assert entry(1, 8) == {(True, 0, 7)}
+    assert entry(2, 8) == {(True, 0, 9)}
+    assert entry(2, 7) == {(True, 0, 7)}
+    assert entry(1, 7) == {(False, 1, 7)}
+    assert entry(0, 19) == {(False, 0, 19)}
+
+
+def artifacts_of(dictionary) -> Any:
+    """Members whose training text has every second word."""
+    members = [SimpleNamespace(train=SimpleNamespace(counts=_counts(words[::2]))) for words in WORDS]
+    space = SimpleNamespace(specials=OURS, size=SIZE)
+    return SimpleNamespace(id_space=space, languages=members, dictionary=dictionary)
+
+
+def _counts(words):
+    counts = np.zeros(words[-1] + 1, np.int64)  # no longer than it must be
+    counts[words] = 1
+    counts[: len(OURS.all)] = 9
+    return counts
+
+
+def config_of(sharing=None, **objective) -> Any:
+    return SimpleNamespace(
+        objective=ObjectiveConfig(**objective),
+        sharing=SharingConfig(**(sharing or {})),
+        batch=SimpleNamespace(length=LENGTH),
+        seed=1,
+    )
+
+
+def test_the_masker_of_a_config():
+    dictionary = copies(0.5)
+    config = config_of(kind="dict_mlm", dict_rate=0.7, dict_target="as-paper", mask_rate=0.3)
+    slots = slots_of(build_masker(config, artifacts_of(dictionary)))
+    assert within((slots.term == DICT).sum(), len(slots.term), 0.7)
+    assert len(slots.term) == COUNT * round(0.3 * LENGTH)
+    dev = slots_of(build_masker(config, artifacts_of(dictionary), for_dev=True))
+    assert (dev.term == NAMES.index("mlm")).all() and (dev.label == dev.word).all()
+    assert IGNORE not in dev.label
+
+
+@pytest.mark.parametrize(
+    ("sharing", "random_words", "expected"),
+    [
+        ({}, "all", np.concatenate([w[::2] for w in WORDS])),
+        ({}, "source-only", WORDS[0][::2]),
+        ({"layers": [1]}, "all", np.concatenate([w[::2] for w in WORDS])),
+        ({"embeddings": "separate"}, "all", WORDS[1][::2]),
+        ({"softmax": "language"}, "source-only", WORDS[1][::2]),
+    ],
+)
+def test_random_words_occur_in_training_and_keep_to_their_language_where_it_has_its_own(
+    sharing, random_words, expected
+):
+    masker = build_masker(config_of(sharing, random_words=random_words), artifacts_of(None))
+    slots = slots_of(masker, member=1)
+    words = slots.shown[(slots.shown != OURS.mask) & (slots.shown != slots.word)]
+    assert set(words.tolist()) == set(expected.tolist())

@@ -1,24 +1,33 @@
-"""The probe ``cka`` against sentences read one at a time and kernels of n × n; its controls and its limits."""
+"""The probe ``cka`` against sentences read one at a time and kernels of n × n; controls, limits, paraphrases."""
 
+import itertools
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from probes import states as word_vectors
+from pretrain.config import PretrainConfig
+from pretrain.model.text import Text
+from pretrain.run import pretrain
+from probes import states
 from probes.measures import ProbeConfig
-from probes.measures.cka import pairs as cka_pairs
 from probes.measures.cka.pairs import Pairing, compare, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
+from probes.transfer.aligned_text import Aligned
 from probes.transfer.batch import bounded_batches
+from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import encode
+from tests.adjust_models import save_model
 from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run
+from tests.maps_cases import Plain
 from tests.test_measures_cka_similarity import of_kernels
+from tests.tiny import PRETRAIN, changed
 
 DATA = {"dev": 20, "test": 10}
 
@@ -46,39 +55,22 @@ def probe(given):
 
 
 def plain_sides(given, rows, pooling, bodies):
-    """[n, layers, d] of both sides, sentence by sentence."""
-    text, data, found = given.aligned.text, given.data, []
-    for side, (reader, corpus) in enumerate(
-        ((given.pretrained.target, text.left), (given.pretrained.source, text.right))
-    ):
-        body, items = bodies[side], []
-        for row in rows:
-            words = corpus[int(row)].columns["form"]
-            ids, _ = plain_ids(reader, words)
-            layers = [plain_states(body, reader, words, layer, "mean") for layer in range(body.shape.layers + 1)]
-            if pooling == "words":
-                links = data.links.take(np.array([row]))
-                numbers = (links.left if side == 0 else links.right).tolist()
-                items += [torch.stack([layer[i] for layer in layers]) for i in numbers]
-            elif pooling == "first":
-                items.append(torch.stack([layer[-2] for layer in layers]))
-            else:
-                from pretrain.model.text import Text
-
-                read = body.read(Text.of(torch.tensor([ids]), reader.number), layers=range(body.shape.layers + 1))
-                items.append(torch.stack([layer[0, 1:-1].mean(0) for layer in read]))
-        found.append(torch.stack(items).double().numpy())
-    return found
+    """[layers][n, d] of both sides, sentence by sentence."""
+    pretrained = replace(given.pretrained, target_model=bodies[0], model=bodies[1])
+    text = Aligned(given.aligned.text, replace(given.data, train=rows, dev=rows[:0]))
+    plain = [Plain(replace(given, pretrained=pretrained, text=text), layer) for layer in range(3)]
+    return list(zip(*(one.linked(rows) if pooling == "words" else one.sentences(rows) for one in plain), strict=True))
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first", "words"])
+@pytest.mark.parametrize("pooling", ["mean", "words"])
 @pytest.mark.parametrize("kind", ["shared", "separate"])
 def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
     """Every comparison, every layer with every layer, however the sentences are cut into batches."""
-    monkeypatch.setattr(cka_pairs, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=7))
-    monkeypatch.setattr(word_vectors, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
+    monkeypatch.setattr(states, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
+    monkeypatch.setattr(states, "HELD", 7)
     given = subject_of(models[kind], sentences=20, pooling=pooling)
     found = probe(given).values
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
     rows, left_out = drawn_rows(given)
     assert len(rows) == 20 == found["sentences"] and found["counts"] == {"sentence pairs not drawn": left_out}
     pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
@@ -89,19 +81,15 @@ def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
         for key, bodies in cases.items():
             left, right = plain_sides(given, rows, pooling, bodies)
             held = found["comparisons"][key]
-            assert held["items"] == len(left) == len(right) and (pooling == "words") == (len(left) > 20)
+            assert held["items"] == len(left[0]) == len(right[0]) and (pooling == "words") == (len(left[0]) > 20)
             for i in range(3):
                 for j in range(3):
-                    if pooling == "first" and 0 in (i, j):  # <s> has the same embedding in every sentence
-                        assert held["biased"][i][j] is None
-                        continue
-                    biased, debiased = of_kernels(left[:, i], right[:, j])
+                    biased, debiased = of_kernels(left[i], right[j])
                     assert held["biased"][i][j] == pytest.approx(biased, abs=2e-5)
                     assert held["debiased"][i][j] == pytest.approx(debiased, abs=2e-5)
             same = [held["biased"][i][i] for i in range(3)]
             assert held["same_layer"]["biased"] == same
-            known = [value for value in same if value is not None]
-            assert held["mean"]["biased"] == pytest.approx(np.mean(known), rel=1e-5)
+            assert held["mean"]["biased"] == pytest.approx(np.mean(same), rel=1e-5)
 
 
 def test_what_is_not_defined_is_said_and_not_drawn(models, tmp_path):
@@ -160,27 +148,6 @@ def test_random_encoders(models):
         assert random_pairing(given, pairing, False).right.reader.body is pretrained.model
 
 
-def test_two_models_get_random_encoders_of_their_own(models, tmp_path):
-    shared = models["shared"]
-    wider = random_run(tmp_path, model__hidden=24)
-    two = replace(shared, target_model=wider.model)
-    given = subject_of(two, sentences=40)
-    found = probe(given).values["comparisons"]
-    assert all(np.shape(held["biased"]) == (3, 3) for held in found.values())
-    assert found["random_both"]["biased"] != found["random_target"]["biased"]
-    rows, _ = drawn_rows(given)
-    pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
-    drawn = random_pairing(given, pairing, True)
-    hidden = [side.reader.body.shape.hidden for side in (drawn.left, drawn.right)]
-    assert hidden == [24, 16]
-    with given.reading():
-        left, right = plain_sides(given, rows, "mean", (wider.model, shared.model))
-    biased, _ = of_kernels(left[:, 1], right[:, 2])
-    assert found["languages"]["biased"][1][2] == pytest.approx(biased, abs=2e-5)
-    words = subject_of(two, sentences=40, pooling="words", random=[])
-    assert probe(words).values["comparisons"]["languages"]["items"] > 40
-
-
 def test_chosen_layers(models):
     found = probe(subject_of(models["shared"], layers=[0, -1], sentences=30, random=["both"], estimator="debiased"))
     every = probe(subject_of(models["shared"], sentences=30, random=["both", "both"])).values["comparisons"]
@@ -193,37 +160,6 @@ def test_chosen_layers(models):
     assert found.tables[0].row_count == 3 and "layer 1" not in found.figures[0].alt
 
 
-def test_a_function_of_the_seed_that_json_holds(models):
-    given = subject_of(models["shared"], sentences=15, seed=3)
-    found = probe(given)
-    assert json.loads(json.dumps(found.values, allow_nan=False)) == found.values
-    assert probe(subject_of(models["shared"], sentences=15, seed=3)).values == found.values
-    rows, other = drawn_rows(given)[0], drawn_rows(subject_of(models["shared"], sentences=15))[0]
-    assert not np.array_equal(rows, other)
-    assert set(rows.tolist()) <= {*given.measured.tolist(), *given.fitted.tolist()}
-    everything, left_out = drawn_rows(subject_of(models["shared"]))
-    assert left_out == 0 and len(everything) == len(given.measured) + len(given.fitted)
-    assert any("15 for 16 dimensions are few" in note for note in found.notes)
-    assert sum("dimensions are few" in note for note in found.notes) == 1
-    (table,) = found.tables
-    assert table.row_count == 4 and len(table.columns) == 4
-
-
-def test_few_sentences(models):
-    found = probe(subject_of(models["shared"], sentences=3))
-    held = found.values["comparisons"]["languages"]
-    assert held["debiased"] is None and held["same_layer"]["debiased"] is None and held["mean"]["debiased"] is None
-    assert any("3 are too few for the debiased estimator" in note for note in found.notes)
-    none = probe(subject_of(models["shared"], sentences=3, estimator="debiased"))
-    assert none.figures == [] and len(none.tables) == 1
-    with pytest.raises(InputError, match="sentences"):
-        subject_of(models["shared"], sentences=1)
-    given = subject_of(models["shared"])
-    one = Pairing(given.side("target"), given.side("source"), given.measured[:1], given.data.links)
-    with given.reading(), pytest.raises(InputError, match=r"at least 2 sentences .* there are 1"):
-        compare("x", "one", one, "mean")
-
-
 def test_a_model_that_diverged_is_refused(parallel):
     norm = parallel.model.layers[0].norm.weight
     before = norm.detach().clone()
@@ -233,3 +169,138 @@ def test_a_model_that_diverged_is_refused(parallel):
         probe(subject_of(parallel))
     with torch.no_grad():
         norm.copy_(before)
+
+
+def test_the_draw_is_of_the_seed_and_few_sentences_are_told(models):
+    given, other = (subject_of(models["shared"], sentences=15, seed=seed) for seed in (3, 0))
+    assert not np.array_equal(drawn_rows(given)[0], drawn_rows(other)[0])
+    everything, left_out = drawn_rows(subject_of(models["shared"]))
+    assert left_out == 0 and len(everything) == len(given.measured) + len(given.fitted)
+    found = probe(given)
+    assert found.values == probe(subject_of(models["shared"], sentences=15, seed=3)).values
+    assert sum("15 for 16 dimensions are few" in note for note in found.notes) == 1
+    (table,) = found.tables
+    assert table.row_count == 4 and len(table.columns) == 4
+    three = probe(subject_of(models["shared"], sentences=3, estimator="debiased"))
+    held = three.values["comparisons"]["languages"]
+    assert held["debiased"] is None and held["same_layer"]["debiased"] is None and held["mean"]["debiased"] is None
+    assert any("3 are too few for the debiased estimator" in note for note in three.notes)
+    assert three.figures == [] and len(three.tables) == 1
+    with pytest.raises(InputError, match="sentences"):
+        subject_of(models["shared"], sentences=1)
+
+
+def test_two_models_get_random_encoders_of_their_own(models, tmp_path):
+    shared = models["shared"]
+    wider = random_run(tmp_path, model__hidden=24)
+    given = subject_of(replace(shared, target_model=wider.model), sentences=40)
+    found = probe(given).values["comparisons"]
+    assert found["random_both"]["biased"] != found["random_target"]["biased"]
+    rows, _ = drawn_rows(given)
+    drawn = random_pairing(given, Pairing(given.side("target"), given.side("source"), rows, given.data.links), True)
+    assert [side.reader.body.shape.hidden for side in (drawn.left, drawn.right)] == [24, 16]
+    with given.reading():
+        left, right = plain_sides(given, rows, "mean", (wider.model, shared.model))
+    biased, _ = of_kernels(left[1], right[2])
+    assert found["languages"]["biased"][1][2] == pytest.approx(biased, abs=2e-5)
+
+
+DERIVED = {"kind": "derived", "source": PRETRAIN["source"], "left": "trans+inv"}
+UPPER = {"dev": 10, "test": 0}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cka") / "run"
+    pretrain(parse(PretrainConfig, changed(PRETRAIN, model__layers=2, model__init_std=0.3)), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hub")
+    text = ["the young doctor saw that a letter was near the old house .", "a cat sees the dog ."]
+    return {
+        "roberta": save_model(folder / "roberta", "roberta", text),
+        "bert": save_model(folder / "bert", "bert", hidden_size=24, num_hidden_layers=1),
+    }
+
+
+def probe_of(model, language=None, pairs=None, model2=None, natural=False, **cka):
+    config = parse(
+        ProbeConfig,
+        {"language": language, "natural": natural, "data": UPPER, "cka": {"random": [], **cka}, "pairs": pairs or {}},
+    )
+    given = ProbeInput(open_pretrained(str(model), language, natural, model2), config)
+    with given.reading():
+        return given, cka_probe(given)
+
+
+def test_the_model_itself_is_the_upper_bound(run):
+    """The positive control, for sentences and for words; and it is said that it is no reference."""
+    for pooling, items in (("mean", 25), ("words", None)):
+        _, found = probe_of(run, paraphrase=str(run), sentences=25, pooling=pooling)
+        held = found.values["comparisons"]["paraphrase"]
+        assert held["same_layer"]["biased"] == pytest.approx([1.0] * 3, abs=1e-5)
+        assert held["same_layer"]["debiased"] == pytest.approx([1.0] * 3, abs=1e-5)
+        assert held["items"] == (items or found.values["comparisons"]["languages"]["items"])
+        assert found.values["comparisons"]["languages"]["mean"]["debiased"] < 0.999
+        assert any("is the model itself" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "words"])
+def test_another_model_reads_the_same_sentences(run, hub, pooling):
+    """A BERT of another width, depth and tokenizer; sentences that it cannot read are counted."""
+    given, found = probe_of(run, paraphrase=str(hub["bert"]), pooling=pooling, sentences=160)
+    held = found.values["comparisons"]["paraphrase"]
+    other = open_pretrained(str(hub["bert"]), "parent")
+    rows, _ = drawn_rows(given)
+    corpus, links = given.aligned.text.right, given.data.links
+    short: list[int] = []
+    items: tuple[list[Any], list[Any]] = ([], [])
+    other.model.eval()
+    with torch.no_grad(), given.reading():
+        for row in rows:
+            words = corpus[int(row)].columns["form"]
+            if len(plain_ids(other.source, words)[0]) > 40:
+                continue
+            short.append(row)
+            linked = sorted(set(links.take(np.array([row])).right.tolist()))
+            for item, (model, reader) in zip(
+                items, ((given.pretrained.model, given.pretrained.source), (other.model, other.source)), strict=True
+            ):
+                layers = range(model.shape.layers + 1)
+                if pooling == "mean":
+                    ids, _ = plain_ids(reader, words)
+                    read = model.read(Text.of(torch.tensor([ids]), 0), layers=layers)
+                    item.append(torch.stack([layer[0, 1:-1].mean(0) for layer in read]))
+                else:
+                    read = [plain_states(model, reader, words, layer, "last") for layer in layers]
+                    item += [torch.stack([layer[i] for layer in read]) for i in linked]
+    left, right = (torch.stack(item).double().numpy() for item in items)
+    assert 5 < len(short) < len(rows)
+    counts = dict(found.values["counts"])
+    counts.pop("sentence pairs not drawn", None)
+    assert counts == {"source sentences over the 40 tokens of bert": len(rows) - len(short)}
+    assert held["items"] == len(left) and np.shape(held["biased"]) == (3, 2)
+    for i, j in itertools.product(range(3), range(2)) if pooling == "mean" else [(2, 1)]:  # n × n kernels are slow
+        biased, debiased = of_kernels(left[:, i], right[:, j])
+        assert held["biased"][i][j] == pytest.approx(biased, abs=2e-5)
+        assert held["debiased"][i][j] == pytest.approx(debiased, abs=2e-5)
+    assert held["same_layer"]["biased"] is None is held["mean"]["biased"]
+    assert any("paraphrase: parent by bert: the models have different numbers" in note for note in found.notes)
+    assert [figure.name for figure in found.figures] == ["cka-languages", "cka-paraphrase", "cka-layers"]
+    assert len(found.tables[0].columns) == 2
+
+
+def test_models_of_hugging_face(hub):
+    """One that reads a derived language, with random encoders; and two monolingual ones."""
+    folder = str(hub["roberta"])
+    _, found = probe_of(folder, "trans+inv", {"x": DERIVED}, sentences=40, random=["target", "both"], paraphrase=folder)
+    held = found.values["comparisons"]
+    assert set(held) == {"languages", "random_target", "random_both", "paraphrase"}
+    assert all(np.isfinite(one["biased"]).all() and np.shape(one["biased"]) == (4, 4) for one in held.values())
+    assert held["paraphrase"]["mean"]["biased"] == pytest.approx(1.0, abs=1e-5)
+    _, two = probe_of(folder, "other", {"x": DERIVED}, str(hub["bert"]), natural=True, sentences=30)
+    assert np.shape(two.values["comparisons"]["languages"]["biased"]) == (2, 4)
+    assert not two.tables and [figure.name for figure in two.figures] == ["cka-languages"]

@@ -1,7 +1,5 @@
 """CKA against its definition with n × n kernels, invariances, controls, bounded memory, and states that say nothing."""
 
-import argparse
-import json
 import math
 
 import numpy as np
@@ -11,12 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from bench import probing as bench
-from probes.measures.cka import similarity as cka
+from probes import spool
 from probes.measures.cka.similarity import CKA
-from probes.moments import Centre
-from probes.spool import Spool
 from synthlang.errors import InputError
+from synthlang_bench.probes import parser_of, run_cka
 
 
 def states(layers: int, n: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -76,13 +72,6 @@ def test_it_is_the_one_of_kernels(n, away):
     assert found.biased.shape == found.debiased.shape == (3, 2)
 
 
-def test_the_feature_form_of_the_paper():
-    left, right = states(1, 40, 6), states(1, 40, 9, seed=3)
-    x, y = (side[0].numpy() - side[0].numpy().mean(0) for side in (left, right))
-    expected = np.linalg.norm(y.T @ x) ** 2 / (np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y))
-    assert float(gathered(left, right).biased) == pytest.approx(expected, abs=1e-12)
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
@@ -123,20 +112,14 @@ def test_a_model_is_like_itself():
         assert float(found.debiased[off].abs().max()) < 0.4  # the layers are independent of each other
 
 
-def test_unrelated_states_look_alike_only_to_the_biased_one():
-    """The negative control: d > n. And as many sentences as it takes make the biased one small too."""
+def test_controls():
+    """Unrelated states with d > n are alike to the biased one only; the more of a shared signal, the larger."""
     few = gathered(states(3, 40, 200), states(3, 40, 200, seed=5))
-    assert float(few.biased.min()) > 0.5
-    assert float(few.debiased.abs().max()) < 0.1
+    assert float(few.biased.min()) > 0.5 > 0.1 > float(few.debiased.abs().max())
     many = gathered(states(2, 5000, 10), states(2, 5000, 10, seed=5))
     assert float(many.biased.max()) < 0.02 and float(many.debiased.abs().max()) < 0.01
-
-
-def test_a_shared_signal_is_found():
-    """The positive control, and a dose: the more of it, the larger."""
     signal, noise, mate = states(1, 60, 120), states(1, 60, 120, seed=1), states(1, 60, 120, seed=2)
-    shares = [0.0, 0.5, 1.0, 2.0, 8.0]
-    found = [float(gathered(share * signal + noise, share * signal + mate).debiased) for share in shares]
+    found = [float(gathered(a * signal + noise, a * signal + mate).debiased) for a in (0.0, 0.5, 1.0, 2.0, 8.0)]
     assert found == sorted(found)
     assert abs(found[0]) < 0.1 and found[2] > 0.2 and found[-1] > 0.9
 
@@ -149,111 +132,32 @@ def test_the_debiased_one_is_unbiased_over_draws():
     assert np.mean([float(draw.biased) for draw in draws]) > 0.2
 
 
-@pytest.mark.parametrize("sizes", [1, 7, 64, 101])
-def test_batches_change_not_a_bit(sizes, monkeypatch):
-    monkeypatch.setattr(cka, "ROWS", 32)
-    left, right = states(3, 101, 5) + 10.0, states(2, 101, 6, seed=1)
-    once, often = gathered(left, right), gathered(left, right, sizes)
-    assert torch.equal(once.biased, often.biased) and torch.equal(once.debiased, often.debiased)
-
-
-def test_a_result_at_any_time():
-    left, right = states(2, 60, 5), states(2, 60, 6, seed=1)
-    gather = CKA(2, 2, 5, 6)
-    for start in range(0, 60, 10):
-        gather.update(left[:, start : start + 10], right[:, start : start + 10])
-        gather.update(left[:, :0], right[:, :0])  # no sentences are no sentences
-        same(gather.result(), gathered(left[:, : start + 10], right[:, : start + 10]), atol=1e-12)
-    same(gather.result(), gathered(left, right), atol=1e-12)
+@pytest.mark.parametrize("memory", [1, 20_000, 10**9])
+@pytest.mark.parametrize("sizes", [1, 7, 101])
+def test_batches_and_memory_change_not_a_bit_and_a_result_may_come_at_any_time(sizes, memory, monkeypatch):
+    """One left layer at a time, two, or all."""
+    monkeypatch.setattr(spool, "ROWS", 32)
+    left, right = states(5, 101, 24) + 10.0, states(4, 101, 16, seed=1)
+    once, gather, heard = gathered(left, right), CKA(5, 4, 24, 16, memory=memory), []
+    assert gather.group == {1: 1, 20_000: 1, 10**9: 81380}[memory]
+    for a, b in zip(left[:, :70].split(sizes, 1), right[:, :70].split(sizes, 1), strict=True):
+        gather.update(a, b)
+    same(gather.result(), gathered(left[:, :70], right[:, :70]), atol=0)
+    gather.update(left[:, 70:70], right[:, 70:70])  # no sentences are no sentences
+    gather.update(left[:, 70:], right[:, 70:])
+    same(gather.result(lambda task, done, total, note: heard.append((done, total))), once, atol=0)
+    assert heard[-1] == (5, 5) and len(heard) == (1 if memory > 1e6 else 5)
 
 
 @pytest.mark.parametrize("away", [1e3, 1e6])
 def test_a_mean_far_away_costs_no_digits(away, monkeypatch):
     """The same rows to the last bit, moved: only what the move itself rounds off is lost."""
-    monkeypatch.setattr(cka, "ROWS", 16)
+    monkeypatch.setattr(spool, "ROWS", 16)
     grid = [(side * 64).round() / 64 for side in (states(2, 120, 6), states(2, 120, 40, seed=1))]
     expected = gathered(*grid)
     same(gathered(grid[0] + away, grid[1] - 2 * away), expected, atol=1e-11)
     naive = of_kernels((grid[0][0] + 1e6).numpy(), grid[1][0].numpy())[1]
     assert abs(naive - float(expected.debiased[0, 0])) > 1e-9  # the kernels as such lose them: the control
-
-
-def test_a_first_block_unlike_the_rest(monkeypatch):
-    """Sentences in an order with a trend, so that the point that sums are about is far from the mean."""
-    monkeypatch.setattr(cka, "ROWS", 16)
-    left, right = states(1, 400, 6), states(1, 400, 6, seed=1)
-    left[:, :16] += 1e4
-    right += torch.linspace(0, 50, 400, dtype=torch.float64)[:, None]
-    found = gathered(left, right)
-    biased, debiased = of_kernels(
-        left[0].numpy() - left[0].numpy().mean(0), right[0].numpy() - right[0].numpy().mean(0)
-    )
-    assert float(found.biased) == pytest.approx(biased, abs=1e-9)
-    assert float(found.debiased) == pytest.approx(debiased, abs=1e-9)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_other_types_are_exact_sums_of_what_they_hold(dtype):
-    left, right = states(2, 50, 6).to(dtype), states(2, 50, 6, seed=1).to(dtype)
-    same(gathered(left, right), gathered(left.double(), right.double()), atol=1e-12)
-
-
-def test_one_sentence_is_refused():
-    for n in (0, 1):
-        with pytest.raises(InputError, match=f"at least 2 sentences .* there are {n}"):
-            gathered(states(1, n, 4), states(1, n, 4))
-
-
-@pytest.mark.parametrize("memory", [1, 40_000, 90_000])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_short_memory_changes_nothing(memory, dtype, tmp_path):
-    """One strip, a few, and all but a few at a time, from a file, against all at once."""
-    left, right = states(5, 203, 24).to(dtype) + 3.0, states(4, 203, 16, seed=1).to(dtype)
-    reports = []
-    gather = CKA(5, 4, 24, 16, memory=memory, folder=tmp_path)
-    assert gather._spool is not None
-    for start in range(0, 203, 50):
-        gather.update(left[:, start : start + 50], right[:, start : start + 50])
-    found = gather.result(lambda task, done, total, note: reports.append((done, total)))
-    same(found, gathered(left, right), atol=1e-11)
-    assert reports == [(i + 1, len(reports)) for i in range(len(reports))]
-    assert len(gather._groups) >= 2 and len(reports) % len(gather._groups) == 0
-    assert list(tmp_path.iterdir()) == []  # the file has no name
-    gather.update(left, right)
-    same(gather.result(), gathered(torch.cat([left, left], 1), torch.cat([right, right], 1)), atol=1e-11)
-
-
-def test_groups_fit_and_hold_every_job_once():
-    for memory in (1, 50_000, 100_000, 200_000, 10**9):
-        gather = CKA(5, 4, 24, 16, memory=memory)
-        for group in gather._groups:
-            held = sum(8 * 24 * 16 * 4 if job.side != job.other else 8 * (24, 16)[job.side] ** 2 for job in group)
-            assert held <= memory or len(group) == 1
-        jobs = [job for group in gather._groups for job in group]
-        assert len(jobs) == len(set(jobs)) == 5 + 5 + 4
-        assert [job.layer for job in jobs if job.side != job.other] == list(range(5))
-    assert len(gather._groups) == 1 and gather._spool is None
-    # what is promised for MEMORY
-    assert CKA(13, 13, 768, 768)._spool is None
-    assert CKA(25, 25, 1024, 1024)._spool is not None
-
-
-def test_a_full_disk_is_a_clear_line(tmp_path, monkeypatch):
-    spool = Spool(tmp_path)
-
-    class Full:
-        def seek(self, *_):
-            return 0
-
-        def tell(self):
-            return 5 * 2**20
-
-        def write(self, _):
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(spool, "_file", Full())
-    with pytest.raises(InputError, match="5 MB so far: No space left on device; choose another folder"):
-        spool.write(torch.zeros(2, 3), torch.zeros(2, 3))
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e5])
@@ -265,6 +169,7 @@ def test_a_layer_that_says_nothing(value):
     found = gathered(left, right)
     assert found.undefined == ("left layer 1: all 30 sentences have the same vector",)
     assert bool(found.biased[1].isnan().all() and found.debiased[1].isnan().all())
+    assert found.numbers("biased")[1] == [None] * 2
     torch.testing.assert_close(found.biased[[0, 2]], expected.biased[[0, 2]])
     torch.testing.assert_close(found.debiased[[0, 2]], expected.debiased[[0, 2]])
     both = gathered(right, left)
@@ -299,9 +204,12 @@ def test_too_few_sentences_for_the_debiased_one(n):
     found = gathered(states(2, n, 5), states(2, n, 5, seed=1))
     assert found.debiased is None
     assert bool(found.biased.isfinite().all())
+    assert found.numbers("debiased") is None
     if n == 2:  # two points are a line: every layer is like every other
         torch.testing.assert_close(found.biased, torch.ones(2, 2, dtype=torch.float64))
-    assert found.numbers("debiased") is None
+    for few in (0, 1):
+        with pytest.raises(InputError, match=f"at least 2 sentences .* there are {few}"):
+            gathered(states(1, few, 4), states(1, few, 4))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -323,36 +231,12 @@ def test_no_overflow_and_no_underflow(scale):
     same(gathered(left * scale, right * scale), gathered(left, right), atol=1e-6)
 
 
-def test_json():
-    left, right = states(3, 30, 6), states(3, 30, 6, seed=1)
-    left[1] = 2.0
-    found = gathered(left, right)
-    read = {name: json.loads(json.dumps(found.numbers(name), allow_nan=False)) for name in ("biased", "debiased")}
-    assert found.n == 30 and len(found.undefined) == 1 and read["biased"][1] == [None] * 3
-    assert read["debiased"][2][0] == pytest.approx(float(found.debiased[2, 0]), rel=1e-5)
-
-
-def test_rows_about_a_point():
-    rows = states(1, 50, 4)[0] + 1e6
-    centre = Centre()
-    less = torch.cat([centre.add(part) for part in rows.split(9)])
-    torch.testing.assert_close(centre.mean, rows.mean(0), rtol=1e-14, atol=0)
-    torch.testing.assert_close(centre.shift, less.mean(0), rtol=1e-12, atol=1e-12)
-    assert torch.equal(centre.about(rows), less) and centre.count == 50
-    assert float(less.abs().max()) < 50
-
-
 def test_the_benchmark_measures():
-    parser = argparse.ArgumentParser()
-    bench.add_arguments(parser)
-    parser.set_defaults(threads=None)
+    parser = parser_of()
     full = parser.parse_args([])
     assert (full.cka_layers, full.cka_sentences, full.cka_width) == (9, 10_000, 768)
-    for memory, ends in (("8", False), ("1000", True)):
-        size = ["--cka-layers", "3", "--cka-sentences", "300", "--cka-width", "256", "--cka-memory", memory]
-        found = bench.run_cka(parser.parse_args(size))
-        assert (CKA(3, 3, 256, 256, memory=int(memory) * 2**20)._spool is None) is ends
-        assert found["seconds"] > 0 and found["peak_memory_mb"] > 10
-        assert all(ratio > 0 for kinds in found["ratio_to_products"].values() for ratio in kinds.values())
-        # half of the variance of each side is common, so that sides correlate with 0.5 in each direction
-        assert found["debiased_average"] == pytest.approx(0.25, abs=0.05) and found["biased_average"] > 0.4
+    found = run_cka(parser.parse_args(["--cka-layers", "3", "--cka-sentences", "300", "--cka-width", "256"]))
+    assert found["seconds"] > 0 and found["peak_memory_mb"] > 10
+    assert all(ratio > 0 for kinds in found["ratio_to_products"].values() for ratio in kinds.values())
+    # half of the variance of each side is common, so that sides correlate with 0.5 in each direction
+    assert found["debiased_average"] == pytest.approx(0.25, abs=0.05) and found["biased_average"] > 0.4

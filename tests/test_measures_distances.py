@@ -1,25 +1,32 @@
-"""Probe distances: against word pairs read one sentence at a time; controls; models before on the same pairs."""
+"""Probe distances: against word pairs read one sentence at a time; controls; models before; limits."""
 
+import importlib.util
 import json
 import shutil
+from collections import Counter
+from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
+from safetensors.torch import load_file, save_file
 
 from probes.measures import ProbeConfig
-from probes.measures.distances.dimensions import separations_and_dominance
-from probes.measures.distances.pairs import unrelated
+from probes.measures.distances.pairs import PairReaders, linked_in_order, shared_text, unrelated
+from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
-from probes.measures.distances.text import PairReaders, linked_in_order, shared_text
 from probes.measures.probe_input import ProbeInput
+from probes.transfer.aligned_text import Aligned
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
+from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
-from tests.separations import separations
+from tests.maps_cases import Plain
 from tests.test_states import text_pair
 
 NAMES = (
@@ -45,25 +52,12 @@ def plain_pairs(given, pretrained, layers, kept=None):
     """[layers, links, d] of each side, the sentence and the right word of each link, in the order of the probe."""
     data, text = given.data, given.aligned.text
     rows = data.dev if kept is None else kept
-    for body in (pretrained.target_model, pretrained.model):
-        body.eval()
-    order = np.arange(len(rows))[permutation(key_of("distances-order", given.config.seed), len(rows))]
-    sides: tuple[list[Any], list[Any]] = ([], [])
-    sentences: list[int] = []
-    words: list[int] = []
-    for row in rows[order].tolist():
-        side = text.left[row].words, text.right[row].words
-        readers, bodies = (pretrained.target, pretrained.source), (pretrained.target_model, pretrained.model)
-        states = [
-            [plain_states(bodies[i], readers[i], side[i], layer, "last") for layer in layers[i]] for i in (0, 1)
-        ]  # fmt: skip
-        for a, b in data.links.of_pair(row):
-            sides[0].append(torch.stack([layer[a] for layer in states[0]]))
-            sides[1].append(torch.stack([layer[b] for layer in states[1]]))
-            sentences.append(row)
-            words.append(side[1][b])
-    left, right = (torch.stack(held, 1).double().detach().numpy() for held in sides)
-    return left, right, np.asarray(sentences), words
+    rows = rows[permutation(key_of("distances-order", given.config.seed), len(rows))]
+    aligned = Aligned(text, replace(data, train=rows, dev=rows[:0]))
+    read = replace(given, pretrained=pretrained, text=aligned)
+    left, right = (np.stack(side) for side in zip(*(Plain(read, layer).linked(rows) for layer in layers), strict=True))
+    linked = [(row, text.right[row].words[b]) for row in rows.tolist() for _, b in data.links.of_pair(row)]
+    return left, right, np.array([row for row, _ in linked]), [word for _, word in linked]
 
 
 def plain_distances(left, right, sentences, words, seed=0):
@@ -105,6 +99,16 @@ def check(values, expected):
             assert one["auc"]["mean"] == pytest.approx(plain_auc(kinds[0][layer], kinds[1][layer]), abs=2e-4)
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return random_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return open_pretrained(str(save_model(tmp_path_factory.mktemp("bert") / "bert")), "other", True)
+
+
 @pytest.mark.parametrize("kind", ["run", "separate", "bert", "two"])
 def test_distances_are_those_of_words_read_alone(kind, tmp_path):
     if kind in ("run", "separate"):
@@ -116,7 +120,7 @@ def test_distances_are_those_of_words_read_alone(kind, tmp_path):
         pretrained, config = open_pretrained(str(first), "other", True, other), settings(tmp_path, dev=5, pairs=4)
     given, found = probe(pretrained, config)
     layers = tuple(range(pretrained.model.shape.layers + 1))
-    expected = plain_distances(*plain_pairs(given, pretrained, (layers, layers)))
+    expected = plain_distances(*plain_pairs(given, pretrained, layers))
     (held,) = found.values["models"].values()
     check(held, expected)
     assert held["layer"] == layers[-1] and found.values["changes"] == {}
@@ -143,39 +147,6 @@ def test_the_stream_is_the_same_however_it_is_cut(tmp_path):
         torch.testing.assert_close(cut, getattr(streams[1][0], name), rtol=1e-4, atol=1e-5)
     lengths = np.diff(given.data.left.bounds)[streams[1][0].sentence.unique_consecutive()]
     assert (np.diff(lengths) > 0).any() and (np.diff(lengths) < 0).any()  # not in order of length
-
-
-def test_both_parts_are_what_they_are_alone(tmp_path):
-    pretrained = random_run(tmp_path)
-    given = ProbeInput(pretrained, settings())
-    sides = given.side("target"), given.side("source")
-    with given.reading():
-        both = separations_and_dominance(lambda: linked_in_order(given, *sides), 3, (0, 1, 2), tops=(1, 4))
-        alone = separations(linked_in_order(given, *sides), 3)
-        once = []
-
-        def read():
-            once.append(1)
-            return linked_in_order(given, *sides)
-
-        none = separations_and_dominance(read, 3, (0, 1, 2), tops=())
-    for found in (both[0], none[0]):
-        assert [one.to_json() for one in found] == [one.to_json() for one in alone]
-    assert len(once) == 1 and [len(one.tops) for one in both[1]] == [2] * 6
-
-
-def test_copies_of_embeddings_are_apart_from_all_else(tmp_path):
-    pretrained = random_run(tmp_path, language="trans")
-    given = ProbeInput(pretrained, settings(dev=30))
-    ids = given.data.left.ids.astype(int), given.data.right.ids.astype(int)
-    assert len(ids[0]) == len(ids[1]) and (ids[0] != ids[1]).any()
-    with torch.no_grad():
-        pretrained.model.embeddings.words[ids[0]] = pretrained.model.embeddings.words[ids[1]]
-    _, found = probe(pretrained, settings(dev=30))
-    (held,) = found.values["models"].values()
-    for one in held["layers"]:
-        assert one["related"]["quantiles"]["0.95"] < 1e-3 < one["unrelated"]["quantiles"]["0.05"]
-        assert one["auc"]["mean"] == pytest.approx(1, abs=1e-4)
 
 
 def test_words_of_other_sentences_as_pairs_are_at_chance(tmp_path):
@@ -220,7 +191,7 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
     assert (len(kept) < 9) == (before == "other") and values["sentence_pairs"] == len(kept)
     for name, model in (("old", again), ("new", pretrained)):
         layers = tuple(range(4))
-        _, _, sentences, words = pairs = plain_pairs(given, model, (layers, layers), kept)
+        _, _, sentences, words = pairs = plain_pairs(given, model, layers, kept)
         check(values["models"][name], plain_distances(pairs[0], pairs[1], sentences, words))
     old, new = ([one["auc"]["mean"] for one in values["models"][name]["layers"]] for name in ("old", "new"))
     changes = values["changes"]["old"]
@@ -236,12 +207,118 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
     assert edges[0] == edges[1]
 
 
-def test_shared_links_are_those_that_every_tokenizer_leaves_something_of(tmp_path):
-    pretrained = random_run(tmp_path)
-    given = ProbeInput(pretrained, settings())
-    readers = PairReaders.of(pretrained)
-    shared = shared_text(given, {"a": readers, "b": readers})
-    assert shared.counts == {} and len(shared.rows) == len(given.data.dev)
-    for number, row in enumerate(given.data.dev.tolist()):
-        assert shared.data["b"].links.of_pair(number) == given.data.links.of_pair(row)
-        assert shared.text.left[number].words == given.aligned.text.left[row].words
+def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
+    given = ProbeInput(run, settings(dev=40))
+    shared = shared_text(given, {"run": PairReaders.of(run)})
+    chosen = choose(shared, 12, seed=1)
+    text = shared.text
+    counts: Counter[tuple[str, str]] = Counter()
+    tags: dict[str, Counter[str]] = {}
+    for row in range(len(shared.rows)):
+        left, right = text.left[row].words, text.right[row].columns
+        for word, tag in zip(right["form"], right["upos"], strict=True):
+            tags.setdefault(word, Counter())[tag] += 1
+        counts.update((left[a], right["form"][b]) for a, b in text.links.of_pair(row))
+    usable = {
+        pair: n
+        for pair, n in counts.items()
+        if 2 * sum(k for tag, k in tags[pair[1]].items() if tag in OPEN) > sum(tags[pair[1]].values())
+    }
+    pool = sorted(usable.values(), reverse=True)[:120]
+    pairs = list(zip(chosen.left, chosen.right, strict=True))
+    assert len(set(chosen.right)) == len(set(chosen.left)) == 12 < len(usable) < len(counts)
+    assert all(usable[pair] >= pool[-1] for pair in pairs)
+    assert [counts[pair] for pair in pairs] == sorted((counts[pair] for pair in pairs), reverse=True)
+    again, other = choose(shared, 12, seed=1), choose(shared, 12, seed=2)
+    assert again.right == chosen.right and np.array_equal(again.links, chosen.links) and other.right != chosen.right
+    read = replace(given, pretrained=run, text=shared.aligned("run"))
+    with read.reading():
+        vectors = chosen_vectors(read, chosen, (2, 2))
+    run.model.eval()
+    sentence = text.links.sentence[chosen.links]
+    for i, row in enumerate(sentence.tolist()):
+        for side, corpus, reader, word in (
+            (0, text.left, run.target, int(text.links.left[chosen.links[i]])),
+            (1, text.right, run.source, int(text.links.right[chosen.links[i]])),
+        ):
+            assert corpus[row].words[word] == pairs[i][side]
+            plain = plain_states(run.model, reader, corpus[row].words, 2, "last")[word]
+            torch.testing.assert_close(vectors[side][i], plain.detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_layers_are_those_of_the_config(run):
+    config = settings(layer=-2, picture="none").model_copy(update={"layers": (-1, 1)})
+    _, found = probe(run, config)
+    (held,) = found.values["models"].values()
+    assert held["layer"] == 1 and [one["layer"] for one in held["layers"]] == [1, 1, 2, 2]
+    assert [one["layer"] for one in held["dimensions"]] == [1, 1, 2, 2]
+    assert any("fewer dimensions" in note for note in found.notes)
+    with pytest.raises(InputError, match="layer 0 is not among"):
+        probe(run, settings(layer=0).model_copy(update={"layers": (1,)}))
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"before": ["a/run", "b/run"]}, "one name"),
+    ({"dimensions": [0]}, "from 1 on"),
+    ({"dimensions": [2, 2]}, "each once"),
+    ({"picture": "umap"}, "pca"),
+    ({"layer": 9}, "no layer 9"),
+    ({"before": {"bert": "OLD"}}, r"set distances\.name"),
+    ({"before": {"old": "NONE"}}, r"distances.before.old: .*no such folder"),
+    ({"before": {"old": "HERE"}}, r"distances.before.old: .*holds no model"),
+    ({"before": {"old": "NAN"}}, r"old: word vectors of layer 2 .*NaN"),
+    ({"before": {"old": "SHORT"}, "dev": 1}, "no linked word that all"),
+    ({"dev": 1}, "at least two"),
+])  # fmt: skip
+def test_what_is_refused(bert, tmp_path, values, message):
+    def place(name):
+        path = tmp_path / name.lower()
+        if name in ("OLD", "SHORT", "NAN"):
+            save_model(path, max_position_embeddings=3 if name == "SHORT" else 40)
+        if name == "NAN":
+            weights = load_file(path / "model.safetensors")
+            weights["bert.encoder.layer.1.output.dense.bias"][0] = float("nan")
+            save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
+        return str(tmp_path if name == "HERE" else path)
+
+    before = values.get("before", {})
+    if isinstance(before, dict):
+        values = {**values, "before": {name: place(model) for name, model in before.items()}}
+    with pytest.raises(InputError, match=message):
+        probe(bert, settings(tmp_path, **values))
+
+
+def test_two_models_of_other_widths_or_depths(bert, tmp_path):
+    assert settings(before=["x/one", "two"]).distances.before == {"one": "x/one", "two": "two"}
+    for size, message in ((8, "no distance"), (16, "as many of each")):
+        shape: dict[str, Any] = {"hidden_size": 32} if size == 8 else {"num_hidden_layers": 5}
+        other = open_pretrained(str(save_model(tmp_path / message, seed=1, **shape)), "other", True)
+        with pytest.raises(InputError, match=message):
+            probe(replace(bert, target_model=other.model, target=replace(other.target)), settings(tmp_path))
+    # of a model before they are compared at the layer that is drawn
+    _, found = probe(bert, settings(tmp_path, before=[str(tmp_path / "as many of each")], pairs=4, name="bert"))
+    assert list(found.values["models"]) == ["as many of each", "bert"]
+    assert [(c["layer"], c["distance"]) for c in found.values["changes"]["as many of each"]] == [
+        (3, "l2"), (3, "cosine"),
+    ]  # fmt: skip
+    assert any("layers 5 and 3" in note for note in found.notes)
+    assert "." not in found.values["pictures"]["bert"]["right_words"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sklearn") is None, reason="scikit-learn is not installed")
+def test_tsne_and_a_table_of_dimensions_that_fits_a_terminal(run, monkeypatch):
+    """However many counts are asked for: no cell is cut at 80 columns."""
+    _, found = probe(run, settings(dev=20, picture="tsne", pairs=6, dimensions=[1, 2, 3, 4, 5, 6, 7, 8]))
+    (held,) = found.values["pictures"].values()
+    assert held["method"] == "tsne" and len(held["left"]) == 6
+    table = next(table for table in found.tables if "largest dimensions" in str(table.title))
+    written = StringIO()
+    Console(width=80, file=written).print(table)
+    shown = written.getvalue()
+    assert "…" not in shown and max(map(len, shown.splitlines())) <= 80
+    tops = found.values["models"][found.values["model"]]["dimensions"][-1]["tops"]
+    assert [len(column._cells) for column in table.columns] == [2 * len(tops)] * 7 and len(tops) == 8
+    assert all(f"{top['auc_without']['mean']:.3f}" in shown for top in tops)
+    monkeypatch.setattr("probes.measures.distances.probe.find_spec", lambda _: None)
+    with pytest.raises(InputError, match="synthlang\\[probe\\]"):
+        probe(run, settings(picture="tsne"))

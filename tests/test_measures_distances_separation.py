@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from probes.measures.distances.auc import Influence, auc, clustered_interval, placements, standard_error
-from probes.measures.distances.dimensions import Contributions, separations_and_dominance
+from probes.measures.distances.dimensions import largest, separations_and_dominance, shares
 from probes.measures.distances.pairs import Linked, pair_blocks, unrelated
 from probes.measures.distances.separation import compare, histograms
 from synthlang.errors import InputError
@@ -98,12 +98,6 @@ def test_standard_error_agrees_with_a_bootstrap_of_sentences():
     assert standard_error(found) == pytest.approx(np.std(drawn), rel=0.15)
 
 
-def test_no_bounds_where_nothing_is_known():
-    one = np.zeros(3, dtype=np.int64)
-    assert clustered_interval(Influence(0.5, np.zeros(3), one, one)).low is None
-    assert clustered_interval(Influence(1.0, np.zeros(2), one[:2], np.array([0, 1])), share=True).high is None
-
-
 def test_unrelated_words_are_never_of_the_same_sentence_and_uniform():
     sentence = np.array([5, 2, 5, 5, 2, 9])
     counts = np.zeros((6, 6))
@@ -122,7 +116,8 @@ def test_distances_against_scipy_and_any_batches_give_the_same():
     again = separations([data.take(slice(i, i + 37)) for i in range(0, 600, 37)], 7, layers=(3, 8))
     assert [(s.layer, s.distance) for s in found] == [(3, "l2"), (3, "cosine"), (8, "l2"), (8, "cosine")]
     for one, other in zip(found, again, strict=True):
-        assert one.pairs.matches(other.pairs)
+        for name in ("sentence", "query", "other"):
+            np.testing.assert_array_equal(getattr(one.pairs, name), getattr(other.pairs, name))
         np.testing.assert_array_equal(one.related, other.related)
         np.testing.assert_array_equal(one.unrelated, other.unrelated)
     pairs, left, right = found[0].pairs, data.left[1].numpy(), data.right[1].numpy()
@@ -134,13 +129,6 @@ def test_distances_against_scipy_and_any_batches_give_the_same():
     np.testing.assert_allclose(found[3].related, [cosine(x, y) for x, y in zip(left, right, strict=True)], rtol=1e-4)
     assert found[0].auc.mean == auc(found[0].related, found[0].unrelated)
     json.dumps(found[0].to_json(), allow_nan=False)
-
-
-def test_small_blocks_hold_few_links_and_still_pair_all():
-    blocks = list(pair_blocks([linked().take(slice(i, i + 50)) for i in range(0, 600, 50)], 0, block=64))
-    assert sum(len(block.linked) for block in blocks) == sum(len(block.query) for block in blocks) == 600
-    assert max(len(block.linked) for block in blocks) < 128
-    assert all((b.linked.sentence[b.query] != b.linked.sentence[b.other]).all() for b in blocks)
 
 
 def test_words_of_one_type_are_not_unrelated():
@@ -156,12 +144,6 @@ def test_planted_separation_is_found_and_none_is_none():
     for s in mixed:
         low, high = bounds(s.auc)
         assert low < 0.5 < high and abs(s.auc.mean - 0.5) < 0.05
-
-
-def test_a_distance_that_is_zero_everywhere_ties():
-    same = torch.ones(1, 40, 4)
-    for s in separations([Linked(same, same, torch.arange(40))], 0):
-        assert s.auc.mean == 0.5 and not s.related.any() and not s.unrelated.any()
 
 
 def test_zero_rows_are_counted_and_have_cosine_distance_one():
@@ -203,39 +185,6 @@ def test_bad_input_is_one_clear_line(batches, message):
         separations(batches, 0)
 
 
-def test_compare_before_and_after():
-    before, after = separations([linked(1.0)], 3)[0], separations([linked(0.4)], 3)[0]
-    change = compare(before, after)
-    assert change.auc.mean == pytest.approx(after.auc.mean - before.auc.mean)
-    assert change.related.mean == pytest.approx((after.related - before.related).mean())
-    assert 0 < bounds(change.auc)[0] < bounds(change.auc)[1] and bounds(change.related)[1] < 0
-    nothing = compare(before, before)
-    assert (nothing.auc.mean, nothing.auc.low, nothing.auc.high) == (0, 0, 0)
-    # of the mean of one sentence after another: Student's t of the sums of sentences
-    sums = (after.related - before.related).reshape(-1, 4).mean(1)
-    t = stats.ttest_1samp(sums, 0).confidence_interval(0.95)
-    assert (change.related.low, change.related.high) == pytest.approx((t.low, t.high), rel=1e-6)
-    json.dumps(change.to_json(), allow_nan=False)
-    with pytest.raises(InputError, match="different pairs"):
-        compare(before, separations([linked(0.4)], 4)[0])
-    with pytest.raises(InputError, match="cannot be compared"):
-        compare(before, separations([linked(0.4)], 3)[1])
-
-
-def test_histograms_have_common_bins_and_count_every_pair():
-    found = [separations([linked(noise)], 3)[0] for noise in (1.0, 0.4)]
-    both = histograms(found, bins=25)
-    assert len(both[0].edges) == 26 and (both[0].edges == both[1].edges).all()
-    for one, counted in zip(found, both, strict=True):
-        assert counted.related.sum() == len(one.related) and counted.unrelated.sum() == len(one.unrelated)
-        inside = (one.related >= counted.edges[3]) & (one.related < counted.edges[4])
-        assert counted.related[3] == inside.sum()
-    outside = histograms(found, edges=np.array([4.0, 5.0, 6.0]))[0]
-    assert outside.related.sum() == 600 and outside.related[0] == (found[0].related < 5).sum()
-    with pytest.raises(InputError, match="no common bins"):
-        histograms(separations([linked()], 0))
-
-
 def test_a_planted_outlier_dimension_is_found_and_its_removal_helps():
     data = linked(0.7)
     random = torch.Generator().manual_seed(9)
@@ -251,20 +200,57 @@ def test_a_planted_outlier_dimension_is_found_and_its_removal_helps():
         less = Linked(data.left[..., kept], data.right[..., kept], data.sentence)
         expected = {(s.layer, s.distance): s.auc for s in separations([less], 0)}
         assert one.tops[0].auc_without == expected[one.layer, one.distance]
-        json.dumps(one.to_json(), allow_nan=False)
+
+
+def test_small_blocks_hold_few_links_and_still_pair_all():
+    blocks = list(pair_blocks([linked().take(slice(i, i + 50)) for i in range(0, 600, 50)], 0, block=64))
+    assert sum(len(block.linked) for block in blocks) == sum(len(block.query) for block in blocks) == 600
+    assert max(len(block.linked) for block in blocks) < 128
+    assert all((b.linked.sentence[b.query] != b.linked.sentence[b.other]).all() for b in blocks)
+
+
+def test_no_bounds_where_nothing_is_known():
+    one = np.zeros(3, dtype=np.int64)
+    assert clustered_interval(Influence(0.5, np.zeros(3), one, one)).low is None
+    assert clustered_interval(Influence(1.0, np.zeros(2), one[:2], np.array([0, 1])), share=True).high is None
+    same = torch.ones(1, 40, 4)  # all distances are 0: they tie
+    assert [s.auc.mean for s in separations([Linked(same, same, torch.arange(40))], 0)] == [0.5, 0.5]
+
+
+def test_compare_before_and_after():
+    before, after = separations([linked(1.0)], 3)[0], separations([linked(0.4)], 3)[0]
+    change, nothing = compare(before, after), compare(before, before)
+    assert change.auc.mean == pytest.approx(after.auc.mean - before.auc.mean)
+    assert 0 < bounds(change.auc)[0] < bounds(change.auc)[1] and bounds(change.related)[1] < 0
+    assert (nothing.auc.mean, nothing.auc.low, nothing.auc.high) == (0, 0, 0)
+    # of the mean of one sentence after another: Student's t of the sums of sentences
+    sums = (after.related - before.related).reshape(-1, 4).mean(1)
+    t = stats.ttest_1samp(sums, 0).confidence_interval(0.95)
+    assert (change.related.low, change.related.high) == pytest.approx((t.low, t.high), rel=1e-6)
+
+
+def test_histograms_have_common_bins_and_count_every_pair():
+    found = [separations([linked(noise)], 3)[0] for noise in (1.0, 0.4)]
+    both = histograms(found, bins=25)
+    assert len(both[0].edges) == 26 and (both[0].edges == both[1].edges).all()
+    for one, counted in zip(found, both, strict=True):
+        assert counted.related.sum() == len(one.related) and counted.unrelated.sum() == len(one.unrelated)
+        inside = (one.related >= counted.edges[3]) & (one.related < counted.edges[4])
+        assert counted.related[3] == inside.sum()
 
 
 def test_contributions_sum_to_the_mean_and_shares_to_one():
-    data = linked()
+    data, read = linked(), iter([[linked()]])
     found = separations_and_dominance(lambda: [data], 5, (0, 1), tops=(1, 15))[1]
+    none = separations_and_dominance(lambda: next(read), 5, (0, 1), tops=())[1]  # read once
+    assert not any(one.tops for one in none)
     whole = {(s.layer, s.distance): s for s in separations([data], 5)}
     for one in found:
         distances = whole[one.layer, one.distance].unrelated
         expected = (distances**2).mean() if one.distance == "l2" else (1 - distances).mean()
         assert one.mean == pytest.approx(expected, abs=1e-5)
         assert one.shares == tuple(sorted(one.shares, reverse=True))
+        assert one.distance == "cosine" or one.tops[0].of_sum == pytest.approx(one.shares[0])
     values = torch.tensor([0.5, -0.25, 0.25], dtype=torch.float64)
-    shares = Contributions(0, "cosine", "unrelated", values)
-    assert shares.shares.tolist() == [0.5, 0.25, 0.25] and shares.largest(2).tolist() == [0, 1]
-    assert shares.of_sum(1) == 1.0
-    assert not Contributions(0, "l2", "related", torch.zeros(3)).shares.any()
+    assert shares(values).tolist() == [0.5, 0.25, 0.25] and largest(values, 2).tolist() == [0, 1]
+    assert not shares(torch.zeros(3)).any()

@@ -1,7 +1,6 @@
 """Word retrieval where the answer is known, parts of speech by a parser, and what cannot be measured."""
 
 import json
-import tempfile
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +11,8 @@ from scipy import stats
 from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval import scores as retrieval_tags
-from probes.measures.retrieval import sources as retrieval_vectors
-from probes.measures.retrieval.items import frequency_ranks
 from probes.measures.retrieval.probe import retrieval_probe
-from probes.measures.retrieval.sources import WordVectors
-from probes.states import WordStates
-from probes.statistics import wilson_interval
+from probes.measures.retrieval.scores import frequency_ranks
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.corpus import Corpus
@@ -74,12 +69,22 @@ def test_the_same_language_finds_every_word(model, tmp_path, candidates):
     assert found["csls"]["mean"] > 90 and found["csls"]["links"] == 200
 
 
-def test_wrong_pairs_find_nothing_more_than_chance(model, tmp_path):
+def test_wrong_pairs_find_nothing_more_than_chance_and_words_alike_leave_nothing_to_count(model, tmp_path):
     text = sentences()
     given = subject_of(model, tmp_path, text, text[1:] + text[:1], [DIAGONAL] * 60, KEEP)
-    values = probe(given).values
-    assert values["headline"]["csls"]["mean"] < 5
-    assert values["variants"]["context"]["chance"] == pytest.approx(100 / 200)
+    found = probe(given)
+    assert found.values["headline"]["csls"]["mean"] < 5
+    assert found.values["variants"]["context"]["chance"] == pytest.approx(100 / 200)
+    for figure in found.figures:
+        assert all(path.stat().st_size > 1000 for path in figure.write(tmp_path / "figures"))
+    assert all("[" not in str(cell) for table in found.tables for column in table.columns for cell in column.cells)
+    assert not any("zero" in note for note in found.notes) and not any("zeros" in key for key in found.values["counts"])
+    assert len(found.tables) == 2 and all(len(table.rows) == 5 for table in found.tables)
+    alike = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {}))
+    assert alike.values["headline"]["csls"] is None and alike.values["ranks"] is None
+    assert alike.values["counts"]["context: links of words written alike"] == 200
+    assert any("only 0 of 200 links count" in note for note in alike.notes)
+    assert alike.values["variants"]["context"]["layers"][-1]["pairs"]["linked"]["cosine"]["mean"] == 100
 
 
 def test_a_language_with_copies_of_the_embeddings_is_found(tmp_path):
@@ -89,15 +94,6 @@ def test_a_language_with_copies_of_the_embeddings_is_found(tmp_path):
     before = headline(ProbeInput(pretrained, parse(ProbeConfig, settings)))["csls"]["mean"]
     after = headline(ProbeInput(copied(pretrained), parse(ProbeConfig, settings)))["csls"]["mean"]
     assert before < 20 and after > 95
-
-
-def test_only_words_written_alike_leave_nothing_to_count(model, tmp_path):
-    text = sentences()
-    found = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {}))
-    assert found.values["headline"]["csls"] is None and found.values["ranks"] is None
-    assert found.values["counts"]["context: links of words written alike"] == 200
-    assert any("only 0 of 200 links count" in note for note in found.notes)
-    assert found.values["variants"]["context"]["layers"][-1]["pairs"]["linked"]["cosine"]["mean"] == 100
 
 
 class Tagger:
@@ -135,39 +131,25 @@ def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tm
     assert "retrieval-by-tag" in {figure.name for figure in found.figures}
 
 
-def test_figures_and_tables_are_for_readers(model, tmp_path):
-    text = sentences()
-    other = [line.replace("a", "the") for line in text]
-    found = probe(subject_of(model, tmp_path, other, text, [DIAGONAL] * 60, KEEP))
-    for figure in found.figures:
-        assert all(path.stat().st_size > 1000 for path in figure.write(tmp_path / "figures"))
-    assert all("[" not in str(cell) for table in found.tables for column in table.columns for cell in column.cells)
-    assert not any("zero" in note for note in found.notes) and not any("zeros" in key for key in found.values["counts"])
-    assert len(found.tables) == 2 and all(len(table.rows) == 5 for table in found.tables)
-
-
-def test_what_cannot_be_measured_is_one_line(model, tmp_path):
-    text = sentences()
-    other = save_model(tmp_path / "wide", "roberta", hidden_size=32)
-    deep = save_model(tmp_path / "deep", "roberta", num_hidden_layers=4)
-    with pytest.raises(InputError, match="vectors of 32 and of 16 numbers"):
-        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, other))
-    with pytest.raises(InputError, match=r"5 and 4 layers are read; name those to compare \(layers\)"):
-        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, deep))
-    named = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, deep, layers=[0, -1])).values
-    assert [(held["layer"], held["left_layer"]) for held in named["variants"]["context"]["layers"]] == [(0, 0), (3, 4)]
-    with pytest.raises(InputError, match="one sentence pair"):
-        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, data={"dev": 1}))
-    with pytest.raises(InputError, match="parser 'nonsense' must be"):
-        probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {"parser": "nonsense"}))
-
-
-def test_a_model_with_nan_is_refused_by_name(model, tmp_path):
-    text = sentences()
-    given = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP)
-    given.pretrained.model.embeddings.words.data[:] = torch.nan
-    with pytest.raises(InputError, match="language other: the states of its words hold NaN"):
+@pytest.mark.parametrize(("shape", "retrieval", "settings", "message"), [
+    ({"hidden_size": 32}, KEEP, {}, "vectors of 32 and of 16 numbers"),
+    ({"num_hidden_layers": 4}, KEEP, {}, r"5 and 4 layers are read; name those to compare \(layers\)"),
+    ({}, KEEP, {"data": {"dev": 1}}, "one sentence pair"),
+    ({}, {"parser": "nonsense"}, {}, "parser 'nonsense' must be"),
+    ({"nan": True}, KEEP, {}, "language other: the states of its words hold NaN"),
+])  # fmt: skip
+def test_what_cannot_be_measured_is_one_line(model, tmp_path, shape, retrieval, settings, message):
+    text, nan = sentences(), shape.pop("nan", False)
+    other = save_model(tmp_path / "other", "roberta", **shape) if shape else None
+    given = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, retrieval, other, **settings)
+    if nan:
+        given.pretrained.model.embeddings.words.data[:] = torch.nan
+    with pytest.raises(InputError, match=message):
         probe(given)
+    if "num_hidden_layers" in shape:
+        named = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, other, layers=[0, -1])
+        layers = probe(named).values["variants"]["context"]["layers"]
+        assert [(held["layer"], held["left_layer"]) for held in layers] == [(0, 0), (3, 4)]
 
 
 def test_zero_vectors_are_counted_and_missed(model, tmp_path):
@@ -181,43 +163,6 @@ def test_zero_vectors_are_counted_and_missed(model, tmp_path):
     assert any("in context, layer 0: 400 word vectors are zero" in note for note in found.notes)
     (layer,) = held["variants"]["context"]["layers"]
     assert layer["zero_vectors"] == {"left": 200, "right": 200} and layer["pairs"]["linked"]["csls"]["mean"] == 0
-
-
-def batches(count, layers=3, d=4):
-    drawn = torch.randn(layers, count, d, generator=torch.Generator().manual_seed(0))
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(1))
-    for some in order.split(7):
-        yield WordStates(drawn[:, some], some)
-
-
-@pytest.mark.parametrize("loaded", [0, 1 << 20])
-def test_vectors_come_back_loaded_or_mapped(monkeypatch, loaded):
-    monkeypatch.setattr(retrieval_vectors, "LOADED", loaded)
-    drawn = torch.randn(3, 50, 4, generator=torch.Generator().manual_seed(0))
-    words = np.array([1, 4, 9, 20, 44])
-    with WordVectors(3, 4, torch.device("cpu")) as vectors:
-        vectors.write(batches(50), words, "side")
-        for place in range(3):
-            held = vectors.layer(place)
-            assert isinstance(held, np.memmap) == (loaded == 0) and len(held) == 5
-            assert np.array_equal(np.asarray(held)[vectors.rows(words[::-1])], drawn[place, words[::-1].copy()].numpy())
-    with WordVectors(3, 4, torch.device("cpu")) as vectors:
-        vectors.write(batches(50), words[:0], "side")
-        assert vectors.layer(0).shape == (0, 4)
-
-
-def test_a_full_disk_is_one_line(monkeypatch):
-    full = lambda buffering: open("/dev/full", "w+b", buffering=buffering)  # noqa: E731, SIM115
-    monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    with pytest.raises(InputError, match="No space left"), WordVectors(3, 4, torch.device("cpu")) as vectors:
-        vectors.write(batches(50), np.arange(50), "side")
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 7), (7, 7), (3, 11), (400, 1000)])
-def test_wilson_is_that_of_scipy(hits, n):
-    expected = stats.binomtest(hits, n).proportion_ci(0.95, "wilson")
-    found = wilson_interval(hits / n, n)
-    assert (found.low, found.high) == pytest.approx((100 * expected.low, 100 * expected.high), abs=1e-9)
 
 
 def test_ranks_are_those_of_scipy():

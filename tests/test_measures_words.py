@@ -1,30 +1,44 @@
-"""The probe ``words``: what it adds to the alignment of a run, and models that are none."""
+"""The probe ``words``: bands and checkpoints of a run, languages, dictionaries, and what cannot be compared."""
 
 from __future__ import annotations
 
 import copy
+import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from pretrain.config import PretrainConfig
-from pretrain.run import pretrain
+from pretrain.run import open_run, pretrain
 from probes.measures import ProbeConfig
+from probes.measures.command import probe_command, read_probe_config
 from probes.measures.probe_input import ProbeInput
+from probes.measures.words import WordsConfig
+from probes.measures.words.alignment import band_scores, frequency_ranks
 from probes.measures.words.probe import words_probe
+from probes.states import single_tokens
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
+from synthlang.files import write_json
+from synthlang.fingerprint import sha256_file
+from synthlang.store import Store
+from tests.adjust_models import save_model
+from tests.test_alignment import credits as credits_of_rows
+from tests.test_alignment import scores_of
+from tests.test_natural import config_of, folder  # noqa: F401  a fixture
 from tests.tiny import PRETRAIN, changed
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("words") / "run"
-    pretrain(parse(PretrainConfig, changed(PRETRAIN, checkpoints__keep=3)), folder)
-    return folder
+    place = tmp_path_factory.mktemp("words") / "run"
+    pretrain(parse(PretrainConfig, changed(PRETRAIN, checkpoints__keep=3)), place)
+    return place
 
 
 def subject_of(run, **settings):
@@ -52,8 +66,6 @@ def test_bands_and_checkpoints_of_a_run(run):
 
 
 def test_a_damaged_checkpoint_is_left_out_aloud(run, tmp_path):
-    import shutil
-
     copied = tmp_path / "run"
     shutil.copytree(run, copied)
     (copied / "checkpoints" / "step-2" / "model.safetensors").write_bytes(b"x")
@@ -105,3 +117,197 @@ def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
         InputError, match=r"no pair of the 1 in the dictionary can be compared: 1 pairs of words of sev"
     ):
         words_probe(other)
+
+
+def test_ranks_count_from_the_most_frequent_type_and_leave_others_out():
+    counts = np.array([99, 0, 5, 7, 5, 1, 0, 7, 2])  # 0 is a special
+    ranks = frequency_ranks(counts, np.array([2, 3, 4, 5, 7, 8]))
+    assert ranks.tolist() == [0, 0, 3, 1, 4, 6, 0, 2, 5]
+
+
+def _rows(n, well):
+    """Rows of n words, of which ``well`` (bool) lie by their counterparts and the others anywhere."""
+    generator = torch.Generator().manual_seed(4)
+    parent = torch.randn(n, 24, generator=generator)
+    derived = torch.where(well[:, None], parent + 0.1 * torch.randn(n, 24, generator=generator), 0)
+    return parent, derived + (~well[:, None]) * torch.randn(n, 24, generator=generator)
+
+
+def test_bands_have_the_scores_of_their_words():
+    n = 300
+    ranks = np.random.default_rng(0).permutation(2 * n)[:n] + 1  # half of the ranks have no counterpart
+    well = torch.from_numpy(ranks <= 100)
+    parent, derived = _rows(n, well)
+    inside = torch.rand(n, generator=torch.Generator().manual_seed(1)) < 0.5
+    found = band_scores(credits_of_rows(parent, derived), inside, ranks, (100, 250))
+    assert [(band["from"], band["to"]) for band in found] == [(1, 100), (101, 250), (251, None)]
+    assert sum(band["types"] for band in found) == n
+    for band, members in zip(found, (ranks <= 100, (ranks > 100) & (ranks <= 250), ranks > 250), strict=True):
+        for key, subset in (
+            ("all", members),
+            ("in_dictionary", members & inside.numpy()),
+            ("held_out", members & ~inside.numpy()),
+        ):
+            expected = scores_of(parent, derived, torch.from_numpy(subset)).in_dictionary
+            assert json.loads(json.dumps(band["scores"][key])) == json.loads(
+                json.dumps(expected.__dict__, default=vars)
+            )
+    assert found[0]["scores"]["all"]["csls"]["mean"] == 100
+    assert found[1]["scores"]["all"]["csls"]["mean"] < 10
+
+
+def test_a_band_without_words_has_no_scores_and_wrong_bands_are_named():
+    parent, derived = _rows(6, torch.ones(6, dtype=torch.bool))
+    credits = credits_of_rows(parent, derived)
+    first, rest = band_scores(credits, torch.zeros(6, dtype=torch.bool), np.arange(5, 11), (4,))
+    assert (first["types"], rest["types"]) == (0, 6)
+    assert first["scores"] == {"all": None, "in_dictionary": None, "held_out": None}
+    (whole,) = band_scores(credits, torch.zeros(6, dtype=torch.bool), np.arange(5, 11), ())
+    assert whole["scores"] == rest["scores"]
+    for wrong in ([0, 5], [5, 5], [10, 3], [-1]):
+        with pytest.raises(InputError, match="must be at least 1 and grow"):
+            parse(WordsConfig, {"bands": wrong})
+
+
+WORDS_ONLY = {"probes": ["words"]}
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """A run with a language whose types are half of them the parent's own, and one that shares none."""
+    place = tmp_path_factory.mktemp("several") / "run"
+    data = changed(PRETRAIN, languages=["parent", "trans:0.5", "trans+inv", "inv"], checkpoints__keep=3, steps=4)
+    del data["language"]
+    pretrain(parse(PretrainConfig, data), place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def natural(tmp_path_factory, folder):  # noqa: F811
+    place = tmp_path_factory.mktemp("natural-run")
+    pretrain(config_of(folder, dictionary={"path": "HERE", "coverage": 1.0}), place / "run", Store(place / "store"))
+    return place / "run"
+
+
+def found_of(run, language=None, **settings):
+    config = parse(ProbeConfig, {"language": language, **WORDS_ONLY, **settings})
+    return words_probe(ProbeInput(open_pretrained(str(run), language, config.natural), config, run))
+
+
+def test_the_language_asked_for_is_the_one_that_is_shown(several):
+    both = {name: found_of(several, name) for name in ("trans=0.5", "trans+inv")}
+    for name, found in both.items():
+        values = found.values
+        assert values["language"] == name and list(values["languages"]) == ["trans=0.5", "trans+inv", "inv"]
+        for key, held in values["languages"][name].items():
+            assert values[key] == held
+        assert len(found.tables) == 2 and all(name in str(table.title) for table in found.tables)
+        assert f"{name}, all" in found.figures[0].alt
+        assert not any(other in found.figures[0].alt for other in both if other != name)
+    assert both["trans=0.5"].values["scores"] != both["trans+inv"].values["scores"]
+    assert found_of(several).values["language"] == "trans=0.5"
+    assert both["trans=0.5"].values["candidates"]["shared"] > 10
+    assert any("rows that both languages have" in note for note in both["trans=0.5"].notes)
+    nothing = found_of(several, "inv")
+    assert nothing.values["scores"] is None and any("share one vocabulary" in note for note in nothing.notes)
+
+
+@pytest.mark.parametrize(("language", "message"), [
+    ("perm", "words: perm is no language of the run, so it has no rows of its own; name another one with --language"),
+    ("parent", r"words: parent is the parent itself; name another one with --language \(there is trans=0.5, trans"),
+])  # fmt: skip
+def test_a_language_without_rows_is_refused(several, language, message):
+    with pytest.raises(InputError, match=message):
+        found_of(several, language)
+
+
+def test_a_natural_run_is_probed_without_more_words(natural, tmp_path):
+    whole = probe_command(str(natural), read_probe_config(None, WORDS_ONLY, []), tmp_path / "one")
+    named = probe_command(str(natural), read_probe_config(None, {**WORDS_ONLY, "language": "fr"}, []), tmp_path / "two")
+    one, two = (json.loads((place / "probes.json").read_text()) for place in (whole, named))
+    assert one == two and one["language"] == "fr" and one["parent"] == "en"
+    words = one["probes"]["words"]
+    _, artifacts = open_run(natural)
+    specials = set(artifacts.id_space.specials.all)
+    for key, member in zip(("parent", "other"), artifacts.languages, strict=True):
+        assert words["candidates"][key] == len(set(member.train.counts.nonzero()[0].tolist()) - specials)
+    assert words["types"] < words["candidates"]["parent"] and words["candidates"]["shared"] > 0
+    page = (whole / "probes.html").read_text()
+    assert "en ↔ fr" in page and "parent ↔ fr" not in page
+    for options in ({"probes": ["words", "cka"]}, {"language": "fr", "probes": ["cka"]}):
+        with pytest.raises(InputError, match=r"fr is not derived from en.*\(pairs.*--probe words\)") as said:
+            probe_command(str(natural), read_probe_config(None, options, []), tmp_path / "no")
+        assert "--target" not in str(said.value)
+
+
+def test_a_dictionary_that_is_named_stands_for_the_runs_own(natural, several):
+    own = found_of(natural, "fr", natural=True).values
+    path = open_run(natural)[0].dictionary.path
+    assert isinstance(path, str)
+    named = found_of(natural, "fr", natural=True, words={"dictionary": path}).values
+    assert named["scores"]["all"] == own["scores"]["all"] and named["types"] == own["types"] > 0
+    with pytest.raises(InputError, match="perm is no language of the run"):
+        found_of(several, "perm", words={"dictionary": path})
+
+
+def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
+    """A word that the tokenizer does not know is its [UNK]; two words may be one token."""
+    text = ["the small dog sees a black cat", "le petit chien voit un chat noir"] * 3
+    model = str(save_model(tmp_path / "model", "bert", text))
+    lines = ["dog chien", "cat chat", "cat noir", "black noir", "dog dog", "small ♞♜", "♞♜ ♞♜", "dogcat chat"]
+    (tmp_path / "d.txt").write_text("\n".join(lines) + "\n")
+    config = parse(ProbeConfig, {
+        "language": "fr", "natural": True, "words": {"dictionary": str(tmp_path / "d.txt")}, **WORDS_ONLY,
+    })  # fmt: skip
+    pretrained = open_pretrained(model, "fr", True)
+    given = ProbeInput(pretrained, config)
+    found = words_probe(given)
+    values, reader = found.values, pretrained.source
+    assert values["types"] == 3 and values["counts"] == {
+        "pairs of words of several tokens": 1,
+        "pairs of words that are unknown to the tokenizer": 2,
+        "pairs of words that are one token": 1,
+        "pairs of a word that had one": 1,
+    }
+    vocabulary = len(reader.tokenizer.ids) - len(reader.specials.all)
+    assert values["candidates"] == {"parent": vocabulary, "other": vocabulary, "shared": vocabulary}
+    assert any("which tokens occur in training is not known" in note for note in found.notes)
+    with torch.no_grad():  # each word next to its translation: no other token is nearer, its own row aside
+        words = pretrained.model.embeddings.words
+        ids = [[single_tokens(reader, [w])[0] for w in line.split()]
+               for line in ("dog chien", "cat chat", "black noir")]  # fmt: skip
+        for a, b in ids:
+            words[b] = words[a] + 1e-3
+    assert words_probe(given).values["scores"]["all"]["cosine"]["mean"] == pytest.approx(100)
+    other = open_pretrained(str(save_model(tmp_path / "other", "bert", text, seed=1)), "fr", True)
+    two = replace(pretrained, target_model=other.model, target=replace(other.target, role="target"))
+    values = words_probe(replace(given, pretrained=two)).values
+    assert values["candidates"]["shared"] == 0 and "pairs of words that are one token" not in values["counts"]
+    (tmp_path / "d.txt").write_text("♞♜ chat\n")
+    with pytest.raises(InputError, match="1 pairs of words that are unknown to the tokenizer"):
+        words_probe(given)
+
+
+@pytest.mark.parametrize(("value", "step", "said"), [
+    (torch.nan, 4, r"words: .*: row \d+ of the trans=0.5 vectors holds NaN"),
+    (torch.nan, 2, r"words: .*, checkpoint step-2: row \d+ of the trans"),
+    (0.0, 4, "5 embeddings are zero"),
+])  # fmt: skip
+def test_weights_that_are_no_numbers_are_refused_by_name_and_zeros_are_counted(several, tmp_path, value, step, said):
+    run, parent = tmp_path / "run", open_run(several)[1].languages[0]
+    shutil.copytree(several, run)
+    checkpoint = run / "checkpoints" / f"step-{step}"
+    weights = load_file(checkpoint / "model.safetensors")
+    rows = slice(300, None) if value else torch.from_numpy(parent.train.counts.nonzero()[0][-5:])
+    weights["embeddings.words"][rows] = value
+    save_file(weights, checkpoint / "model.safetensors")
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    manifest["sha256"]["model.safetensors"] = sha256_file(checkpoint / "model.safetensors")
+    write_json(checkpoint / "manifest.json", manifest)
+    if value:
+        with pytest.raises(InputError, match=said):
+            found_of(run)
+        return
+    found = found_of(run, "trans+inv")
+    assert found.values["counts"][f"rows of zeros, {parent.name}"] == 5 and any(said in note for note in found.notes)
+    assert not any("zero" in note for note in found_of(several, "trans+inv").notes)

@@ -21,23 +21,27 @@ def cosines(x, y):
     return (a / np.where(lengths[0] > 0, lengths[0], 1)) @ (b / np.where(lengths[1] > 0, lengths[1], 1)).T
 
 
-def definition(x, y, pairs, k):
+def definition(x, y, pairs, k, barred=()):
     """{(direction, score): (credit of each pair, all scores)}, both directions as rows of queries."""
-    found = {}
-    cos = cosines(x, y)
-    r = [np.sort(c, axis=1)[:, ::-1][:, :k].mean(1) for c in (cos, cos.T)]
-    for way, score in (("forward", cos), ("backward", cos.T)):
-        there = pairs if way == "forward" else pairs[:, ::-1]
-        mine, other = (r[0], r[1]) if way == "forward" else (r[1], r[0])
-        for name, s in (("cosine", score), ("csls", 2 * score - mine[:, None] - other[None, :])):
+    cos, found = cosines(x, y), {}
+    for a, b in barred:
+        cos[a, b] = -np.inf
+
+    def density(row):
+        near = sorted(value for value in row if value > -np.inf)[::-1][:k]
+        return sum(near) / max(1, len(near))
+
+    r = [np.array([density(row) for row in table]) for table in (cos, cos.T)]
+    csls = 2 * cos - r[0][:, None] - r[1][None]
+    zero = [np.linalg.norm(np.asarray(side), axis=1) == 0 for side in (x, y)]
+    for name, table in (("cosine", cos), ("csls", csls)):
+        for way, s in enumerate((table, table.T)):
             credit = []
-            for query, target in there:
-                best = s[query].max()
-                hit = s[query, target] >= best - 1e-6
-                zero = not np.asarray((x, y)[way == "backward"])[query].any()
-                zero |= not np.asarray((y, x)[way == "backward"])[target].any()
-                credit.append(0.0 if zero else hit / (s[query] >= best - 1e-6).sum())
-            found[way, name] = np.array(credit), s
+            for pair in pairs:
+                scores, own = s[pair[way]], s[pair[way]][pair[1 - way]]
+                lost = zero[0][pair[0]] or zero[1][pair[1]] or own < scores.max() - 1e-6
+                credit.append(0.0 if lost else 1 / (scores >= scores.max() - 1e-6).sum())
+            found[("forward", "backward")[way], name] = np.array(credit), s
     return found
 
 
@@ -62,27 +66,59 @@ def cases(name):
     return torch.from_numpy(x).float(), torch.from_numpy(y).float(), pairs
 
 
-@pytest.mark.parametrize("tile", [3, 7, 64, 8192])
-@pytest.mark.parametrize("name", ["plain", "hubs", "duplicates", "collapsed", "zeros", "small"])
-def test_credits_are_those_of_the_definition(name, tile, monkeypatch):
-    monkeypatch.setattr(search, "HELD", 300)  # several blocks of exact scores
+@pytest.fixture
+def blocks(monkeypatch):
+    """Several blocks of exact scores, although there are few rows."""
+    monkeypatch.setattr(search, "HELD", 300)
     monkeypatch.setattr(search, "TAKEN", 16)
     monkeypatch.setattr(nearest_lists, "GROUP", 3)
+
+
+@pytest.mark.parametrize("tile", [3, 7, 64, 8192])
+@pytest.mark.parametrize("name", ["plain", "hubs", "duplicates", "collapsed", "zeros", "small"])
+def test_credits_are_those_of_the_definition(name, tile, blocks):
     x, y, pairs = cases(name)
     found = nearest(x, y, torch.from_numpy(pairs), k=5, tile=tile)
     scores = set()
     for (way, score), (credit, _) in definition(x, y, pairs, 5).items():
-        got = getattr(getattr(found, way), score).credit
-        assert got.numpy() == pytest.approx(credit), (way, score)
+        assert getattr(getattr(found, way), score).credit.numpy() == pytest.approx(credit), (way, score)
         scores.add(round(credit.mean(), 6))
     assert len(scores) > 1 or name == "collapsed"
+
+
+@pytest.mark.parametrize("tile", [7, 8192])
+@pytest.mark.parametrize("name", ["plain", "hubs", "zeros", "small"])
+@pytest.mark.parametrize("listed", [1, 10])
+def test_rows_that_are_no_candidates_of_each_other(name, tile, listed, blocks, monkeypatch):
+    monkeypatch.setattr(search, "LISTED", listed)
+    x, y, pairs = cases(name)
+    some = min(len(x), len(y))
+    barred = np.stack([np.arange(some), np.random.default_rng(1).permutation(some)], 1)[:: 1 if name == "small" else 2]
+    x[barred[:, 0]] = y[barred[:, 1]]  # one row that stands in both sets: it would be its own nearest neighbour
+    pairs = pairs[[(a, b) not in set(map(tuple, barred)) for a, b in pairs]]
+    found = nearest(x, y, torch.from_numpy(pairs), barred=torch.from_numpy(barred), k=3, tile=tile, top=2)
+    for (way, score), (credit, _) in definition(x, y, pairs, 3, barred).items():
+        assert getattr(getattr(found, way), score).credit.numpy() == pytest.approx(credit), (way, score)
+    for a, b in barred:
+        assert b not in found.forward.cosine.indices[a] and a not in found.backward.csls.indices[b]
+    without = nearest(x, y, torch.from_numpy(pairs), k=3)
+    assert not torch.equal(without.forward.density, found.forward.density)
+
+
+def test_a_row_whose_only_candidate_is_barred_finds_nothing():
+    x = torch.eye(2)
+    found = nearest(x, x[:1], torch.tensor([[0, 0], [1, 0]]), barred=torch.tensor([[0, 0]]), top=1)
+    assert found.forward.cosine.credit.tolist() == found.forward.csls.credit.tolist() == [0, 1]
+    assert found.forward.csls.indices.tolist() == [[-1], [0]]
+    assert found.forward.density.tolist() == [0, 0]
+    assert found.backward.cosine.credit.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("listed", [1, 10, 200])
 @pytest.mark.parametrize("name", ["plain", "hubs", "zeros", "small"])
 def test_lists_of_nearest_rows_are_those_of_the_definition(name, listed, monkeypatch):
     """Whether short lists leave nearly all to the exact scores, or long ones nothing."""
-    monkeypatch.setattr("pretrain.nearest.LISTED", listed)
+    monkeypatch.setattr(search, "LISTED", listed)
     monkeypatch.setattr(search, "HELD", 500)
     x, y, pairs = cases(name)
     k, top = (10, 4) if listed == 200 else (2, 2)
@@ -101,19 +137,6 @@ def test_lists_of_nearest_rows_are_those_of_the_definition(name, listed, monkeyp
             assert scores[row][indices] == pytest.approx(expected[number], abs=2e-6)
 
 
-def test_density_and_csls_are_the_papers():
-    x, y, _ = cases("hubs")
-    found = nearest(x, y, top=1, k=7)
-    cos = cosines(x, y)
-    near = [np.mean(sorted(row)[-7:]) for row in cos], [np.mean(sorted(column)[-7:]) for column in cos.T]
-    assert found.forward.density.numpy() == pytest.approx(near[0], abs=1e-6)
-    assert found.backward.density.numpy() == pytest.approx(near[1], abs=1e-6)
-    row, column = 11, int(found.forward.csls.indices[11, 0])
-    csls = 2 * cos[row, column] - near[0][row] - near[1][column]
-    assert float(found.forward.csls.scores[11, 0]) == pytest.approx(csls, abs=1e-6)
-    assert found.forward.zeros == 0
-
-
 def test_a_planted_permutation_is_found_and_noise_is_at_chance():
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(400, 32, generator=generator)
@@ -125,8 +148,7 @@ def test_a_planted_permutation_is_found_and_noise_is_at_chance():
     assert (planted.backward.csls.indices[:, 0] == order).all()
     noise = nearest(x, torch.randn(400, 32, generator=generator), pairs)
     for way in (noise.forward, noise.backward):
-        assert way.cosine.credit.mean() < 0.02
-        assert way.csls.credit.mean() < 0.02
+        assert max(way.cosine.credit.mean(), way.csls.credit.mean()) < 0.02
 
 
 def test_a_common_rotation_and_scales_change_nothing():
@@ -138,8 +160,7 @@ def test_a_common_rotation_and_scales_change_nothing():
     for way in ("forward", "backward"):
         for score in ("cosine", "csls"):
             a, b = (getattr(getattr(found, way), score) for found in (one, other))
-            assert torch.equal(a.credit, b.credit)
-            assert torch.equal(a.indices, b.indices)
+            assert torch.equal(a.credit, b.credit) and torch.equal(a.indices, b.indices)
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])
@@ -147,10 +168,10 @@ def test_rounding_decides_nothing_where_cosines_are_near_one(noise):
     """As in trained models: all rows in a narrow cone, many dimensions, several tiles."""
     generator = torch.Generator().manual_seed(0)
     spectrum = torch.arange(1, 129).float() ** -0.5
-    x = torch.randn(1500, 128, generator=generator) * spectrum + 2 * spectrum
-    y = x + noise * torch.randn(1500, 128, generator=generator) * spectrum
-    pairs = torch.arange(1500).unsqueeze(1).expand(-1, 2)
-    found = nearest(x, y, pairs, tile=700)
+    x = torch.randn(800, 128, generator=generator) * spectrum + 2 * spectrum
+    y = x + noise * torch.randn(800, 128, generator=generator) * spectrum
+    pairs = torch.arange(800).unsqueeze(1).expand(-1, 2)
+    found = nearest(x, y, pairs, tile=300)
     for (way, score), (credit, _) in definition(x, y, pairs.numpy(), 10).items():
         assert getattr(getattr(found, way), score).credit.numpy() == pytest.approx(credit)
         assert credit.mean() > 0.7
@@ -168,16 +189,13 @@ def test_one_word_may_be_the_target_of_several_queries():
 @pytest.mark.parametrize("kind", ["float16", "float64", "map", "bfloat16"])
 def test_any_float_type_and_mapped_files_are_read(kind, tmp_path):
     x, y, pairs = cases("plain")
-    x, y = x.half(), y.half()
+    x, y = (side.bfloat16() if kind == "bfloat16" else side.half() for side in (x, y))
     expected = nearest(x.float(), y.float(), torch.from_numpy(pairs), top=2, tile=32)
     if kind == "map":
         np.save(tmp_path / "x.npy", x.numpy())
         x = np.load(tmp_path / "x.npy", mmap_mode="r")
-    elif kind == "bfloat16":
-        x, y = x.bfloat16().requires_grad_(), y.bfloat16()
-        expected = nearest(x.detach().float(), y.float(), torch.from_numpy(pairs), top=2, tile=32)
-    elif kind == "float64":
-        x = x.double()
+    elif kind != "float16":
+        x = x.double() if kind == "float64" else x.requires_grad_()
     found = nearest(x, y, torch.from_numpy(pairs), top=2, tile=32)
     assert torch.equal(found.forward.csls.indices, expected.forward.csls.indices)
     assert torch.equal(found.backward.cosine.credit, expected.backward.cosine.credit)
@@ -187,13 +205,10 @@ def test_any_float_type_and_mapped_files_are_read(kind, tmp_path):
 @pytest.mark.parametrize("shape", [(3, 500), (40, 161), (16, 16), (5, 3)])
 def test_the_largest_of_each_row_and_column_are_those_of_topk(shape, size):
     matrix = torch.randn(shape, generator=torch.Generator().manual_seed(3))
-    for found, whole in (
-        (largest_in_rows(matrix, size), matrix),
-        (nearest_lists._largest_in_columns(matrix, size), matrix.T),
-    ):
+    columns = nearest_lists._largest_in_columns(matrix, size)
+    for found, whole in ((largest_in_rows(matrix, size), matrix), (columns, matrix.T)):
         expected = whole.topk(min(size, whole.shape[1]), dim=1)
-        assert torch.equal(found[0], expected.values)
-        assert torch.equal(found[1], expected.indices)
+        assert torch.equal(found[0], expected.values) and torch.equal(found[1], expected.indices)
 
 
 def test_lists_hold_all_where_there_is_little_and_progress_is_told():
@@ -203,12 +218,10 @@ def test_lists_hold_all_where_there_is_little_and_progress_is_told():
     sides = Rows(x, CPU, "x"), Rows(y[:5], CPU, "y")
     there, back, own = largest_cosines(*sides, 9, pairs, 40, lambda *said: told.append(said[1:3]))
     assert own.numpy() == pytest.approx(cosines(x, y)[[80, 0], [3, 4]], abs=1e-6)
-    assert there.values.shape == (90, 5)
-    assert back.values.shape == (5, 9)
+    assert (there.values.shape, back.values.shape) == ((90, 5), (5, 9))
     assert sorted(there.indices[3].tolist()) == [0, 1, 2, 3, 4]
     assert told == [(1, 3), (2, 3), (3, 3)]
-    assert there.last(5).isinf().all()
-    assert back.last(90).isfinite().all()
+    assert there.last(5).isinf().all() and back.last(90).isfinite().all()
 
 
 @pytest.mark.parametrize("empty", [0, 1, 2])

@@ -18,15 +18,15 @@ from filelock import FileLock
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.parsing import ParsedSource, chunks, open_engine
-from synthlang.parsing.chunks import ParseCache, default_cache
+from synthlang.parsing.chunks import default_cache
 from synthlang.parsing.command import parse_command, write_parsed
 from synthlang.parsing.engines import Parsed, one_root, problem_of
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, Source
-from synthlang.sources.text import TextSource
-from tests.parsing_models import SOURCE
 from tests.test_sources_conllu import word
 from tests.test_tasks import write
+
+COLUMNS = ("form", "upos", "head", "deprel")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Chain:
     fingerprint: str = "chain"
     name: str = "chain"
     version: str = "1"
-    columns: tuple[str, ...] = ("form", "upos", "head", "deprel")
+    columns: tuple[str, ...] = COLUMNS
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
         with Path(self.log).open("a") as handle:
@@ -61,23 +61,22 @@ class Chain:
 
 
 @pytest.fixture
-def text(tmp_path):
-    def make(*lines: str) -> TextSource:
-        path = tmp_path / "text.txt"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return TextSource(path)
-
-    return make
-
-
-@pytest.fixture
 def engine(tmp_path):
     return Chain(str(tmp_path / "log"))
 
 
-def calls(engine: Chain) -> int:
-    log = Path(engine.log)
-    return len(log.read_text().splitlines()) if log.exists() else 0
+@pytest.fixture
+def parse(tmp_path, engine):
+    """The lines of a text, or a spec, as a parsed source; the cache is in ``tmp_path``."""
+
+    def make(
+        *lines: str, spec: str = "", cache: str = "cache", engine: Chain = engine, **settings: Any
+    ) -> ParsedSource:
+        if lines:
+            spec = f"text:{write(tmp_path / 'text.txt', chr(10).join(lines))}"
+        return ParsedSource(open_source(spec), engine, tmp_path / cache, **settings)
+
+    return make
 
 
 def whole(source: Source, split: str = "train") -> Corpus:
@@ -88,56 +87,40 @@ def same(a: Corpus, b: Corpus) -> bool:
     return [dict(s.columns) for s in a] == [dict(s.columns) for s in b] and np.array_equal(a.ids, b.ids)
 
 
+def words_of(source: Source) -> list[list[str]]:
+    corpus = whole(source)
+    assert corpus.ids.tolist() == list(range(len(corpus)))
+    return [s.words for s in corpus]
+
+
 def lines_of(count: int) -> list[str]:
     return [f"word{i} and more" for i in range(count)]
 
 
-def test_trees_are_put_on_the_words_of_the_source(text, engine, tmp_path):
-    source = ParsedSource(text("a b c", "d e"), engine, tmp_path / "cache")
-    assert source.columns == ("form", "upos", "head", "deprel")
-    corpus = whole(source)
-    assert [s.columns for s in corpus] == [
+def test_trees_are_put_on_the_words_of_the_source(parse):
+    source = parse("a b c", "d e")
+    assert source.columns == COLUMNS
+    assert [s.columns for s in whole(source)] == [
         {"form": ["a", "b", "c"], "upos": ["X"] * 3, "head": [0, 1, 2], "deprel": ["root", "dep", "dep"]},
         {"form": ["d", "e"], "upos": ["X"] * 2, "head": [0, 1], "deprel": ["root", "dep"]},
     ]
-    assert corpus.ids.tolist() == [0, 1]
 
 
-def test_what_the_source_knows_beside_trees_stays(engine, tmp_path):
-    from datasets import Dataset
-
-    folder = tmp_path / "data"
-    folder.mkdir()
-    Dataset.from_dict({"words": [["Ann", "ran"]], "upos": [["A", "B"]], "ner": [["B-PER", "O"]]}).to_parquet(
-        folder / "train.parquet"
-    )
-    source = ParsedSource(open_source(f"hf:{folder}"), engine, tmp_path / "cache")
-    assert source.columns == ("form", "upos", "head", "deprel", "ner")
-    assert whole(source)[0].columns["ner"] == ["B-PER", "O"]
-    assert whole(source)[0].columns["upos"] == ["X", "X"], "the parser's parts of speech, not the source's"
-
-
-def test_a_second_run_and_another_source_with_the_same_text_ask_nobody(text, engine, tmp_path):
-    first = ParsedSource(text(*lines_of(450)), engine, tmp_path / "cache")
+def test_known_chunks_ask_nobody_and_another_engine_does_not_see_them(parse, engine):
+    first = parse(*lines_of(450))
     a = whole(first)
-    assert calls(engine) == 3 and first.hits == {False: 3}
-    second = ParsedSource(text(*lines_of(450), "one more"), engine, tmp_path / "cache")
+    assert len(Path(engine.log).read_text().splitlines()) == 3 and first.hits == {False: 3}
+    second = parse(*lines_of(450), "one more")
     b = whole(second)
-    assert second.hits == {True: 2, False: 1}
-    assert same(a, b.between(0, 450))
-
-
-def test_another_engine_does_not_see_the_cache(text, engine, tmp_path):
-    whole(ParsedSource(text("a b"), engine, tmp_path / "cache"))
-    other = ParsedSource(text("a b"), dataclasses.replace(engine, fingerprint="other"), tmp_path / "cache")
+    assert second.hits == {True: 2, False: 1} and same(a, b.between(0, 450))
+    other = parse(*lines_of(450), engine=dataclasses.replace(engine, fingerprint="other"))
     whole(other)
-    assert other.hits == {False: 1}
+    assert other.hits == {False: 3}
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "not gzip", "other key", "no mapping"])
-def test_a_damaged_file_is_parsed_anew(text, engine, tmp_path, damage):
-    make = lambda: ParsedSource(text(*lines_of(20)), engine, tmp_path / "cache")  # noqa: E731
-    before = whole(make())
+def test_a_damaged_file_is_parsed_anew(parse, tmp_path, damage):
+    before = whole(parse(*lines_of(20)))
     (path,) = (tmp_path / "cache").rglob("*.json.gz")
     good = path.read_bytes()
     flipped = bytearray(good)
@@ -146,112 +129,142 @@ def test_a_damaged_file_is_parsed_anew(text, engine, tmp_path, damage):
            "other key": gzip.compress(json.dumps({"key": "x", "parses": []}).encode()),
            "no mapping": gzip.compress(b"[]")}[damage]  # fmt: skip
     path.write_bytes(bad)
-    source = make()
+    source = parse(*lines_of(20))
     assert same(before, whole(source))
-    assert source.hits == {False: 1}
-    assert path.read_bytes() == good
+    assert source.hits == {False: 1} and path.read_bytes() == good
 
 
-def test_results_depend_neither_on_workers_nor_on_chunks(text, engine, tmp_path, monkeypatch):
-    lines = lines_of(BATCH_SENTENCES + 300)
-    one = whole(ParsedSource(text(*lines), engine, tmp_path / "a"))
-    two = ParsedSource(text(*lines), engine, tmp_path / "b", workers=2)
-    assert same(one, whole(two))
+def test_results_depend_neither_on_workers_nor_on_chunks(parse, engine, tmp_path, monkeypatch):
+    lines = lines_of(BATCH_SENTENCES)
+    lines += [" ".join(f"w{i}x{j}" for j in range(390)) for i in range(300)]  # chunks that no pipe holds
+    whole(parse(*lines[200:400], cache="b"))  # one chunk is there already
+    one = whole(parse(*lines, cache="a"))
+    two = parse(*lines, cache="b", workers=2)
+    assert same(one, whole(two)) and two.hits == {True: 1, False: 11}
     files = [{p.relative_to(tmp_path / n): p.read_bytes() for p in (tmp_path / n).rglob("*.gz")} for n in "ab"]
     assert len(files[0]) == 12 and files[0] == files[1]
     assert len({line.split()[0] for line in Path(engine.log).read_text().splitlines()}) >= 2
     monkeypatch.setattr("synthlang.parsing.source.CHUNK", 7)
-    assert same(one, whole(ParsedSource(text(*lines), engine, tmp_path / "c")))
+    assert same(one, whole(parse(*lines, cache="c")))
+    assert BATCH_SENTENCES % chunks.CHUNK == 0, "chunk borders do not depend on where a batch ends"
 
 
-def test_a_sentence_that_cannot_be_parsed_is_left_out_and_counted(text, engine, tmp_path):
-    lines = ["a b", "boom c", "loop d", "e f", "boom g"]  # fails, no tree, fails
-    source = ParsedSource(text(*lines), engine, tmp_path / "cache")
+def test_a_sentence_that_cannot_be_parsed_is_left_out_and_counted(parse):
+    source = parse("a b", "boom c", "loop d", "e f", "boom g")  # fails, no tree, fails
     for _ in range(2):  # parsed, and from the cache
-        corpus = whole(source)
-        assert [s.words for s in corpus] == [["a", "b"], ["e", "f"]]
-        assert corpus.ids.tolist() == [0, 1]
+        assert words_of(source) == [["a", "b"], ["e", "f"]]
         reason = "the parser gave the sentence has no root: no word has the head 0"
         assert source.skipped["train"] == {"no parse": 2, reason: 1}
     assert source.hits == {False: 1, True: 1}
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "workers", "message"),
     [
-        (["boom a", "boom b"], "chain cannot parse any sentence of a chunk: no parse"),
-        (["a b", "huge c d"], "ran out of memory at a sentence of 3 words"),
+        (["boom a", "boom b"], 1, "chain cannot parse any sentence of a chunk: no parse"),
+        (["a b", "huge c d"], 1, "ran out of memory at a sentence of 3 words"),
+        ([*["long " * 390] * 1000, "die now"], 2, "a parsing process died"),
     ],
 )
-def test_trouble_that_is_not_of_one_sentence_ends_the_work(text, engine, tmp_path, lines, message):
+def test_trouble_that_is_not_of_one_sentence_ends_the_work(parse, tmp_path, lines, workers, message):
     with pytest.raises(InputError, match=message):
-        whole(ParsedSource(text(*lines), engine, tmp_path / "cache"))
-    assert not list((tmp_path / "cache").rglob("*.gz"))
+        whole(parse(*lines, workers=workers))
+    assert workers > 1 or not list((tmp_path / "cache").rglob("*.gz"))
 
 
-def test_chunks_that_no_pipe_holds_go_to_processes_too(text, engine, tmp_path):
-    lines = [" ".join(f"w{i}x{j}" for j in range(390)) for i in range(900)]
-    whole(ParsedSource(text(*lines[:250]), engine, tmp_path / "b"))  # one chunk is there already
-    two = ParsedSource(text(*lines), engine, tmp_path / "b", workers=2)
-    assert same(whole(ParsedSource(text(*lines), engine, tmp_path / "a")), whole(two))
-    assert two.hits == {True: 1, False: 4}
-    assert not list(tmp_path.rglob("*.asked"))
+def test_the_engine_may_find_its_own_words(parse):
+    source = parse("a b ; c", "d", tokens="engine")
+    assert words_of(source) == [["a", "b"], ["c"], ["d"]]
+    assert source.fingerprint != parse("a b ; c", "d").fingerprint
 
 
-def test_a_process_that_dies_is_one_clear_line(text, engine, tmp_path):
-    with pytest.raises(InputError, match="a parsing process died"):
-        whole(ParsedSource(text(*lines_of(250), "die now"), engine, tmp_path / "cache", workers=2))
-
-
-def test_the_engine_may_find_its_own_words(text, engine, tmp_path):
-    source = ParsedSource(text("a b ; c", "d"), engine, tmp_path / "cache", tokens="engine")
-    corpus = whole(source)
-    assert [s.words for s in corpus] == [["a", "b"], ["c"], ["d"]]
-    assert corpus.ids.tolist() == [0, 1, 2]
-    assert source.fingerprint != ParsedSource(source.source, engine, tmp_path / "cache").fingerprint
-
-
-def test_bad_settings(text, engine, tmp_path):
-    with pytest.raises(InputError, match=r"plain text only.*form, upos"):
-        ParsedSource(open_source(SOURCE), engine, tmp_path, tokens="engine")
-    with pytest.raises(InputError, match="source or engine"):
-        ParsedSource(text("a"), engine, tmp_path, tokens="words")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="workers"):
-        ParsedSource(text("a"), engine, tmp_path, workers=0)
+def test_bad_settings(parse):
+    for settings, message in (
+        ({"spec": "builtin:mini-english", "tokens": "engine"}, r"plain text only.*form, upos"),
+        ({"spec": "builtin:mini-english", "tokens": "words"}, "source or engine"),
+        ({"spec": "builtin:mini-english", "workers": 0}, "workers"),
+    ):
+        with pytest.raises(InputError, match=message):
+            parse(**settings)
     with pytest.raises(InputError, match="no split 'dev'"):
-        whole(ParsedSource(text("a"), engine, tmp_path), "dev")
+        whole(parse("a"), "dev")
 
 
-def test_the_folder_reads_back_as_it_was(text, engine, tmp_path):
-    source = ParsedSource(text("a\u00a0b c", "# x", "boom y", "_ 1-2 z"), engine, tmp_path / "cache")
-    seen: list[tuple[str, int]] = []
-    manifest = write_parsed(source, tmp_path / "out", lambda *call: seen.append(call), "text:x")
-    again = concatenate(list(open_source(f"conllu:{tmp_path / 'out'}").batches("train")))
+# --- the folder that is written
+
+
+def test_the_folder_reads_back_as_it_was(parse, tmp_path):
+    source = parse("a\u00a0b c", "# x", "boom y", "_ 1-2 z")
+    manifest = write_parsed(source, tmp_path / "out", "text:x")
+    again = whole(open_source(f"conllu:{tmp_path / 'out'}"))
     assert same(again, whole(source))
     assert manifest == json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["sentences"] == {"train": 3} and seen == [("train", 3)]
-    assert manifest["skipped"] == {"train": {"no parse": 1}}
-    assert (tmp_path / "out" / "train.conllu").read_text().splitlines()[:2] == [
-        "# sent_id = train-0",
-        f"# text = {again[0].text}",
-    ]
+    assert manifest["sentences"] == {"train": 3} and manifest["skipped"] == {"train": {"no parse": 1}}
+    written = (tmp_path / "out" / "train.conllu").read_text().splitlines()
+    assert written[:2] == ["# sent_id = train-0", f"# text = {again[0].text}"]
 
 
-def test_nothing_is_written_if_nothing_can_be_parsed(text, engine, tmp_path):
+FEATURES = "\n".join([word(1).replace("X\t_\t_", "X\t_\tCase=Nom|Number=Plur"), word(2, head=1)])
+
+
+@pytest.mark.parametrize(
+    ("files", "spec", "read", "column", "values"),
+    [
+        ({"t/train/seq.in": "fly to new york\ngo\n", "t/train/seq.out": "O O B-a|b\\p=c I-a|b\\p=c\nO\n",
+          "t/train/label": "i\nj\n"}, "slots:t", "", "slot", ["O", "O", "B-a|b\\p=c", "I-a|b\\p=c", "O"]),
+        ({"x.txt": "Ann B-PER\nran O\n\nEU S-ORG\n"}, "iob:x.txt", "", "ner", ["B-PER", "O", "B-ORG"]),
+        ({"x.conllu": FEATURES}, "conllu:x.conllu?feats", "?feats", "feats", ["Case=Nom|Number=Plur", "_"]),
+        ({"h/train.jsonl": '{"words": ["Ann", "ran"], "upos": ["A", "B"], "ner": ["B-PER", "O"]}\n'}, "hf:h", "", "ner",
+         ["B-PER", "O"]),
+    ],
+)  # fmt: skip
+def test_what_the_source_knows_beside_trees_is_kept_and_read_back(parse, tmp_path, files, spec, read, column, values):
+    for name, text in files.items():
+        write(tmp_path / name, text)
+    scheme, _, name = spec.partition(":")
+    source = parse(spec=f"{scheme}:{tmp_path / name}")
+    write_parsed(source, tmp_path / "out")
+    after = open_source(f"conllu:{tmp_path / 'out'}{read}")
+    assert source.columns == after.columns == (*COLUMNS, column)
+    assert same(whole(source), whole(after)) and whole(after).columns[column].values() == values
+    assert set(whole(after).columns["upos"].values()) == {"X"}, "the parser's parts of speech, not the source's"
+
+
+def test_nothing_is_written_if_nothing_can_be_parsed(parse, tmp_path):
     with pytest.raises(InputError, match=r"the split train has no parsed sentence \(no parse\)"):
-        write_parsed(ParsedSource(text("boom"), engine, tmp_path / "cache"), tmp_path / "out")
+        write_parsed(parse("boom"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_leaves_its_own_folder_and_refuses_another(text, engine, tmp_path, monkeypatch, capsys):
+def test_the_command_leaves_its_own_folder_and_refuses_another(engine, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("synthlang.parsing.command.open_engine", lambda spec: engine)
-    path = text("a b").path
+    path = write(tmp_path / "t.txt", "a b")
     counts = [parse_command(f"text:{path}", "x", tmp_path / "out", cache=tmp_path / "cache") for _ in range(2)]
-    assert counts == [{"train": 1}] * 2 and calls(engine) == 1
+    assert counts == [{"train": 1}] * 2 and len(Path(engine.log).read_text().splitlines()) == 1
     assert "is there already" in capsys.readouterr().err
-    text("a b c")
-    with pytest.raises(InputError, match="exists already and is not this parse"):
-        parse_command(f"text:{path}", "x", tmp_path / "out", cache=tmp_path / "cache")
+    late = tmp_path / "late.txt"
+    late.write_bytes(b"a b .\n" * 3000 + b"\xff\n")
+    write(path, "a b c")
+    for text, out, cache, message in (
+        (path, tmp_path / "out", tmp_path / "cache", "exists already and is not this parse"),
+        (late, tmp_path / "p" / "q", tmp_path / "cache", "late.txt:3001: not UTF-8"),
+        (path, tmp_path / "p" / "q", path, r"t.txt: the parse cache must be a folder, this is a file"),
+        (path, tmp_path / "p" / "q", path / "sub/folder", r"t.txt: the parse cache must be a folder, this is a file"),
+    ):
+        with pytest.raises(InputError, match=message):
+            parse_command(f"text:{text}", "x", out, cache=cache)
+        assert not (tmp_path / "p").exists()  # no empty folders are left
+
+
+def test_another_run_to_the_same_folder_is_left_alone(parse, tmp_path):
+    live, beside = tmp_path / ".tmp-out-0123abcd", tmp_path / ".tmp-out-dev-0123abcd"
+    live.mkdir()
+    with FileLock(tmp_path / ".lock-out"), pytest.raises(InputError, match="being written by another process"):
+        write_parsed(parse("a b"), tmp_path / "out")
+    assert live.exists()
+    beside.mkdir()
+    write_parsed(parse("a b"), tmp_path / "out")
+    assert not live.exists() and beside.exists()
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
@@ -262,6 +275,9 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     assert default_cache() == tmp_path / "x" / "synthlang" / "parses"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_cache() == Path.home() / ".cache" / "synthlang" / "parses"
+
+
+# --- engines
 
 
 @pytest.mark.parametrize("library", ["spacy", "stanza"])
@@ -279,119 +295,17 @@ def test_one_root():
     assert one_root([], []) == ([], [])
 
 
-def test_what_an_engine_must_not_give():
-    good: dict[str, list[Any]] = {"form": ["a", "b"], "upos": ["X", "X"], "head": [0, 1], "deprel": ["root", "dep"]}
-    columns = ("form", "upos", "head", "deprel")
-    assert problem_of(good, columns, ["a", "b"]) is None
-    assert "other words" in (problem_of(good, columns, ["a", "c"]) or "")
-    assert "unequal" in (problem_of({**good, "upos": ["X"]}, columns, None) or "")
-    assert "columns" in (problem_of({**good, "ner": ["O", "O"]}, columns, None) or "")
-    assert "both roots" in (problem_of({**good, "head": [0, 0]}, columns, None) or "")
-    assert problem_of({name: [] for name in columns}, columns, []) == "no word"
-    assert BATCH_SENTENCES % chunks.CHUNK == 0, "chunk borders do not depend on where a batch ends"
-    assert ParseCache.read(Path("nowhere.json.gz")) is None
-
-
-def parsed(source, engine, tmp_path):
-    """The parse of a source, and the same after it was written and read again."""
-    source = ParsedSource(source, engine, tmp_path / "cache")
-    write_parsed(source, tmp_path / "out")
-    return source, open_source(f"conllu:{tmp_path / 'out'}")
-
-
-def test_slots_and_names_are_read_back(engine, tmp_path):
-    for part, text in (
-        ("seq.in", "fly to new york\ngo\n"),
-        ("seq.out", "O O B-a|b\\p=c I-a|b\\p=c\nO\n"),
-        ("label", "i\nj\n"),
-    ):
-        write(tmp_path / "s" / "train" / part, text)
-    before, after = parsed(open_source(f"slots:{tmp_path / 's'}"), engine, tmp_path)
-    assert "slot" in after.columns and "ner" not in after.columns
-    assert same(whole(before), whole(after))
-    assert whole(after)[0].columns["slot"] == ["O", "O", "B-a|b\\p=c", "I-a|b\\p=c"]
-
-
-def test_entities_are_read_back(engine, tmp_path):
-    path = write(tmp_path / "x.txt", "Ann B-PER\nran O\n\nEU S-ORG\n")
-    before, after = parsed(open_source(f"iob:{path}"), engine, tmp_path)
-    assert same(whole(before), whole(after))
-    assert whole(after).columns["ner"].values() == ["B-PER", "O", "B-ORG"]
-    assert (tmp_path / "out" / "train.conllu").read_text().splitlines()[2].endswith("\tNER=B-PER")
-
-
-def test_features_are_read_back(engine, tmp_path):
-    lines = [word(1).replace("X\t_\t_", "X\t_\tCase=Nom|Number=Plur"), word(2, head=1)]
-    path = write(tmp_path / "x.conllu", "\n".join(lines))
-    _, after = parsed(open_source(f"conllu:{path}?feats"), engine, tmp_path)
-    assert after.columns == ("form", "upos", "head", "deprel")
-    again = open_source(f"conllu:{tmp_path / 'out'}?feats")
-    assert whole(again)[0].columns["feats"] == ["Case=Nom|Number=Plur", "_"]
-
-
-def folder_is_left_alone(call, tmp_path, message):
-    with pytest.raises(InputError, match=message):
-        call()
-    assert not (tmp_path / "p").exists()
-
-
-def test_wrong_input_leaves_no_empty_folders(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr("synthlang.parsing.command.open_engine", lambda spec: engine)
-    late = tmp_path / "late.txt"
-    late.write_bytes(b"a b .\n" * 3000 + b"\xff\n")
-    call = lambda: parse_command(f"text:{late}", "x", tmp_path / "p" / "q", cache=tmp_path / "cache")  # noqa: E731
-    folder_is_left_alone(call, tmp_path, "late.txt:3001: not UTF-8")
-
-
-@pytest.mark.parametrize("inside", ["", "sub/folder"])
-def test_a_cache_that_is_a_file_is_named(engine, tmp_path, monkeypatch, inside):
-    monkeypatch.setattr("synthlang.parsing.command.open_engine", lambda spec: engine)
-    file = write(tmp_path / "c.txt", "x\n")
-    with pytest.raises(InputError, match=r"c.txt: the parse cache must be a folder, this is a file"):
-        parse_command(f"text:{file}", "x", tmp_path / "p" / "out", cache=file / inside)
-    assert not (tmp_path / "p").exists()
-
-
-def test_another_run_to_the_same_folder_is_left_alone(engine, tmp_path):
-    write(tmp_path / "t.txt", "a b\n")
-    live = tmp_path / ".tmp-out-0123abcd"
-    live.mkdir()
-    source = ParsedSource(open_source(f"text:{tmp_path / 't.txt'}"), engine, tmp_path / "cache")
-    with FileLock(tmp_path / ".lock-out"), pytest.raises(InputError, match="being written by another process"):
-        write_parsed(source, tmp_path / "out")
-    assert live.exists()
-    beside = tmp_path / ".tmp-out-dev-0123abcd"
-    beside.mkdir()
-    write_parsed(source, tmp_path / "out")
-    assert not live.exists() and beside.exists()
-
-
-def test_one_clear_line_for_a_tag_that_is_none(tmp_path):
-    tagged = [word(1).removesuffix("_") + "NER=B-PER", "", word(1).removesuffix("_") + "NER=PER"]
-    path = write(tmp_path / "x.conllu", "\n".join(tagged))
-    with pytest.raises(InputError, match=r"x.conllu:3: the ner tag 'PER' must be O, B-… or I-…"):
-        list(open_source(f"conllu:{path}").batches("train"))
-
-
 @pytest.mark.parametrize(
-    ("first", "second", "columns"),
+    ("changes", "words", "problem"),
     [
-        ("NER=B-PER", "_", ("ner",)),
-        ("Slot=O|Gloss=x", "Slot=I-x", ("slot",)),
-        ("A=b|NER=O|Slot=O", "Slot=B-x|NER=O", ("ner", "slot")),
-        ("_", "NER=B-PER", ()),
-        ("NER=PERSON", "NER=B-PER", ()),
-        ("Corner=B-PER", "_", ()),
+        ({}, ["a", "b"], None),
+        ({}, ["a", "c"], "other words than it was given"),
+        ({"upos": ["X"]}, None, "columns of unequal length"),
+        ({"ner": ["O", "O"]}, None, "columns form, upos, head, deprel, ner instead of form, upos, head, deprel"),
+        ({"head": [0, 0]}, None, "words 1 and 2 are both roots; a sentence has one"),
+        ({name: [] for name in COLUMNS}, [], "no word"),
     ],
 )
-def test_the_first_sentence_tells_which_tags_there_are(tmp_path, first, second, columns):
-    lines = [word(1).removesuffix("_") + first, "", word(1).removesuffix("_") + second]
-    path = write(tmp_path / "x.conllu", "\n".join(lines))
-    source = open_source(f"conllu:{path}")
-    assert source.columns == ("form", "upos", "head", "deprel", *columns)
-    corpus = concatenate(list(source.batches("train")))
-    assert tuple(corpus.columns) == source.columns
-    if columns == ("ner",):
-        assert corpus.columns["ner"].values() == ["B-PER", "O"]
-    if columns == ("slot",):
-        assert corpus.columns["slot"].values() == ["O", "B-x"], "made legal"
+def test_what_an_engine_must_not_give(changes, words, problem):
+    good = {"form": ["a", "b"], "upos": ["X", "X"], "head": [0, 1], "deprel": ["root", "dep"]}
+    assert problem_of(good | changes, COLUMNS, words) == problem

@@ -1,52 +1,146 @@
-"""Real spaCy and Stanza, through models trained here in seconds: trees, kills, workers, caches."""
+"""Real spaCy and Stanza, through the smallest models, trained here in seconds on mini-english: trees, kills, caches.
 
+The first test process that wants a model trains it; the others (pytest-xdist) wait for it.
+"""
+
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import pickle
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY
 from synthlang.parsing import ParsedSource, open_engine
-from synthlang.parsing.command import parse_command
+from synthlang.parsing.command import conllu, parse_command
 from synthlang.parsing.score import main, score
 from synthlang.sources import open_source
-from tests import parsing_models
-from tests.parsing_models import SOURCE, clearnlp_rows, sentences
+from synthlang.sources.mini_english import MiniEnglish
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("spacy") is None, reason="needs the extra parse: spaCy"),
     pytest.mark.skipif(importlib.util.find_spec("stanza") is None, reason="needs the extra parse: Stanza"),
 ]
-SMALL = "builtin:mini-english?types=500&sentences=250&dev=20&test=20"
-LONG = "builtin:mini-english?types=500&sentences=1400&dev=20&test=20"
+SOURCE = "builtin:mini-english?types=500&sentences=600&dev=60&test=60"
+LONG = "builtin:mini-english?types=500&sentences=800&dev=20&test=20"
+# (form, tag, lemma, upos, head, ClearNLP label); the tagger learns tags, the morphologizer upos
+CLEARNLP = [
+    "he/PRP/he/PRON/2/nsubj sat/VBD/sit/VERB/0/ROOT on/IN/on/ADP/2/prep the/DT/the/DET/5/det mat/NN/mat/NOUN/3/pobj"
+    " ./././PUNCT/2/punct",
+    "she/PRP/she/PRON/2/nsubj is/VBZ/be/AUX/0/ROOT happy/JJ/happy/ADJ/2/acomp ./././PUNCT/2/punct",
+    "they/PRP/they/PRON/2/nsubj saw/VBD/see/VERB/0/ROOT cats/NNS/cat/NOUN/2/dobj and/CC/and/CCONJ/3/cc"
+    " dogs/NNS/dog/NOUN/3/conj ./././PUNCT/2/punct",
+]
+ROWS = [[word.split("/") for word in text.split(" ")] for text in CLEARNLP]
+
+
+def sentences(split):
+    """The sentences of mini-english that the models are trained on (train) or not (dev, test)."""
+    source = MiniEnglish(types=500, sentences=600, dev=60, test=60)
+    return [sentence for batch in source.batches(split) for sentence in batch]
+
+
+def train_spacy(folder):
+    """UD labels, from mini-english."""
+    names = {"pos": "upos", "heads": "head", "deps": "deprel"}
+    rows = [{"words": s.words} | {k: s.columns[n] for k, n in names.items()} for s in sentences("train")[:240]]
+    _train_spacy(rows, ["morphologizer", "parser"], 6, folder)
+
+
+def train_clearnlp(folder):
+    """ClearNLP labels and Penn tags, three sentences by heart; ``dobj`` and ``pobj`` make it ClearNLP."""
+    columns = ([*zip(*sentence, strict=True)] for sentence in ROWS)
+    rows = [
+        {"words": words, "tags": tags, "pos": upos, "heads": list(map(int, heads)), "deps": deps}
+        for words, tags, _, upos, heads, deps in columns
+    ]
+    _train_spacy(rows, ["tagger", "morphologizer", "parser"], 60, folder)
+
+
+def _train_spacy(rows, pipes, epochs, folder):
+    import spacy
+    from spacy.training import Example
+
+    spacy.util.fix_random_seed(1)
+    nlp = spacy.blank("en")
+    for pipe in pipes:
+        nlp.add_pipe(pipe, config={"min_action_freq": 1} if pipe == "parser" else {})
+    examples = []
+    for row in rows:
+        heads = [i if h == 0 else h - 1 for i, h in enumerate(row["heads"])]
+        deps = ["ROOT" if h == 0 else d for h, d in zip(row["heads"], row["deps"], strict=True)]
+        gold = {name: list(values) for name, values in row.items()} | {"heads": heads, "deps": deps}
+        examples.append(Example.from_dict(nlp.make_doc(" ".join(row["words"])), gold))
+    optimizer = nlp.initialize(lambda: examples)
+    order = random.Random(1)
+    for _ in range(epochs):
+        order.shuffle(examples)
+        for start in range(0, len(examples), 32):
+            nlp.update(examples[start : start + 32], sgd=optimizer)
+    nlp.to_disk(folder)
+
+
+def train_stanza(folder):
+    """A tagger and a parser by Stanza's own trainers, and the pipeline.json that names them."""
+    import logging
+
+    from stanza.models import parser, tagger
+
+    for split in ("train", "dev"):
+        text = "".join(conllu(s, split) for s in sentences(split)[:300])
+        (folder / f"{split}.conllu").write_text(text, encoding="utf-8")
+    sizes = {"hidden_dim": 32, "char_hidden_dim": 16, "deep_biaff_hidden_dim": 32, "word_emb_dim": 32,
+             "char_emb_dim": 16, "tag_emb_dim": 16, "transformed_dim": 16, "num_layers": 1, "word_cutoff": 1,
+             "batch_size": 1000, "seed": 1, "dropout": 0.1, "word_dropout": 0.1}  # fmt: skip
+    shared = [
+        "--mode", "train", "--lang", "en", "--shorthand", "en_mini", "--save_dir", str(folder), "--no_pretrain",
+        "--cpu", "--train_file", str(folder / "train.conllu"), "--eval_file", str(folder / "dev.conllu"),
+    ]  # fmt: skip
+    shared += [part for name, size in sizes.items() for part in (f"--{name}", str(size))]
+    logging.getLogger("stanza").setLevel(logging.ERROR)
+    with contextlib.redirect_stdout(io.StringIO()):
+        tagger.main([*shared, "--save_name", "tagger.pt", "--max_steps", "40", "--eval_interval", "40",
+                     "--composite_deep_biaff_hidden_dim", "16", "--augment_nopunct", "0", "--lr", "0.01"])  # fmt: skip
+        parser.main([*shared, "--save_name", "parser.pt", "--max_steps", "70", "--eval_interval", "70", "--no_xpos",
+                     "--no_ufeats", "--deep_biaff_output_dim", "16", "--no_checkpoint", "--optim", "adam",
+                     "--lr", "0.01", "--no_second_optim", "--no_plateau"])  # fmt: skip
+    own = {"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt"}
+    (folder / "pipeline.json").write_text(json.dumps(own), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
-def spacy_folder(tmp_path_factory):
-    return parsing_models.obtain(tmp_path_factory, "spacy-ud", parsing_models.train_spacy)
+def folder_of(tmp_path_factory):
+    """The folder of a model, trained once for all test processes of a run."""
+
+    def obtain(name):
+        train = {"spacy": train_spacy, "clearnlp": train_clearnlp, "stanza": train_stanza}[name]
+        root = tmp_path_factory.getbasetemp()
+        root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+        folder = root / name
+        with FileLock(root / f"{name}.lock"):
+            if not (folder / "trained").exists():
+                folder.mkdir(exist_ok=True)
+                train(folder)
+                (folder / "trained").write_text("")
+        return folder
+
+    return obtain
 
 
-@pytest.fixture(scope="session")
-def clearnlp_folder(tmp_path_factory):
-    return parsing_models.obtain(tmp_path_factory, "spacy-clearnlp", parsing_models.train_clearnlp)
-
-
-@pytest.fixture(scope="session")
-def stanza_folder(tmp_path_factory):
-    return parsing_models.obtain(tmp_path_factory, "stanza-ud", parsing_models.train_stanza)
-
-
-@pytest.fixture(scope="session", params=["spacy", "stanza"])
-def spec(request):
-    return f"{request.param}:{request.getfixturevalue(f'{request.param}_folder')}"
+@pytest.fixture(params=["spacy", "stanza"])
+def spec(request, folder_of):
+    return f"{request.param}:{folder_of(request.param)}"
 
 
 def test_trees_of_unseen_sentences_are_mostly_right(spec):
@@ -59,17 +153,18 @@ def test_trees_of_unseen_sentences_are_mostly_right(spec):
     assert score(gold, flat).las < trained.las - 0.2  # the control: labels alone are worth less
 
 
-def test_an_engine_is_plain_data_until_it_parses(spec):
-    code = (
-        "import pickle, sys; from synthlang.parsing import open_engine; e = open_engine(sys.argv[1]);"
-        "pickle.dumps(e); print(e.fingerprint, 'spacy' in sys.modules, 'torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, spec], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == [open_engine(spec).fingerprint, "False", "False"]
+def test_an_engine_is_plain_data_until_it_parses_and_a_second_run_loads_no_model(spec, tmp_path):
     engine = open_engine(spec)
-    engine.parse([["it", "rains"]])
-    assert pickle.loads(pickle.dumps(engine)) == engine
-    assert len(pickle.dumps(engine)) < 2000
+    list(ParsedSource(open_source(SOURCE), engine, tmp_path).batches("dev"))
+    assert pickle.loads(pickle.dumps(engine)) == engine and len(pickle.dumps(engine)) < 2000
+    code = (
+        "import sys; from pathlib import Path; from synthlang.parsing import *; from synthlang.sources import *;"
+        "e = open_engine(sys.argv[2]); s = ParsedSource(open_source(sys.argv[1]), e, Path(sys.argv[3]));"
+        "print(e.fingerprint, sum(len(b) for b in s.batches('dev')), dict(s.hits), {'spacy', 'torch'} & {*sys.modules})"
+    )
+    arguments = [SOURCE, spec, str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == f"{engine.fingerprint} 60 {{True: 1}} set()"
 
 
 def test_the_fingerprint_is_of_the_bytes_of_the_model(spec, tmp_path):
@@ -82,8 +177,8 @@ def test_the_fingerprint_is_of_the_bytes_of_the_model(spec, tmp_path):
     assert open_engine(f"{kind}:{copy}").fingerprint != open_engine(spec).fingerprint
 
 
-def test_a_killed_command_goes_on_where_it_stopped(spacy_folder, tmp_path):
-    spec, cache = f"spacy:{spacy_folder}", tmp_path / "cache"
+def test_a_killed_command_goes_on_where_it_stopped(folder_of, tmp_path, capsys):
+    spec, cache = f"spacy:{folder_of('spacy')}", tmp_path / "cache"
     code = (
         "import sys; from pathlib import Path; from synthlang.parsing.command import parse_command;"
         "parse_command(sys.argv[1], sys.argv[2], Path(sys.argv[3]), cache=Path(sys.argv[4]))"
@@ -95,80 +190,55 @@ def test_a_killed_command_goes_on_where_it_stopped(spacy_folder, tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     kept = len(list(cache.rglob("*.gz")))
-    assert 2 <= kept < 9 and not (tmp_path / "out").exists(), "it was killed in the middle"
+    assert 2 <= kept < 6 and not (tmp_path / "out").exists(), "it was killed in the middle"
 
-    source = ParsedSource(open_source(LONG), open_engine(spec), cache)
-    list(source.batches("train"))
-    assert source.hits[True] == kept and source.hits[False] == 7 - kept
     counts = parse_command(LONG, spec, tmp_path / "out", cache=cache, workers=2)
+    assert f"{kept} of 6 chunks from the cache" in capsys.readouterr().err
     parse_command(LONG, spec, tmp_path / "whole", cache=tmp_path / "fresh")
-    assert counts == {"train": 1400, "dev": 20, "test": 20}
+    assert counts == {"train": 800, "dev": 20, "test": 20}
     names = ["dev.conllu", "manifest.json", "test.conllu", "train.conllu"]
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == names
     assert all((tmp_path / "out" / n).read_bytes() == (tmp_path / "whole" / n).read_bytes() for n in names)
     assert not list(tmp_path.glob(f"{TEMPORARY}*")), "the killed run left nothing"
 
 
-def test_stanza_in_processes_gives_the_same_bytes(stanza_folder, tmp_path):
-    spec = f"stanza:{stanza_folder}"
-    for workers in (1, 2):
-        parse_command(SMALL, spec, tmp_path / f"out{workers}", cache=tmp_path / f"cache{workers}", workers=workers)
-    one, two = ({p.name: p.read_bytes() for p in (tmp_path / f"out{w}").iterdir()} for w in (1, 2))
-    assert one == two and len(one) == 4
-
-
-def test_a_second_run_does_not_load_the_model(spec, tmp_path):
-    source = ParsedSource(open_source(SOURCE), open_engine(spec), tmp_path)
-    list(source.batches("dev"))
-    code = (
-        "import sys; from pathlib import Path; from synthlang.parsing import *; from synthlang.sources import *;"
-        "s = ParsedSource(open_source(sys.argv[1]), open_engine(sys.argv[2]), Path(sys.argv[3]));"
-        "print(sum(len(b) for b in s.batches('dev')), dict(s.hits), 'spacy' in sys.modules, 'torch' in sys.modules)"
-    )
-    arguments = [SOURCE, spec, str(tmp_path)]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "60 {True: 1} False False"
-
-
-def test_clearnlp_labels_are_known_and_converted(clearnlp_folder):
-    words = [[row[0] for row in s] for s in clearnlp_rows()]
-    parsed = open_engine(f"spacy:{clearnlp_folder}").parse(words)
-    assert [list(zip(s["head"], s["deprel"], strict=True)) for s in parsed] == [
+def test_clearnlp_labels_are_known_and_converted(folder_of):
+    spec = f"spacy:{folder_of('clearnlp')}"
+    words = [[row[0] for row in s] for s in ROWS]
+    engine, raw = open_engine(spec), open_engine(spec, convert=False)
+    assert [list(zip(s["head"], s["deprel"], strict=True)) for s in engine.parse(words)] == [
         [(2, "nsubj"), (0, "root"), (5, "case"), (5, "det"), (2, "obl"), (2, "punct")],
         [(3, "nsubj"), (3, "cop"), (0, "root"), (3, "punct")],
         [(2, "nsubj"), (0, "root"), (2, "obj"), (5, "cc"), (3, "conj"), (2, "punct")],
     ]
-    raw = open_engine(f"spacy:{clearnlp_folder}", convert=False)
     assert [s["deprel"] for s in raw.parse(words[:1])] == [["nsubj", "root", "prep", "det", "pobj", "punct"]]
-    assert raw.fingerprint != open_engine(f"spacy:{clearnlp_folder}").fingerprint
-
-
-def test_spacy_finds_words_itself_and_white_space_is_none(clearnlp_folder):
-    (line, empty) = open_engine(f"spacy:{clearnlp_folder}").parse_text(["he sat  on the mat.", " \t "])
+    assert raw.fingerprint != engine.fingerprint
+    (line, empty) = engine.parse_text(["he sat  on the mat.", " \t "])  # white space is no word
     assert [w for sentence in line for w in sentence["form"]] == ["he", "sat", "on", "the", "mat", "."]
     assert empty == []
 
 
-def test_stanza_without_a_tokenizer_takes_words_only(stanza_folder):
-    engine = open_engine(f"stanza:{stanza_folder}")
+def test_stanza_without_a_tokenizer_takes_words_only(folder_of):
+    engine = open_engine(f"stanza:{folder_of('stanza')}")
     assert engine.parse([]) == [] and engine.parse_text([]) == []
     with pytest.raises(InputError, match="names no tokenizer"):
         engine.parse_text(["a b"])
 
 
-def test_stanza_takes_a_language_from_its_resources(stanza_folder, tmp_path, monkeypatch):
-    entry = {"lang_name": "English", "packages": {"default": {"pos": "mini", "depparse": "mini", "lemma": "identity"}},
-             "pos": {"mini": {"md5": "1"}}, "depparse": {"mini": {"md5": "2"}}, "lemma": {"identity": {}},
-             "tokenize": {"mini": {"md5": "3"}}}  # fmt: skip
-    entry["packages"]["default"]["tokenize"] = "mini"  # type: ignore[index]
-    for model, file in (("pos", "tagger.pt"), ("depparse", "parser.pt"), ("tokenize", "tagger.pt")):
+def test_stanza_takes_a_language_from_its_resources(folder_of, tmp_path, monkeypatch):
+    own = folder_of("stanza")
+    models = {"pos": "tagger.pt", "depparse": "parser.pt", "tokenize": "tagger.pt"}
+    entry: dict[str, Any] = {model: {"mini": {"md5": str(number)}} for number, model in enumerate(models, start=1)}
+    chosen = {**dict.fromkeys(models, "mini"), "lemma": "identity"}
+    entry |= {"lang_name": "English", "packages": {"default": chosen}, "lemma": {"identity": {}}}
+    for model, file in models.items():
         (tmp_path / "en" / model).mkdir(parents=True)
-        shutil.copy(stanza_folder / file, tmp_path / "en" / model / "mini.pt")
+        shutil.copy(own / file, tmp_path / "en" / model / "mini.pt")
     (tmp_path / "resources.json").write_text(json.dumps({"en": entry, "english": {"alias": "en"}}))
     monkeypatch.setenv("STANZA_RESOURCES_DIR", str(tmp_path))
     words = [s.words for s in sentences("test")[:5]]
     engine = open_engine("stanza:en")
-    assert engine.parse(words) == open_engine(f"stanza:{stanza_folder}").parse(words)
+    assert engine.parse(words) == open_engine(f"stanza:{own}").parse(words)
     assert open_engine(f"stanza:{tmp_path}").fingerprint == engine.fingerprint
     with pytest.raises(InputError, match="stanza:en"):
         open_engine("stanza:english")
@@ -180,11 +250,11 @@ def test_stanza_takes_a_language_from_its_resources(stanza_folder, tmp_path, mon
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ('{"lang": "en", "pos": "tagger.pt"}', "needs the key 'depparse'"),
-        ('{"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt", "ner": "x"}', "unknown key 'ner'"),
+        ('{"lang": "en", "pos": "tagger.pt"}', "depparse: is required"),
+        ('{"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt", "ner": "x"}', "ner: unknown key"),
         ('{"lang": "en", "pos": "tagger.pt", "depparse": "other.pt"}', "other.pt, which is not there"),
-        ('["en"]', "must map names"),
-        ('{"lang": 1}', "must map names"),
+        ('["en"]', "must be an object"),
+        ('{"lang": 1}', "lang: 1 must be a valid string"),
         ('{"lang"', "not JSON"),
     ],
 )
@@ -215,25 +285,22 @@ def test_parsers_that_are_not_there(spec, message, tmp_path, monkeypatch):
         open_engine(spec)
 
 
-def test_pipelines_that_cannot_give_trees(clearnlp_folder, tmp_path):
-    import spacy
-
-    spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(InputError, match="needs a parser and parts of speech"):
-        open_engine(f"spacy:{tmp_path / 'blank'}")
-    copy = tmp_path / "untagged"
-    shutil.copytree(clearnlp_folder, copy)
-    meta = json.loads((copy / "meta.json").read_text())
-    meta["pipeline"].remove("tagger")
-    (copy / "meta.json").write_text(json.dumps(meta))
-    with pytest.raises(InputError, match="needs a tagger"):
-        open_engine(f"spacy:{copy}")
+@pytest.mark.parametrize(
+    ("pipes", "message"),
+    [([], "needs a parser and parts of speech"), (["morphologizer", "parser"], "needs a tagger")],
+)
+def test_pipelines_that_cannot_give_trees(pipes, message, tmp_path):
+    meta = {"pipeline": pipes, "labels": {"parser": ["dobj", "pobj"]}}
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    (tmp_path / "config.cfg").write_text("")
+    with pytest.raises(InputError, match=message):
+        open_engine(f"spacy:{tmp_path}")
 
 
-def test_the_score_of_a_parser_is_a_table(clearnlp_folder, tmp_path, capsys):
+def test_the_score_of_a_parser_is_a_table(folder_of, tmp_path, capsys):
     gold = "1\the\t_\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tsat\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
     (tmp_path / "x-test.conllu").write_text(gold)
-    assert main([f"spacy:{clearnlp_folder}", str(tmp_path / "x-test.conllu")]) == 0
+    assert main([f"spacy:{folder_of('clearnlp')}", str(tmp_path / "x-test.conllu")]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert [row.count("|") for row in rows[2:]] == [9] * 6  # a head, a rule, before and after with and without marks
     assert main(["spacy:no_such_pipeline", str(tmp_path)]) == 2

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pretrain.config import ObjectiveConfig, PretrainConfig
-from pretrain.loop import effective_batch
+from pretrain.run import effective_batch
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import PRETRAIN, changed

@@ -1,26 +1,34 @@
-"""Runs that resume, split over processes and load elsewhere."""
+"""Runs that resume, split over processes and load elsewhere; finished ones that are opened; all kinds of language."""
 
 import inspect
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
 
+from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
 from pretrain.folder import read_metrics, steps_in
-from pretrain.loop import Trainer
 from pretrain.prepare import prepare
-from pretrain.run import open_run, pretrain
+from pretrain.run import DONE, Trainer, open_run, pretrain
 from pretrain.step import Step
+from probes.transfer.config import TransferConfig
+from probes.transfer.model import of_run, open_pretrained
+from probes.transfer.result import seed_record
+from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store
 from tests.runs import assert_same_run, weights
-from tests.tiny import PRETRAIN, changed
+from tests.study_graphs import write_treebank
+from tests.tiny import PRETRAIN, TRANSFER, changed
 
 
 def config_of(**values):
@@ -39,7 +47,7 @@ class Killed(BaseException):
     """Stands for the end of the process."""
 
 
-@pytest.mark.parametrize("at", [1, 3, 4])
+@pytest.mark.parametrize("at", [1, 4])
 def test_a_stopped_run_ends_as_an_uninterrupted_one(finished, tmp_path, monkeypatch, at):
     """Stopped before step ``at + 1``, between or at checkpoints (every 2 steps), with dropout on."""
     train = Step.__call__
@@ -78,16 +86,13 @@ def test_a_finished_run_is_not_run_again(finished):
     assert before == {p: p.stat().st_mtime_ns for p in (finished / "run").rglob("*")}
 
 
-def test_another_config_in_the_same_folder_is_refused(finished):
+def test_folders_of_something_else_are_refused(finished, tmp_path):
     with pytest.raises(InputError, match="holds another run"):
         pretrain(config_of(seed=1), finished / "run", Store(finished / "store"))
-
-
-def test_a_folder_of_other_things_is_refused(finished, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty and holds no run"):
         pretrain(config_of(), tmp_path, Store(finished / "store"))
-    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_open_run_asks_for_a_finished_run(tmp_path, finished):
@@ -128,21 +133,19 @@ def test_an_export_loads_without_this_project(finished, tmp_path):
     code = """
 import sys, torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
-model, info = AutoModelForMaskedLM.from_pretrained(sys.argv[1], output_loading_info=True)
-assert not any(info.values()), info
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
-ids = tokenizer("тхе <mask> ис хере", return_tensors="pt")
-assert ids["input_ids"].max() < model.config.vocab_size
-assert torch.isfinite(model(**ids).logits).all()
+for folder in sys.argv[1:]:
+    model, info = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True)
+    assert not any(info.values()), info
+    ids = AutoTokenizer.from_pretrained(folder)("тхе <mask> ис хере", return_tensors="pt")
+    assert ids["input_ids"].max() < model.config.vocab_size
+    assert torch.isfinite(model(**ids).logits).all()
+    print(type(model).__name__, ids["input_ids"][0, 0].item())
 assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
-print(type(model).__name__, ids["input_ids"][0, 0].item())
 """
-    for name in ("parent", "trans+inv"):
-        folder = finished / "run" / "export" / name
-        done = subprocess.run(
-            [sys.executable, "-c", code, folder], check=True, capture_output=True, text=True, cwd=tmp_path
-        )
-        assert done.stdout.split() == ["RobertaForMaskedLM", "0"]
+    folders = [finished / "run" / "export" / name for name in ("parent", "trans+inv")]
+    command = [sys.executable, "-c", code, *folders]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.split() == ["RobertaForMaskedLM", "0"] * 2
 
 
 def test_an_empty_dictionary_is_an_error_before_training(finished, tmp_path):
@@ -151,18 +154,11 @@ def test_an_empty_dictionary_is_an_error_before_training(finished, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_metrics_leave_out_a_line_cut_short(tmp_path):
-    path = tmp_path / "m.jsonl"
-    path.write_text(json.dumps({"step": 1}) + "\n" + '{"step": 2, "lo')
-    assert read_metrics(path) == [{"step": 1}]
-    assert read_metrics(tmp_path / "none") == []
-
-
-@pytest.mark.parametrize("line", [b"123", b"\xff\xfe", b'{"loss": 1}', b"null"])
+@pytest.mark.parametrize("line", [b'{"step": 2, "lo', b"123", b"\xff\xfe", b'{"loss": 1}', b"null"])
 def test_metrics_end_at_a_line_that_is_none(line, tmp_path):
-    path = tmp_path / "m.jsonl"
-    path.write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 3}\n')
-    assert read_metrics(path) == [{"step": 1}]
+    (tmp_path / "m.jsonl").write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 3}\n')
+    assert read_metrics(tmp_path / "m.jsonl") == [{"step": 1}]
+    assert read_metrics(tmp_path / "none") == []
 
 
 def test_what_a_killed_export_left_goes(tmp_path, monkeypatch):
@@ -184,3 +180,122 @@ def test_what_a_killed_builder_left_goes(tmp_path):
         folder.mkdir()
     Store(tmp_path).obtain("shards", "x", lambda path: path.mkdir())
     assert not mine.exists() and other.exists()
+
+
+def test_done_says_what_was_left_out_of_each_text(tmp_path):
+    """Whole sentences in short rows: those of over 38 tokens do not fit, and the record says how many of each text."""
+    settings = changed(PRETRAIN, language="trans", objective={"kind": "xlm"}, steps=3)
+    del settings["dictionary"]
+    config = parse(PretrainConfig, {**settings, "batch": {"rows": 8, "length": 40, "packing": "sentences"}})
+    pretrain(config, tmp_path / "run")
+    counts = json.loads((tmp_path / "run" / DONE).read_text())["counts"]
+    _, artifacts = open_run(tmp_path / "run")
+    for member in artifacts.languages:
+        for split, shards in (("train", member.train), ("dev", member.dev)):
+            assert shards is not None
+            long = int((np.diff(shards.offsets) > 38).sum())
+            assert long and counts[f"{member.name} {split}"] == {"sentences dropped, over 38 tokens": long}
+    [pairs] = [held for name, held in counts.items() if name.endswith(" pairs")]
+    assert pairs["pairs drawn"] > pairs["pairs dropped, a side has over 18 tokens"] > 0
+
+
+def test_a_run_with_a_damaged_last_checkpoint_is_not_measured_as_an_older_model(finished, tmp_path):
+    run, store = finished / "run", Store(finished / "store")
+    copied = shutil.copytree(run, tmp_path / "copied")
+    (copied / "run.json").write_text((run / "run.json").read_text().replace("../store", str(finished / "store")))
+    path = copied / "checkpoints" / "step-6" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(
+        InputError, match=r"step-6: the last checkpoint of the finished run is damaged.*delete done\.json"
+    ):
+        open_pretrained(str(copied), None)
+    # what the message says mends it
+    (copied / DONE).unlink()
+    pretrain(config_of(), copied, store)
+    assert_same_run(run, copied)
+    opened = [open_pretrained(str(folder), None) for folder in (run, copied)]
+    assert opened[0].fingerprint == opened[1].fingerprint
+    for a, b in zip(*(held.model.parameters() for held in opened), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_messages_name_the_model(finished, tmp_path):
+    run, other = finished / "run", tmp_path / "other"
+    settings = changed(PRETRAIN, language="parent", objective={"kind": "mlm"})
+    del settings["dictionary"]
+    pretrain(parse(PretrainConfig, settings), other)
+    with pytest.raises(InputError, match="other: the run has no language derived"):
+        open_pretrained(str(run), None, target_model=str(other))
+    with pytest.raises(InputError, match="run: no language 'foo' in the run"):
+        open_pretrained(str(other), "foo", target_model=str(run))
+    with pytest.raises(
+        InputError, match=r"^there is no folder runs/nothing; of a model of Hugging Face name a language"
+    ):
+        open_pretrained("runs/nothing", None)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="empty is no pretraining run, so its languages are not known"):
+        open_pretrained(str(tmp_path / "empty"), None)
+    (tmp_path / "empty" / "study.json").write_text("{}")
+    with pytest.raises(InputError, match=r"empty is a study: name a run of it, as .*/empty/stages/pretrain-"):
+        open_pretrained(str(tmp_path / "empty"), None)
+    assert json.loads((other / DONE).read_text())["steps"] == 6
+
+
+def test_a_run_whose_text_has_changed_or_is_gone_is_refused(tmp_path):
+    bank = write_treebank(tmp_path / "bank")
+    settings = changed(PRETRAIN, source=f"conllu:{bank}", steps=3, validation={"every": 0})
+    pretrain(parse(PretrainConfig, settings), tmp_path / "run")
+    assert open_pretrained(str(tmp_path / "run"), None).run is not None
+    file = bank / "x-ud-train.conllu"
+    text = file.read_text()
+    file.write_text(text.replace("w1\t", "w31\t"))
+    with pytest.raises(
+        InputError, match=r"run: what the run was trained on has changed since \(.*language 0.*vocabulary"
+    ):
+        open_pretrained(str(tmp_path / "run"), None)
+    file.write_text(text)
+    assert open_pretrained(str(tmp_path / "run"), None).run is not None
+    bank.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"run: what the run was trained on cannot be read again: .*bank"):
+        open_pretrained(str(tmp_path / "run"), None)
+    moved = parse(PretrainConfig, changed(settings, source=f"conllu:{tmp_path / 'elsewhere'}"))
+    assert open_run(tmp_path / "run", moved)[0] is moved
+
+
+LANGUAGES = {
+    "tokens": {
+        "name": "tokens",
+        "transforms": [
+            {"kind": "transliterate", "strength": 0.5, "order": "frequent", "unit": "token"},
+            {"kind": "invert", "unit": "token"},
+        ],
+    },
+    "order model": "trans+reorder@ga",
+    "dropped sentences": {
+        "name": "dropped",
+        "transforms": [{"kind": "transliterate"}, {"kind": "reorder", "max_items": 4, "policy": "drop-sentence"}],
+    },
+    "inserted words": {
+        "name": "marked",
+        "transforms": [{"kind": "mark", "after_verb": {"word": "zu", "distance": 2}}, {"kind": "transliterate"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_run_on_every_kind_of_language(name, tmp_path):
+    config = parse(PretrainConfig, changed(PRETRAIN, language=LANGUAGES[name], validation__every=0))
+    pretrain(config, tmp_path / "run")
+    opened, artifacts = open_run(tmp_path / "run")
+    parent, derived = (member.train for member in artifacts.languages)
+    assert len(parent) == 200
+    assert (len(derived) < 200) == (name == "dropped sentences")
+    size = artifacts.id_space.size // 2
+    moved = derived.counts[size:].sum() / derived.counts.sum()
+    assert (0.05 < moved < 0.95) if name == "tokens" else moved == 1.0
+    model = trained_model(tmp_path / "run", opened, artifacts)
+    settings = parse(TransferConfig, {"task": "pos", **TRANSFER})
+    pretrained = of_run(opened, artifacts, model, "a run")
+    transfer = Transfer(pretrained, load_data(settings, pretrained), settings)
+    record = seed_record(transfer.run(0), "accuracy")
+    assert 0 <= record["zs"] <= 100 and json.dumps(record)

@@ -12,11 +12,10 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import PERIOD, Display, Speed, already, duration, pace
+from synthlang.progress import PERIOD, Display, Speed, already, pace
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
-from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.tasks import open_task
 
@@ -56,22 +55,6 @@ def test_plain_lines_with_rate_and_time_left(clock):
         "derive x train: 3000/10000 (30 %, 200/s, 35 s left)",
         "derive x train: 5000/10000 (50 %, 200/s, 25 s left)",
     ]
-
-
-def test_without_a_size_there_is_a_rate_only(clock):
-    display, out = shown()
-    count = display.counter("words")
-    clock.tick(4)
-    count("dev", 2)
-    assert lines(out) == ["words dev: 2 (0.5/s)"]
-
-
-def test_the_first_report_says_no_rate_when_no_time_went_by(clock):
-    display, out = shown()
-    display.counter("derive", {"train": 8}.get)("train", 2)
-    display.counter("parse")("train", 2)
-    display.report("a run", 500, 1000, "loss 2.0")
-    assert lines(out) == ["derive train: 2/8 (25 %)", "parse train: 2", "a run: 500/1000 (50 %) loss 2.0"]
 
 
 def test_splits_that_end_together_share_a_rate(clock):
@@ -117,28 +100,6 @@ def test_cached_parts_in_between_are_no_speed(clock):
     assert lines(out)[-1] == "parse train: 5010/10000 (50 %, 10/s, 8 min left)"
 
 
-def test_who_counts_without_a_display_hears_of_old_work_too():
-    heard = []
-    already(lambda part, amount: heard.append((part, amount)), "dev", 3)
-    assert heard == [("dev", 3)]
-
-
-def test_a_size_that_was_guessed_too_low_grows(clock):
-    display, out = shown()
-    count = display.counter("derive", {"train": 10}.get)
-    clock.tick(2)
-    count("train", 12)
-    assert lines(out) == ["derive train: 12/12 (100 %, 6.0/s)"]
-
-
-def test_a_task_that_starts_again_has_a_new_rate(clock):
-    display, out = shown()
-    for step in (0, 50, 100, 0, 1):
-        clock.tick(10)
-        display.report("run", step, 100)
-    assert lines(out)[-1] == "run: 1/100 (1 %, 0.1/s, 16 min left)"
-
-
 @pytest.mark.parametrize("live", [False, True])
 def test_short_work_that_is_done_often_is_told_now_and_then(clock, live):
     display, out = shown(live)
@@ -150,18 +111,6 @@ def test_short_work_that_is_done_often_is_told_now_and_then(clock, live):
     clock.tick(10)
     display.report("search", 2, 2, "the last")
     assert "the last" in lines(out)[-1]
-
-
-def test_nothing_to_do_is_done(clock):
-    display, out = shown()
-    display.report("run", 0, 0)
-    assert lines(out) == ["run: 0/0 (0 %)"]
-
-
-def test_names_are_no_markup(clock):
-    display, out = shown()
-    display.counter("derive [bold]x[/bold]")("train", 1)
-    assert lines(out) == ["derive [bold]x[/bold] train: 1"]
 
 
 def test_bars_have_rate_and_time_left(clock):
@@ -194,13 +143,6 @@ def test_speed_is_that_of_the_period(steps):
     assert expected is None or ["left" in pace(speed, done, done + more) for more in (1, 0)] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2.0 h"), (4e4, "11 h")]
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
-
-
 TEXT = [
     f"Line {i * 2654435761 % 2**32:x} has words . And {'more ' * (i % 7)}words ." for i in range(10_000)
 ]  # of two sentences
@@ -225,17 +167,6 @@ def test_the_size_of_text_is_guessed_from_the_bytes_read(name, tmp_path):
     assert source.size("train") == 20_000  # known for good
 
 
-def test_the_size_of_text_is_not_asked_of_other_sentences(tmp_path):
-    """A second reader of the same split does not mix with the first."""
-    source = TextSource(write(tmp_path / "t.txt", "\n".join(TEXT) + "\n"))
-    first = source.batches("train")
-    for _ in range(5):
-        next(first)
-    next(source.batches("train"))
-    next(first)
-    assert source.size("train") == pytest.approx(20_000, rel=0.05)
-
-
 SENTENCE = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n"
 
 
@@ -258,12 +189,6 @@ def test_the_size_of_a_long_treebank_is_guessed_from_its_beginning(tmp_path, mon
     assert sum(len(b) for b in source.batches("train")) == source.size("train") == 3000
 
 
-def test_the_size_of_a_pipe_is_not_known(tmp_path):
-    with open("/dev/null", "rb") as handle:
-        assert sizes.share_read(handle) is None
-    assert size_of(object(), "train") is None
-
-
 def test_tasks_know_their_size_where_items_are_sentences(tmp_path):
     words = "".join(f"word{i} B-PER\n. O\n\n" for i in range(5))
     (tmp_path / "train.txt").write_text(words)
@@ -271,13 +196,6 @@ def test_tasks_know_their_size_where_items_are_sentences(tmp_path):
     assert size_of(task, "train") is None and size_of(task.as_source(), "train") is None
     pairs = open_task("nli:builtin:mini-english?sentences=7")
     assert size_of(pairs, "train") == 7 and size_of(pairs.as_source(), "train") is None
-
-
-def test_the_built_in_language_knows_its_size_and_licence(tmp_path):
-    source = MiniEnglish(types=500, sentences=30, dev=2, test=0)
-    assert [size_of(source, s) for s in source.splits] == [30, 2, 0]
-    out = export_language(source, parse_language("inv"), tmp_path / "d", source_name="whatever")
-    assert out.manifest["licence"] == "apache-2.0"
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,4 +1,4 @@
-"""Syntactic reordering: drawn word orders against brute force, what is left alone, fingerprints, bad input."""
+"""Syntactic reordering: drawn word orders against brute force, what is left alone, words without a head, bad input."""
 
 import itertools
 import json
@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.order.model import OrderModel
 from synthlang.rng import key_of, uniform
+from synthlang.transforms.layout import attach_inserted
 from synthlang.transforms.reorder import Reorder
-from tests.order_cases import random_corpus, random_model
-from tests.order_reference import mixed, probabilities
+from synthlang.trees import Forest
+from tests.annotated import annotated
+from tests.order_cases import mixed, probabilities, random_corpus, random_model
 
 CLASS = {"NOUN": "N", "PROPN": "N", "PRON": "N", "VERB": "V"}
 KEY = 99
@@ -101,37 +102,14 @@ def test_trees_strengths_and_batches(models, seed, strength, choose, nouns):
             assert after.columns["head"][j] == (0 if head == 0 else origin.index(head - 1) + 1)
 
 
-def test_strength_zero_is_the_identity_and_a_part_is_a_part(models):
-    corpus = random_corpus(1, 2000, 8)
-    transform = Reorder(model=models[0][0])
-    changed = {}
-    for strength in (0.0, 0.4, 1.0):
-        rewrite = transform.model_copy(update={"strength": strength}).rewrite(corpus, KEY)
-        word = rewrite.origin != corpus.position
-        changed[strength] = set(corpus.sentence_of_word[word].tolist())
-    assert not changed[0.0] and changed[0.4] < changed[1.0]
-    assert 0.35 < len(changed[0.4]) / len(changed[1.0]) < 0.45
-
-
-SVO: dict[str, Any] = {  # he saw the cat in the park .
-    "form": ["he", "saw", "the", "cat", "in", "the", "park", "."],
-    "upos": ["PRON", "VERB", "DET", "NOUN", "ADP", "DET", "NOUN", "PUNCT"],
-    "head": [2, 0, 4, 2, 7, 7, 4, 2],
-    "deprel": ["nsubj", "root", "det", "obj", "case", "det", "nmod", "punct"],
-}
-TORN: dict[str, Any] = {
-    "form": list("abcd"),
-    "upos": ["NOUN", "VERB", "NOUN", "NOUN"],
-    "head": [2, 0, 4, 1],
-    "deprel": ["x"] * 4,
-}
-NO_TREE: dict[str, Any] = {"form": list("ab"), "upos": ["NOUN", "VERB"], "head": [2, 1], "deprel": ["x", "x"]}
-LONG: dict[str, Any] = {  # eight items at w0; the noun has a determiner
-    "form": [f"w{i}" for i in range(9)],
-    "upos": ["VERB", "DET", "NOUN"] + ["ADV"] * 6,
-    "head": [0, 3, 1, 1, 1, 1, 1, 1, 1],
-    "deprel": ["root", "det"] + ["x"] * 7,
-}
+SVO = (
+    "he/PRON/nsubj/2 saw/VERB/root/0 the/DET/det/4 cat/NOUN/obj/2 in/ADP/case/7 the/DET/det/7 park/NOUN/nmod/4 "
+    "./PUNCT/punct/2"
+)
+TORN = "a/NOUN/x/2 b/VERB/x/0 c/NOUN/x/4 d/NOUN/x/1"
+NO_TREE = "a/NOUN/x/2 b/VERB/x/1"
+LONG = "w0/VERB/root/0 w1/DET/det/3 w2/NOUN/x/1 " + " ".join(f"w{i}/ADV/x/1" for i in range(3, 9))  # w0 has eight items
+SENTENCES = annotated(SVO, TORN, NO_TREE, LONG, SVO)
 
 
 def by_hand(tmp_path, **options):
@@ -140,6 +118,10 @@ def by_hand(tmp_path, **options):
     weights["N"] = {"PRE_@_det": 40.0, "PRE_case_@": 40.0, "PRE_@_nmod": 40.0, "BI_@_det": 20.0}
     OrderModel(weights=weights).save(tmp_path / "hand.json")
     return Reorder(model=str(tmp_path / "hand.json"), **options)
+
+
+def applied(transform, corpus):
+    return transform.rewrite(corpus, KEY).apply(corpus).texts()
 
 
 @pytest.mark.parametrize(
@@ -153,16 +135,13 @@ def by_hand(tmp_path, **options):
     ],
 )
 def test_by_hand(tmp_path, options, expected):
-    corpus = Corpus.of([SVO])
-    assert by_hand(tmp_path, **options).rewrite(corpus, KEY).apply(corpus).texts() == [expected]
+    assert applied(by_hand(tmp_path, **options), annotated(SVO)) == [expected]
 
 
 def test_what_cannot_be_reordered_is_left_and_counted(tmp_path):
-    corpus = Corpus.of([SVO, TORN, NO_TREE, LONG, SVO])
-    rewrite = by_hand(tmp_path).rewrite(corpus, KEY)
+    rewrite = by_hand(tmp_path).rewrite(SENTENCES, KEY)
     assert rewrite.kept is None
-    expected = [" ".join(TORN["form"]), " ".join(NO_TREE["form"]), "w0 w2 w1 w3 w4 w5 w6 w7 w8"]
-    assert rewrite.apply(corpus).texts()[1:4] == expected
+    assert rewrite.apply(SENTENCES).texts()[1:4] == ["a b c d", "a b", "w0 w2 w1 w3 w4 w5 w6 w7 w8"]
     assert rewrite.counts == {
         "reorder: sentences left, no tree": 1,
         "reorder: sentences left, not projective": 1,
@@ -172,7 +151,7 @@ def test_what_cannot_be_reordered_is_left_and_counted(tmp_path):
 
 
 def test_sentences_are_dropped_and_counted(tmp_path):
-    corpus = Corpus.of([SVO, TORN, NO_TREE, LONG, SVO], first=3)
+    corpus = Corpus(SENTENCES.offsets, SENTENCES.columns, SENTENCES.ids + 3)
     transform = by_hand(tmp_path, policy="drop-sentence")
     rewrite = transform.rewrite(corpus, KEY)
     derived = rewrite.apply(corpus)
@@ -188,30 +167,19 @@ def test_sentences_are_dropped_and_counted(tmp_path):
     assert none.kept is None and none.apply(corpus).texts() == corpus.texts() and not none.counts
 
 
-def test_a_class_without_weights_keeps_its_order(tmp_path):
-    OrderModel(weights={"N": {"PRE_@_det": 40.0}}).save(tmp_path / "n.json")
-    corpus = Corpus.of([SVO])
-    derived = Reorder(model=str(tmp_path / "n.json"), choose="best").rewrite(corpus, KEY).apply(corpus)
-    assert derived.texts()[0].split()[:2] == ["he", "saw"]
-
-
-def test_labels_are_mapped_to_the_scheme_of_the_model(tmp_path):
-    weights: Any = {"V": {"PRE_dobj_@": 40.0}}
-    OrderModel(labels="ud1", weights=weights).save(tmp_path / "v1.json")
-    rows: dict[str, Any] = {
-        "form": ["saw", "cats"],
-        "upos": ["VERB", "NOUN"],
-        "head": [0, 1],
-        "deprel": ["root", "obj"],
-    }
-    corpus = Corpus.of([rows])
-    moved = {}
-    for labels in ("mapped", "faithful"):
-        transform = Reorder(model=str(tmp_path / "v1.json"), labels=labels, choose="best")
-        moved[labels] = transform.rewrite(corpus, KEY).apply(corpus).texts()[0]
-    assert moved == {"mapped": "cats saw", "faithful": "saw cats"}
-    v1 = Reorder(model=str(tmp_path / "v1.json"), corpus_labels="ud1", choose="best")
-    assert v1.rewrite(corpus, KEY).apply(corpus).texts() == ["saw cats"]  # obj is no v1 label
+@pytest.mark.parametrize(
+    ("labels", "weights", "options", "expected"),
+    [
+        ("ud2", {"N": {"PRE_@_det": 40.0}}, {}, "saw cats"),  # a class without weights keeps its order
+        ("ud1", {"V": {"PRE_dobj_@": 40.0}}, {"labels": "mapped"}, "cats saw"),
+        ("ud1", {"V": {"PRE_dobj_@": 40.0}}, {"labels": "faithful"}, "saw cats"),
+        ("ud1", {"V": {"PRE_dobj_@": 40.0}}, {"corpus_labels": "ud1"}, "saw cats"),  # obj is no v1 label
+    ],
+)
+def test_classes_and_labels_of_the_model(tmp_path, labels, weights, options, expected):
+    OrderModel(labels=labels, weights=weights).save(tmp_path / "m.json")
+    transform = Reorder(model=str(tmp_path / "m.json"), choose="best", **options)
+    assert applied(transform, annotated("saw/VERB/root/0 cats/NOUN/obj/1")) == [expected]
 
 
 def test_the_fingerprint_is_of_the_models_content(models, tmp_path):
@@ -230,49 +198,113 @@ def test_the_fingerprint_is_of_the_models_content(models, tmp_path):
 
 
 def test_a_model_that_changes_on_disk_is_read_again(tmp_path):
-    corpus = Corpus.of([SVO])
-    texts = []
+    places = []
     for weight in (40.0, -40.0):
         OrderModel(weights={"V": {"PRE_nsubj_@": weight}}).save(tmp_path / "m.json")
         transform = Reorder(model=str(tmp_path / "m.json"), choose="best")
-        texts.append(transform.rewrite(corpus, KEY).apply(corpus).texts()[0].split().index("he"))
-    assert texts[0] == 0 and texts[1] > 0
+        places.append(applied(transform, annotated(SVO))[0].split().index("he"))
+    assert places[0] == 0 < places[1]
 
 
 def test_a_shipped_model_reorders_and_has_no_inverse():
     language = parse_language({"name": "x", "transforms": [{"kind": "reorder", "model": "ga", "choose": "best"}]})
-    corpus = Corpus.of([SVO])
-    derived = language.derive(corpus)
+    derived = language.derive(annotated(SVO))
     assert derived.texts()[0].startswith("saw he")  # Irish: the verb first
     assert not language.invertible
     with pytest.raises(InputError, match="no inverse"):
         language.invert(derived)
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"model": "klingon"}, r"klingon.* is none of de, en, fr, ga"),
-        ({"substrate": "klingon"}, r"klingon.* is none of de, en, fr, ga"),
-        ({"temperature": 0.0}, "temperature"),
-        ({"substrate_weight": 1.5}, "substrate_weight"),
-        ({"max_items": 9}, "max_items"),
-        ({"max_items": 1}, "max_items"),
-        ({"policy": "drop"}, "policy"),
-        ({"nouns": False, "verbs": False}, "nothing would be reordered"),
-        ({"strength": 2.0}, "strength"),
-    ],
-)
-def test_bad_options(options, reason):
-    with pytest.raises(InputError, match=reason):
-        parse(Reorder, {"kind": "reorder", **options})
+# --- words without a head
+
+INSERTED: dict[str, Any] = {"form": "KA", "upos": "_", "deprel": "_", "head": -1}
 
 
-def test_missing_columns_and_no_words(models):
-    transform = Reorder(model=models[0][0])
-    with pytest.raises(InputError, match="needs the column 'upos'"):
-        transform.rewrite(Corpus.of_words([["a", "b"]]), KEY)
-    empty = random_corpus(0, 3).between(0, 0)
-    assert len(transform.rewrite(empty, KEY)) == 0
-    one = random_corpus(0, 1, longest=2)
-    assert transform.rewrite(one, KEY).origin.tolist() == [0] and not transform.rewrite(one, KEY).counts
+def put_in(columns, at, new):
+    """The sentence with a word at a place; heads follow their words."""
+    heads = [h + 1 if h > at else h for h in columns["head"]]
+    return {n: [*c[:at], new[n], *c[at:]] for n, c in {**columns, "head": heads}.items()}
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from(["sample", "best"]), st.sampled_from([3, 7]), st.data())
+def test_the_others_get_their_order_and_inserted_words_stay_beside_their_neighbour(models, seed, choose, most, data):
+    plain = random_corpus(seed, 6, 10, first=seed)
+    marked, glued = [], []
+    for sentence in plain:
+        columns = dict(sentence.columns)
+        length = len(columns["form"])
+        places = sorted(data.draw(st.lists(st.integers(0, length), max_size=4)), reverse=True)
+        for number, at in enumerate(places):
+            columns = put_in(columns, at, {**INSERTED, "form": f"KA{len(places) - number}"})
+        marked.append(columns)
+        before: dict[int, list[str]] = {i: [] for i in range(length)}
+        after: dict[int, list[str]] = {i: [] for i in range(length)}
+        for number, at in enumerate(reversed(places), start=1):  # beside the left neighbour, at the start the right one
+            (after[at - 1] if at else before[0]).append(f"KA{number}")
+        glued.append((before, after))
+    transform = Reorder(model=models[0][0], choose=choose, max_items=most)
+    expected = transform.rewrite(plain, KEY)
+    corpus = Corpus.of(marked, first=seed)
+    assert Forest.of(attach_inserted(corpus)).is_projective.all()
+    found = transform.rewrite(corpus, KEY)
+    assert dict(found.counts) == dict(expected.counts)
+    for row, (sentence, derived) in enumerate(zip(expected.apply(plain), found.apply(corpus), strict=True)):
+        origin = expected.origin[expected.offsets[row] : expected.offsets[row + 1]].tolist()
+        words = [[*glued[row][0][i], w, *glued[row][1][i]] for i, w in zip(origin, sentence.words, strict=True)]
+        assert derived.words == list(itertools.chain(*words))
+
+
+@pytest.mark.parametrize("policy", ["skip-node", "drop-sentence"])
+def test_inserted_words_do_not_count(tmp_path, policy):
+    OrderModel(weights={"V": {"PRE_obj_@": 40.0}}).save(tmp_path / "m.json")
+    corpus = annotated("a/VERB/root/0 ka/_/_/-1 b/NOUN/obj/1 ka/_/_/-1 ka/_/_/-1 c/NOUN/obj/1")
+    transform = Reorder(model=str(tmp_path / "m.json"), max_items=3, policy=policy, choose="best")
+    rewrite = transform.rewrite(corpus, KEY)
+    assert rewrite.counts == {"reorder: nodes reordered": 1}
+    assert rewrite.apply(corpus).texts() == ["b ka ka c a ka"]
+
+
+def test_a_word_whose_head_was_left_out_keeps_what_depends_on_it(tmp_path):
+    OrderModel(weights={"V": {"PRE_obj_@": 40.0}, "N": {"PRE_@_det": 40.0}}).save(tmp_path / "m.json")
+    # park has lost its head; its determiner stands between it and its new one
+    corpus = annotated("saw/VERB/root/0 cats/NOUN/obj/1 the/DET/det/4 park/NOUN/nmod/-1")
+    transform = Reorder(model=str(tmp_path / "m.json"), choose="best")
+    assert transform.rewrite(corpus, KEY).apply(corpus).texts() == ["cats park the saw"]
+    start = annotated("the/DET/det/2 park/NOUN/nmod/-1 saw/VERB/root/0 cats/NOUN/obj/3")
+    assert transform.rewrite(start, KEY).apply(start).texts() == ["cats park the saw"]
+
+
+def test_without_a_root_there_is_no_tree(models):
+    corpus = annotated("a/NOUN/obj/-1 b/VERB/x/-1", "a/NOUN/obj/2 b/VERB/x/1 ka/_/_/-1", "ka/_/_/-1")
+    rewrite = Reorder(model=models[0][0]).rewrite(corpus, KEY)
+    assert rewrite.counts == {"reorder: sentences left, no tree": 3}
+    assert rewrite.apply(corpus).texts() == corpus.texts()
+
+
+def ancestors(heads, row):
+    seen = []
+    while row >= 0 and row not in seen:
+        seen.append(row)
+        row = heads[row] - 1
+    return seen
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**6), st.data())
+def test_attached_words_make_a_tree_and_a_projective_one_of_a_projective_one(seed, data):
+    """Cut words off their heads: whatever is cut, one tree comes of it, by the rule of the docstring."""
+    whole = random_corpus(seed, 1, 10)
+    heads = list(whole[0].columns["head"])
+    cut = [i for i, h in enumerate(heads) if h != 0 and data.draw(st.booleans())]
+    corpus = Corpus.of([{**whole[0].columns, "head": [-1 if i in cut else h for i, h in enumerate(heads)]}])
+    kept = corpus[0].columns["head"]
+    fixed = attach_inserted(corpus)[0].columns["head"]
+    blocks = {i: [j for j in range(len(kept)) if i in ancestors(kept, j)] for i in range(len(kept))}
+    root = next((i for i, h in enumerate(kept) if h == 0))
+    for i, head in enumerate(kept):
+        left = [j for j in range(min(blocks[i])) if kept[j] >= 0]
+        right = [j for j in range(i + 1, len(kept)) if root in ancestors(kept, j)]
+        expected = head if head >= 0 else 1 + (left[-1] if left else right[0])
+        assert fixed[i] == expected
+    assert Forest.of(attach_inserted(corpus)).is_tree.all()

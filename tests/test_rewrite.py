@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Column, Corpus, concatenate
-from synthlang.rewrite import INSERTED, Rewrite, mentions
+from synthlang.rewrite import INSERTED, Rewrite
 
 UPOS = ["NOUN", "VERB", "ADP"]
 NER = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
@@ -100,26 +100,12 @@ def test_bio_stays_legal(tags, order, expected):
     assert Rewrite.reorder(corpus, np.asarray(order)).apply(corpus)[0].columns["ner"] == expected
 
 
-@given(corpora())
-def test_a_mention_never_crosses_a_sentence(corpus):
-    mention, _, _ = mentions(corpus.columns["ner"], corpus.offsets)
-    rows = corpus.sentence_of_word
-    for number in set(mention.tolist()) - {-1}:
-        assert len(set(rows[mention == number].tolist())) == 1
-
-
 @given(st.lists(corpora(), min_size=1, max_size=4), st.integers(0, 8), st.integers(0, 8))
 def test_joining_and_slicing_keep_sentences(parts, start, stop):
     joined = concatenate(parts)
     everything = [s for part in parts for s in part]
     assert list(joined) == everything
     assert list(joined.between(start, stop)) == everything[start:stop]
-
-
-def test_an_empty_corpus_is_one():
-    corpus = Corpus.of_words([])
-    assert len(corpus) == 0
-    assert Rewrite.identity(corpus).apply(corpus).texts() == []
 
 
 def pieces(tags_before, origin):

@@ -19,7 +19,7 @@ from probes import states as sentence_vectors
 from probes.rotation.dictionary import translations
 from probes.rotation.features import fit_rotation
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors
+from probes.states import LanguageSide, StateReader, anchors
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.config import FeaturesConfig
 from synthlang.config import parse
@@ -29,9 +29,10 @@ from synthlang.parallel.links import Links
 from synthlang.parallel.pairs import LinkedText
 from synthlang.parallel.prepare import DataConfig, prepare_pair
 from tests.aligned_runs import SEPARATE, plain_states, random_run
+from tests.maps_cases import SAME as SAME_PAIRS
+from tests.maps_cases import write_pairs
 
-SOURCE = "builtin:mini-english?types=500&sentences=60&dev=0&test=0"
-SAME = {"kind": "derived", "source": SOURCE, "left": "parent", "right": "parent"}
+SAME = SAME_PAIRS["x"]
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +95,9 @@ def test_a_planted_rotation_is_found(runs, moves, supervision):
         summary = rotation.to_json()["layers"][index]
         assert summary["residual"] < 1e-8 < 100 < summary["identity"]
         assert summary["rank"] == 16 and summary["orthogonality"] < 1e-10
-        uncentred = fit_rotation(config(moves=moves, centre=False), features(layer), pretrained)
-        assert uncentred.fits[0].residual > 1.0  # the control: a turn alone does not undo a shift
     assert rotation.apply(states.half(), 2).dtype == torch.float16
+    uncentred = fit_rotation(config(moves=moves, centre=False), features(0), pretrained)
+    assert uncentred.fits[0].residual > 1.0  # the control: a turn alone does not undo a shift
 
 
 def linked_words(pretrained, layer: int, subword: str) -> tuple[np.ndarray, np.ndarray, list[Any]]:
@@ -132,84 +133,6 @@ def test_it_is_a_plain_fit(runs, kind, subword, layer, centre):
     np.testing.assert_allclose(mapped, (x - before) @ expected + after, atol=1e-3)
     assert fit.residual == pytest.approx(np.square((x - before) @ expected + after - y).sum(1).mean(), rel=1e-4)
     assert fit.residual <= fit.identity == pytest.approx(np.square(x - y).sum(1).mean(), rel=1e-4)
-
-
-def test_anchors_are_means_of_all_occurrences(runs):
-    pretrained = copy.deepcopy(runs["shared"])
-    pretrained.model.eval()
-    y, x, types = linked_words(pretrained, 2, "mean")
-    (aligned,) = read_aligned({}, config().data, pretrained)
-    assert len(types) == sum(len(aligned.text.left[r].words) for r in aligned.data.train)  # every word has one link
-    best = {}
-    for (left, right), count in sorted(Counter(types).items(), key=lambda item: item[1]):
-        best[right] = left, count
-    counts = sorted((count for _, count in best.values()), reverse=True)
-    of_left, of_right = (
-        {name: vectors[[i for i, pair in enumerate(types) if pair[side] == name]].mean(0) for name in set(names)}
-        for side, (vectors, names) in enumerate(((y, [a for a, _ in types]), (x, [b for _, b in types])))
-    )
-    rotation = fit_rotation(config(supervision="dictionary"), features(2), pretrained)
-    a = np.array([of_right[right] for right in best])
-    b = np.array([of_left[left] for left, _ in best.values()])
-    expected, _ = orthogonal_procrustes(a - a.mean(0), b - b.mean(0))
-    assert rotation.fits[0].pairs == len(best)
-    mapped = rotation.fits[0].map.apply(torch.from_numpy(a)).numpy()
-    np.testing.assert_allclose(mapped, (a - a.mean(0)) @ expected + b.mean(0), atol=1e-3)
-    few = fit_rotation(config(supervision="dictionary", words=7), features(2), pretrained)
-    assert few.fits[0].pairs == 7
-    certain = [right for right, (_, count) in best.items() if count > counts[7]]  # the most frequent ones are there
-    assert 0 < len(certain) <= 7
-    means = np.array([of_right[right] for right in certain])
-    if len(certain) == 7:
-        np.testing.assert_allclose(few.fits[0].map.before.numpy(), means.mean(0), atol=1e-5)
-
-
-def test_a_dictionary_of_a_file(runs, tmp_path):
-    """Its pairs by hand: words in small letters, in its order, those that are not there left out and counted."""
-    pretrained = copy.deepcopy(runs["shared"])
-    pretrained.model.eval()
-    y, x, types = linked_words(pretrained, 2, "mean")
-    links = Counter((left.lower(), right.lower()) for left, right in types)
-    pairs = sorted((right, left) for left, right in links if left.isalpha() and right.isalpha())
-    assert any(right != right.lower() for _, right in types)
-    wrong = (pairs[0][0], pairs[3][1])  # what a file says counts, linked or not
-    path = tmp_path / "en-xx.txt"
-    lines = [("Nowhere", pairs[0][1]), *pairs, wrong, (pairs[1][0], "nirgends")]
-    path.write_text("\n".join(f"{a} {b}" for a, b in lines))
-    means = [
-        {
-            word: vectors[[i for i, pair in enumerate(types) if pair[side].lower() == word]].mean(0)
-            for word in {pair[side].lower() for pair in types}
-        }
-        for side, vectors in ((0, y), (1, x))
-    ]
-    settings = {"supervision": "dictionary", "dictionary": str(path), "centre": False}
-    rotation = fit_rotation(config(**settings), features(2, subword="mean"), pretrained)
-    known = list(dict.fromkeys([*pairs, wrong]))
-    # the translations of a word stand together, where the word first stands
-    first = {word: place for place, word in reversed([*enumerate(a for a, _ in known)])}
-    known.sort(key=lambda pair: first[pair[0]])
-    assert rotation.fits[0].pairs == len(known)
-    assert rotation.counts["pairs of the dictionary with a word that is not in the sentences"] == 2
-    exact = fit_rotation(config(**settings, lower=False), features(2, subword="mean"), pretrained)
-    assert exact.counts["pairs of the dictionary with a word that is not in the sentences"] > 2  # names, say
-    for words, kept in ((10_000, known), (9, known[:9])):
-        few = fit_rotation(config(**settings, words=words), features(2, subword="mean"), pretrained)
-        a, b = np.array([means[1][word] for word, _ in kept]), np.array([means[0][word] for _, word in kept])
-        assert few.fits[0].pairs == len(kept)
-        turn = orthogonal_procrustes(a, b)[0]
-        np.testing.assert_allclose(few.fits[0].map.apply(torch.from_numpy(a)).numpy(), a @ turn, atol=2e-3)
-    # named by what the file holds, not by where it is
-    (tmp_path / "there").mkdir()
-    moved = shutil.copy(path, tmp_path / "there" / "copy.txt")
-    again = fit_rotation(config(**{**settings, "dictionary": str(moved)}), features(2, subword="mean"), pretrained)
-    assert (
-        again.name
-        == rotation.name
-        != fit_rotation(config(supervision="dictionary", centre=False), features(2, subword="mean"), pretrained).name
-    )
-    path.write_text("\n".join(f"{a} {b}" for a, b in pairs))
-    assert fit_rotation(config(**settings), features(2, subword="mean"), pretrained).name != rotation.name
 
 
 @pytest.mark.parametrize("kind", ["shared", "separate"])
@@ -266,28 +189,12 @@ def test_a_dictionary_from_ambiguous_links(runs):
     body = planted(runs["shared"], True)
     for side, (corpus, sentences) in enumerate(((text.left, data.left), (text.right, data.right))):
         reader = StateReader(body, readers[side].specials, (1, 2), "mean")
-        vectors = anchors(corpus, sentences, data.train, types[:, side], reader)
+        vectors = anchors(LanguageSide("", corpus, sentences, reader), data.train, types[:, side])
         for index, pair in enumerate(found):  # a word has the same state wherever it stands
             ids = cutters[side].encode(pair[side], add_special_tokens=False).ids
             alone = body.read(Text.of(torch.tensor([ids]), 0), layers=[1, 2])
             for layer in (0, 1):
                 torch.testing.assert_close(vectors[layer, index].float(), alone[layer][0].mean(0))
-
-
-def test_a_language_is_turned_into_itself_by_nothing(runs):
-    pretrained = replace(runs["shared"], target=replace(runs["shared"].source, role="target"))
-    for settings in (
-        {},
-        {"supervision": "dictionary"},
-        {"supervision": "sentences"},
-        {"centre": False, "moves": "target"},
-    ):
-        rotation = fit_rotation(config(pairs={"x": SAME}, **settings), features(0, 1, 2), pretrained)
-        states = torch.randn(3, 5, 16)
-        for index, fit in enumerate(rotation.fits):
-            torch.testing.assert_close(fit.map.matrix, torch.eye(16, dtype=torch.float64), atol=1e-9, rtol=0)
-            torch.testing.assert_close(rotation.apply(states, index), states, atol=1e-5, rtol=0)
-            assert fit.residual < 1e-9 and fit.identity < 1e-9
 
 
 def test_it_is_a_function_of_its_settings(runs):
@@ -310,33 +217,61 @@ def test_it_is_a_function_of_its_settings(runs):
     assert all(p.grad is None and p.requires_grad for p in pretrained.model.parameters())
 
 
-def test_what_cannot_be_fitted_is_said(runs, tmp_path):
-    pretrained = runs["shared"]
-    nowhere = tmp_path / "nowhere.txt"
-    nowhere.write_text("nowhere nirgends\n")
-    narrow = MaskedLM(ModelConfig(layers=1, heads=2, hidden=8), SharingConfig(), [np.arange(9)], 9, 48, 1, False, 0)
-    cases = [
-        (config(), features(5), pretrained, "features.layers: the model has no layer 5"),
-        (config(), features(), replace(pretrained, target_model=narrow), r"the same size; they have \[8, 16\]"),
-        (
-            config(pairs={"x": SAME, "y": SAME}),
-            features(),
-            pretrained,
-            "rotation.pairs: name one pair of languages, not 2",
-        ),
-        (config(), features(), replace(pretrained, text=None), "its pretraining text is not known"),
-        (
-            config(supervision="dictionary", dictionary=str(nowhere)),
-            features(),
-            pretrained,
-            "nowhere.txt: none of the 1 pairs of rotation.dictionary has both words",
-        ),
-    ]
-    for settings, read, model, message in cases:
-        with pytest.raises(InputError, match=message):
-            fit_rotation(settings, read, model)
-    with pytest.raises(
-        InputError,
-        match="dictionary is not read with supervision: parallel; set supervision: dictionary, or leave the file out",
-    ):
-        config(dictionary=str(nowhere))
+def test_a_dictionary_of_a_file(runs, tmp_path):
+    """Its pairs by hand: words in small letters, in its order, those that are not there left out and counted."""
+    pretrained = copy.deepcopy(runs["shared"])
+    pretrained.model.eval()
+    y, x, types = linked_words(pretrained, 2, "mean")
+    links = Counter((left.lower(), right.lower()) for left, right in types)
+    pairs = sorted((right, left) for left, right in links if left.isalpha() and right.isalpha())
+    assert any(right != right.lower() for _, right in types)
+    wrong = (pairs[0][0], pairs[3][1])  # what a file says counts, linked or not
+    path = write_pairs(tmp_path / "fr.txt", [("Nowhere", pairs[0][1]), *pairs, wrong, (pairs[1][0], "nirgends")])
+    places: list[dict[str, list[int]]] = [{}, {}]
+    for row, pair in enumerate(types):
+        for side in (0, 1):
+            places[side].setdefault(pair[side].lower(), []).append(row)
+    means = [{word: v[rows].mean(0) for word, rows in places[i].items()} for i, v in enumerate((y, x))]
+    known = list(dict.fromkeys([*pairs, wrong]))
+    # the translations of a word stand together, where the word first stands
+    first = {word: place for place, word in reversed([*enumerate(a for a, _ in known)])}
+    known.sort(key=lambda pair: first[pair[0]])
+
+    def fitted(**changed):
+        settings = {"supervision": "dictionary", "dictionary": path, "centre": False, **changed}
+        return fit_rotation(config(**settings), features(2, subword="mean"), pretrained)
+
+    missing = "pairs of the dictionary with a word that is not in the sentences"
+    names = set()
+    for words, kept in ((10_000, known), (9, known[:9])):
+        few = fitted(words=words)
+        a, b = np.array([means[1][word] for word, _ in kept]), np.array([means[0][word] for _, word in kept])
+        assert few.fits[0].pairs == len(kept) and few.counts[missing] == 2
+        turn = orthogonal_procrustes(a, b)[0]
+        np.testing.assert_allclose(few.fits[0].map.apply(torch.from_numpy(a)).numpy(), a @ turn, atol=2e-3)
+        names.add(few.name)
+    assert fitted(lower=False).counts[missing] > 2  # names, say
+    # named by what the file holds, not by where it is
+    (tmp_path / "there").mkdir()
+    moved = shutil.copy(path, tmp_path / "there" / "copy.txt")
+    assert fitted(dictionary=str(moved), words=9).name in names
+    write_pairs(tmp_path / "fr.txt", pairs)
+    assert {fitted().name, fitted(dictionary=None).name}.isdisjoint(names)
+
+
+@pytest.mark.parametrize(("settings", "layer", "changed", "message"), [
+    ({}, 5, {}, "features.layers: the model has no layer 5"),
+    ({}, -1, {"target_model": "narrow"}, r"the same size; they have \[8, 16\]"),
+    ({"pairs": {"x": SAME, "y": SAME}}, -1, {}, "rotation.pairs: name one pair of languages, not 2"),
+    ({}, -1, {"text": None}, "its pretraining text is not known"),
+    ({"supervision": "dictionary", "dictionary": "HERE"}, -1, {}, "none of the 1 pairs of rotation.dictionary"),
+    ({"dictionary": "HERE"}, -1, {}, "dictionary is not read with supervision: parallel; set supervision: dictionary"),
+])  # fmt: skip
+def test_what_cannot_be_fitted_is_said(runs, tmp_path, settings, layer, changed, message):
+    if "dictionary" in settings:
+        settings = {**settings, "dictionary": write_pairs(tmp_path / "nowhere.txt", [("nowhere", "nirgends")])}
+    if "target_model" in changed:
+        shape = ModelConfig(layers=1, heads=2, hidden=8)
+        changed = {"target_model": MaskedLM(shape, SharingConfig(), [np.arange(9)], 9, 48, 1, False, 0)}
+    with pytest.raises(InputError, match=message):
+        fit_rotation(config(**settings), features(layer), replace(runs["shared"], **changed))

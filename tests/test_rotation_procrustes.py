@@ -7,7 +7,6 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 from probes.rotation.procrustes import Fitter, LinearMap, procrustes
-from synthlang.errors import InputError
 
 
 def rows(count: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -53,14 +52,6 @@ def test_a_planted_map_is_found(seed):
     torch.testing.assert_close(turned.map.matrix, turn, atol=1e-10, rtol=0)
     torch.testing.assert_close(turned.map.apply(new), new @ turn.T, atol=1e-9, rtol=0)
     assert procrustes(x, y).residual > 1.0  # without centring the shift cannot be undone: the control
-
-
-def test_reflections_are_allowed():
-    flip = torch.diag(torch.tensor([-1.0, 1, 1, 1], dtype=torch.float64))
-    x = rows(30, 4)
-    fit = procrustes(x, x @ flip)
-    torch.testing.assert_close(fit.map.matrix, flip, atol=1e-12, rtol=0)
-    assert float(torch.linalg.det(fit.map.matrix)) == pytest.approx(-1.0)
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 100])
@@ -109,17 +100,6 @@ def test_open_directions_are_turned_as_little_as_possible():
     torch.testing.assert_close(procrustes(flat, flat @ turn.T).map.matrix, turn, atol=1e-10, rtol=0)
     nothing = procrustes(torch.zeros(3, 4), torch.zeros(3, 4))
     assert torch.equal(nothing.map.matrix, torch.eye(4, dtype=torch.float64)) and nothing.rank == 0
-
-
-def test_bad_vectors_are_refused():
-    with pytest.raises(InputError, match="no pairs of vectors"):
-        procrustes(torch.zeros(0, 4), torch.zeros(0, 4))
-    for bad in (float("nan"), float("inf")):
-        x = rows(4, 3)
-        x[1, 2] = bad
-        for pair in ((x, rows(4, 3)), (rows(4, 3), x)):
-            with pytest.raises(InputError, match="NaN or infinity"):
-                procrustes(*pair)
 
 
 def test_a_map_keeps_types_and_shapes():

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from probes.rotation.features import Rotation, fit_rotation
-from probes.rotation.saved import load_maps
-from probes.rotation.settings import RotationConfig
+from probes.rotation.fitted import fit_map
+from probes.rotation.saved import About, load_maps, save_maps
+from probes.rotation.settings import METHODS, RotationConfig
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
@@ -16,12 +17,48 @@ from synthlang.errors import InputError
 from tests.aligned_runs import random_run
 from tests.maps_cases import subject_of, values_of
 
+ABOUT = About(moves="source", source=(2,), target=(2,), subword="end", supervision="parallel", model="m", language="x")
 MINI = "builtin:mini-english?types=500&sentences=60&dev=20&test=20"
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     return random_run(tmp_path_factory.mktemp("store"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_map_is_the_same_after_its_folder(tmp_path, method):
+    generator = torch.Generator().manual_seed(0)
+    x, y, new = (torch.randn(n, 8, generator=generator) + 1 for n in (50, 50, 7))
+    fitted = fit_map(x, y, method, centre=True, rounds=3)
+    for name in ("maps", "again"):
+        save_maps(tmp_path / name, [fitted], ABOUT)
+    found = load_maps(tmp_path / "maps")
+    read = found.maps[2]
+    assert found.about == ABOUT and found.name == load_maps(tmp_path / "again").name
+    assert read.to_json() == fitted.to_json() and read.fit.residual == fitted.fit.residual
+    assert torch.equal(read.apply(new), fitted.apply(new))
+    assert torch.equal(read.apply_right(new), fitted.apply_right(new))
+    for file in (tmp_path / "maps").iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+
+
+@pytest.mark.parametrize(("file", "content", "message"), [
+    ("maps.safetensors", None, "maps.safetensors: no such file"),
+    ("maps.safetensors", b"x", "maps.safetensors: differs from its checksum"),
+    ("maps.json", None, "holds no maps.json"),
+    ("maps.json", b'{"format": 1}', "is of format 1; this version reads format 2"),
+    ("maps.json", b'{"format": 2}', "maps.json"),
+    ("maps.json", b"[1]", "maps.json"),
+])  # fmt: skip
+def test_a_damaged_folder_is_refused(tmp_path, file, content, message):
+    save_maps(tmp_path / "maps", [fit_map(torch.eye(4), torch.eye(4))], ABOUT)
+    path = tmp_path / "maps" / file
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        load_maps(tmp_path / "maps")
 
 
 def saved(run, folder, **settings):
@@ -49,7 +86,7 @@ def test_a_saved_map_is_the_map_that_a_transfer_fits(run, tmp_path):
 
 
 def test_a_transfer_is_one_of_its_maps(run, tmp_path):
-    """The fingerprint is of the maps, not of where they are."""
+    """The fingerprint is of the maps, not of where they are; those that cannot move features are refused at once."""
     frozen = {"tune": "none", "layers": [2], "subword": "mean"}
     settings_of_transfer = {"task": "pos", "train": MINI, "length": 48, "features": frozen}
     names = []
@@ -63,23 +100,18 @@ def test_a_transfer_is_one_of_its_maps(run, tmp_path):
         assert isinstance(rotation, Rotation) and rotation.layers == (2,)
         assert "aligned" not in transfer.aligned
     assert names[0] == names[1] != names[2]
-
-
-def test_maps_that_cannot_move_features_are_refused_before_anything_is_read(run, tmp_path):
-    folder = saved(run, tmp_path / "maps", normalise="iterative")
-    frozen = {"tune": "none", "layers": [2], "subword": "mean"}
-    data = {"task": "pos", "train": MINI, "length": 48, "features": frozen}
-    config = parse(TransferConfig, {**data, "rotation": {"map": folder}})
-    held = load_data(parse(TransferConfig, data), run)
-    with pytest.raises(InputError, match=r"maps/parallel: holds maps .* iterative, .*normalise: none or centre"):
-        Transfer(run, held, config)
+    iterative = saved(run, tmp_path / "d", normalise="iterative")
+    config = parse(TransferConfig, {**settings_of_transfer, "rotation": {"map": iterative}})
+    with pytest.raises(InputError, match=r"d/parallel: holds maps .* iterative, .*normalise: none or centre"):
+        Transfer(run, transfer.data, config)
 
 
 def test_maps_that_do_not_fit_are_refused(run, tmp_path):
     folder = saved(run, tmp_path / "maps")
     iterative = saved(run, tmp_path / "iterative", normalise="iterative")
     other = replace(run, fingerprint="other")
-    german = replace(run, target=replace(run.target, language=replace_name(run.target.language)))
+    language = run.target.language.model_copy(update={"name": "german"})
+    german = replace(run, target=replace(run.target, language=language))
     for maps, moves, read, pretrained, message in (
         (
             folder,
@@ -96,11 +128,3 @@ def test_maps_that_do_not_fit_are_refused(run, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             fit_rotation(parse(RotationConfig, {"map": maps, "moves": moves}), read, pretrained)
-    shallow = saved(run, tmp_path / "shallow")
-    (tmp_path / "shallow" / "parallel" / "layer-2" / "tensors.safetensors").write_bytes(b"x")
-    with pytest.raises(InputError, match="differs from its checksum"):
-        fit_rotation(RotationConfig(map=shallow), features(2), run)
-
-
-def replace_name(language):
-    return language.model_copy(update={"name": "german"})

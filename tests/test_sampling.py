@@ -39,17 +39,17 @@ def violation(counts, weights, rows):
     return None
 
 
-@pytest.mark.parametrize("rows", [1, 2, 7, 12, 128])
+@pytest.mark.parametrize("rows", [1, 7, 128])
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_every_source_is_within_one_of_its_share_at_every_step(name, rows):
     quotas = Quotas(WEIGHTS[name], rows)
-    counts = [quotas.before(step).tolist() for step in range(400)]
+    counts = [quotas.before(step).tolist() for step in range(200)]
     assert violation(counts, WEIGHTS[name], rows) is None
 
 
 def test_random_weights():
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(25):
         weights = [int(w) for w in np.ceil(np.exp(rng.uniform(0, 12, rng.integers(1, 12))))]
         rows = int(rng.integers(1, 20))
         quotas = Quotas(weights, rows)
@@ -90,11 +90,6 @@ def test_a_late_step_of_a_long_run():
         assert counts.sum() == steps * 128
         assert np.abs(counts - steps * 128 * weights / weights.sum()).max() < 1
     assert Quotas([1, 1], 128).before(10**12).tolist() == [64 * 10**12] * 2
-
-
-def test_equal_languages_have_equal_rows_of_every_step():
-    quotas = Quotas([Fraction(1, 2), Fraction(1, 2)], 8)
-    assert all((quotas.before(step) == 4 * step).all() for step in range(50))
 
 
 def rows(*counts):

@@ -9,6 +9,7 @@ import pytest
 from synthlang.errors import InputError
 from synthlang.sources import open_source
 from synthlang.sources.base import Source
+from synthlang.sources.hub_data import by_split
 from tests import hub_folders
 from tests.hub_folders import datasets, jsonl, offline  # noqa: F401  a fixture
 
@@ -71,33 +72,26 @@ def test_labels_without_names_are_no_column(tmp_path):
 
 
 def test_fingerprint_is_of_the_values(tmp_path):
-    first = open_source(f"hf:{parquet(tmp_path / 'a', train=TOKENS)}").fingerprint
-    same = {**TOKENS, "id": ["x", "y"]}
-    features = {**FEATURES, "id": datasets.Value("string")}
-    assert open_source(f"hf:{parquet(tmp_path / 'b', features, train=same)}").fingerprint == first
-    for name, value in (
-        ("tokens", [["Anna", "run"], ["10 000"]]),
-        ("ner_tags", [[0, 0], [0]]),
-        ("head", [[0, 1], [0]]),
-    ):
-        other = parquet(tmp_path / name, train={**TOKENS, name: value})
-        assert open_source(f"hf:{other}").fingerprint != first
+    def mark(name: str, values=TOKENS, features=FEATURES, split="train"):
+        return open_source(f"hf:{parquet(tmp_path / name, features, **{split: values})}").fingerprint
+
+    first, text = mark("a"), datasets.Value("string")
+    assert mark("b", {**TOKENS, "id": ["x", "y"]}, {**FEATURES, "id": text}) == first
     named = {**FEATURES, "ner_tags": datasets.List(datasets.ClassLabel(names=["O", "B-LOC"]))}
-    assert open_source(f"hf:{parquet(tmp_path / 'c', named, train=TOKENS)}").fingerprint != first
-    assert open_source(f"hf:{parquet(tmp_path / 'e', validation=TOKENS)}").fingerprint != first
-
-
-def test_the_format_of_the_files_is_no_part_of_the_fingerprint(tmp_path):
-    texts = {"text": ["One.", "Two."]}
-    first = open_source(f"hf:{jsonl(tmp_path / 'a', train=texts)}").fingerprint
-    features = {"text": datasets.Value("string")}
-    assert open_source(f"hf:{parquet(tmp_path / 'b', features, train=texts)}").fingerprint == first
+    assert first not in (
+        mark("c", {**TOKENS, "tokens": [["Anna", "run"], ["10 000"]]}),
+        mark("d", {**TOKENS, "ner_tags": [[0, 0], [0]]}),
+        mark("e", {**TOKENS, "head": [[0, 1], [0]]}),
+        mark("f", features=named),
+        mark("g", split="validation"),
+    )
+    texts = {"text": ["One.", "Two."]}  # the format of the files is no part of it
+    assert mark("h", texts, {"text": text}) == open_source(f"hf:{jsonl(tmp_path / 'i', train=texts)}").fingerprint
 
 
 def test_a_changed_folder_is_read_again(tmp_path):
-    before = rows(open_source(f"hf:{jsonl(tmp_path / 'd', train={'text': ['One.']})}"))
-    after = rows(open_source(f"hf:{jsonl(tmp_path / 'd', train={'text': ['Two.']})}"))
-    assert (before, after) == ([{"form": ["One", "."]}], [{"form": ["Two", "."]}])
+    read = [rows(open_source(f"hf:{jsonl(tmp_path / 'd', train={'text': [text]})}")) for text in ("One.", "Two.")]
+    assert read == [[{"form": ["One", "."]}], [{"form": ["Two", "."]}]]
 
 
 SCHEMES = {
@@ -120,39 +114,31 @@ def test_tags_of_any_scheme_become_iob2(tmp_path, scheme, named):
     assert rows(source) == [{"form": ["a", "b", "c", "d", "e"], "ner": SCHEMES["IOB2"]}]
 
 
-@pytest.mark.parametrize("tag", ["b-per", "PER", "B-", "o", "", "X-PER", "B PER"])
-def test_tags_that_are_none_are_refused_with_their_row(tmp_path, tag):
-    columns = {"tokens": [["a"], ["b", "c"]], "ner": [["B-PER"], ["O", tag]]}
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"title": ["x"], "n": [1]}, "text in text or sentence; it has title (string), n (int64)"),
+        ({"tokens": [[1, 2]]}, "it has tokens (list of int64)"),
+        ({"text": ["", " "]}, "the split train holds no word"),
+        ({"tokens": [["a", ""]]}, "row 1 of the split train: word 2 is empty"),
+        ({"tokens": [["a"], ["b", None]]}, "row 2 of the split train: word 2 is empty"),
+        ({"tokens": [["a"]], "upos": [["X", "Y"]]}, "row 1 of the split train: 1 words but 2 values in 'upos'"),
+        ({"tokens": [["a"], ["b"]], "upos": [["X"], [None]]}, "row 2 of the split train has no label in 'upos'"),
+        ({"tokens": [["a"]], "head": [[1]]}, "row 1 of the split train: the sentence has no root"),
+        ({"tokens": [["a"]], "head": [["x"]]}, "row 1 of the split train: a head must be an integer"),
+        *(
+            ({"tokens": [["a"], ["b", "c"]], "ner": [["B-PER"], ["O", tag]]},
+             f"row 2 of the split train: 'ner': the tag {tag!r} must be O, or B- or I- and")
+            for tag in ("b-per", "PER", "B-", "o", "", "X-PER", "B PER")
+        ),
+        # inserted words (-1) excuse no other tree
+        *(({"tokens": [["a", "b", "c"]], "head": [head]}, "row 1 of the split train: ")
+          for head in ([-1, 3, 2], [0, 0, -1], [-2, 0, 2], [-1, 4, 0])),
+    ],
+)  # fmt: skip
+def test_wrong_data(tmp_path, columns, message):
     with pytest.raises(InputError) as info:
         rows(open_source(f"hf:{jsonl(tmp_path / 'd', train=columns)}"))
-    assert f"row 2 of the split train: 'ner': the tag {tag!r} must be O, or B- or I- and" in str(info.value)
-
-
-@pytest.mark.parametrize(
-    ("splits", "message"),
-    [
-        ({"train": {"title": ["x"], "n": [1]}}, "text in text or sentence; it has title (string), n (int64)"),
-        ({"train": {"tokens": [[1, 2]]}}, "it has tokens (list of int64)"),
-        ({"train": {"text": ["", " "]}}, "the split train holds no word"),
-        ({"train": {"tokens": [["a", ""]]}}, "row 1 of the split train: word 2 is empty"),
-        ({"train": {"tokens": [["a"], ["b", None]]}}, "row 2 of the split train: word 2 is empty"),
-        (
-            {"train": {"tokens": [["a"]], "upos": [["X", "Y"]]}},
-            "row 1 of the split train: 1 words but 2 values in 'upos'",
-        ),
-        ({"train": {"tokens": [["a"]], "upos": [[None]], "deprel": [["x"]]}}, "'upos' has a word without a label"),
-        ({"train": {"tokens": [["a"]], "head": [[1]]}}, "row 1 of the split train: the sentence has no root"),
-        ({"train": {"tokens": [["a"]], "head": [["x"]]}}, "row 1 of the split train: a head must be an integer"),
-    ],
-)
-def test_wrong_data(tmp_path, splits, message):
-    if splits["train"].get("upos") == [[None]]:  # JSON would make it a column of nulls
-        features = {c: datasets.List(datasets.Value("string")) for c in splits["train"]}
-        folder = parquet(tmp_path / "d", features, **splits)
-    else:
-        folder = jsonl(tmp_path / "d", **splits)
-    with pytest.raises(InputError) as info:
-        rows(open_source(f"hf:{folder}"))
     assert message in str(info.value)
     assert "\n" not in str(info.value)
 
@@ -174,20 +160,21 @@ def test_what_cannot_be_reached(name, message):
 
 
 def test_a_file_is_no_data_set(tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_text("{}")
+    (tmp_path / "x.jsonl").write_text("{}")
     with pytest.raises(InputError, match=r"is a file; name the folder"):
-        open_source(f"hf:{path}")
+        open_source(f"hf:{tmp_path / 'x.jsonl'}")
 
 
-def test_splits_of_other_names(tmp_path):
-    data = datasets.DatasetDict({"unsupervised": datasets.Dataset.from_dict({"text": ["a"]})})
-    from synthlang.sources.hub_data import by_split
-
-    with pytest.raises(InputError, match=r"hf:x: no split is named train, validation or test; it has unsupervised"):
-        by_split(data, "hf:x")
-    with pytest.raises(InputError, match=r"hf:x: several splits stand for dev: validation, dev"):
-        by_split({"validation": data, "dev": data}, "hf:x")
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        (["unsupervised"], "hf:x: no split is named train, validation or test; it has unsupervised"),
+        (["validation", "dev"], "hf:x: several splits stand for dev: validation, dev"),
+    ],
+)
+def test_splits_of_other_names(splits, message):
+    with pytest.raises(InputError, match=message):
+        by_split(dict.fromkeys(splits), "hf:x")
 
 
 def test_code_in_a_folder_is_not_run(tmp_path):
@@ -227,9 +214,3 @@ def test_words_of_a_treebank_that_are_no_syntactic_ones(tmp_path):
 def test_inserted_words_hang_nowhere(tmp_path, head):
     source = open_source(f"hf:{jsonl(tmp_path / 'd', train={'tokens': [['a', 'b', 'c']], 'head': [head]})}")
     assert rows(source) == [{"form": ["a", "b", "c"], "head": head}]
-
-
-@pytest.mark.parametrize("head", [[-1, 3, 2], [0, 0, -1], [-2, 0, 2], [-1, 4, 0]])
-def test_inserted_words_excuse_no_other_tree(tmp_path, head):
-    with pytest.raises(InputError, match="row 1 of the split train: "):
-        open_source(f"hf:{jsonl(tmp_path / 'd', train={'tokens': [['a', 'b', 'c']], 'head': [head]})}")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from pretrain.model.text import Text
 from probes.measures import ProbeConfig
-from probes.measures.distances.text import linked_states
 from probes.measures.probe_input import ProbeInput
-from probes.states import sentence_states, word_states
+from probes.states import sentence_means, word_states
 from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -84,49 +84,21 @@ def test_word_states_are_those_of_each_word_of_each_sentence_alone(probed, role,
 
 
 @pytest.mark.parametrize("role", ["target", "source"])
-def test_sentence_states_are_means_of_tokens_or_the_first_state(probed, role):
+def test_sentence_means_are_means_of_tokens_or_the_first_state(probed, role):
     body, reader = probed.body(role), reader_of(probed, role)
     with probed.reading():
         side = probed.side(role, layers=(1, 0))
         for first in (False, True):
-            seen = []
-            for states, rows in sentence_states(side.sentences, side.reader, probed.measured, first):
-                seen += rows.tolist()
-                for i, row in enumerate(rows.tolist()):
-                    tokens = [t for span in plain_ids(reader, side.corpus[row].words)[1] for t in span]
-                    for place, layer in enumerate((1, 0)):
-                        (plain,) = body.read(_text(reader, side.corpus[row].words), layers=[layer])
-                        close(states[place, i], plain[0, 0] if first else plain[0, tokens].mean(0))
-            assert sorted(seen) == sorted(probed.measured.tolist())
+            found = sentence_means(side.sentences, side.reader, probed.measured, first)
+            for i, row in enumerate(probed.measured.tolist()):
+                tokens = [t for span in plain_ids(reader, side.corpus[row].words)[1] for t in span]
+                for place, layer in enumerate((1, 0)):
+                    (plain,) = body.read(_text(reader, side.corpus[row].words), layers=[layer])
+                    close(found[place, i], plain[0, 0] if first else plain[0, tokens].mean(0))
 
 
 def _text(reader, words):
-    from pretrain.model.text import Text
-
     return Text.of(torch.tensor([plain_ids(reader, words)[0]]), reader.number)
-
-
-def test_linked_states_are_both_words_of_every_link(probed):
-    with probed.reading():
-        left, right = probed.side("target"), probed.side("source")
-        found: dict[int, list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]] = {}
-        for part in linked_states(probed, left, right, probed.measured):
-            assert part.word is not None
-            for i in range(len(part)):
-                found.setdefault(int(part.sentence[i]), []).append((part.left[:, i], part.right[:, i], part.word[i]))
-        assert sorted(found) == sorted(probed.measured.tolist())
-        for row, links in found.items():
-            pairs = probed.data.links.of_pair(row)
-            assert len(pairs) == len(links)
-            codes = right.corpus.form.codes[right.corpus.offsets[row] :]
-            for place, layers in enumerate(zip(probed.layers("target"), probed.layers("source"), strict=True)):
-                of_left, of_right = (
-                    plainly(probed, role, row, layer) for role, layer in zip(("target", "source"), layers, strict=True)
-                )
-                for (a, b), (x, y, word) in zip(pairs, links, strict=True):
-                    close(x[place], of_left[a])
-                    close(y[place], of_right[b])
-                    assert int(word) == codes[b]
 
 
 def test_a_word_without_a_token_has_no_state_and_others_keep_theirs(tmp_path):
@@ -152,17 +124,9 @@ def test_a_word_without_a_token_has_no_state_and_others_keep_theirs(tmp_path):
         assert found.word.tolist() == kept
         plain = plain_states(given.body("source"), reader, [words[w - first] for w in kept], 2, "last")
         close(found.vectors[2], torch.stack(plain[:-2]))
-
-
-def test_a_sentence_without_a_token_has_the_mean_zero(tmp_path):
-    given = ProbeInput(random_run(tmp_path), settings())
-    with given.reading():
-        side = given.side("source")
-        none = replace(
-            side.sentences, ids=side.sentences.ids[:0], word_offsets=np.zeros_like(side.sentences.word_offsets)
-        )
-        ((states, rows),) = sentence_states(none, side.reader, given.measured[:3])
-        assert len(rows) == 3 and not states.any()
+        # a sentence without a token has the mean zero
+        none = replace(sentences, ids=sentences.ids[:0], word_offsets=np.zeros_like(sentences.word_offsets))
+        assert not sentence_means(none, side.reader, given.measured[:3]).any()
 
 
 def test_measured_and_fitted_sentences_are_apart(probed):
@@ -187,25 +151,3 @@ def test_layers_are_counted_from_either_end_and_checked(probed):
         of(9)
     with pytest.raises(InputError, match="twice"):
         of(-1, count)
-
-
-def test_natural_languages_of_a_run_have_the_names_that_it_gives_them(tmp_path):
-    pretrained = random_run(tmp_path)
-    given = ProbeInput(pretrained, settings())
-    assert (given.name("target"), given.name("source")) == ("trans+inv", "parent")
-    both = [replace(reader.tokenizer, name=name) for reader, name in zip(
-        (pretrained.target, pretrained.source), ("de", "en"), strict=True)]  # fmt: skip
-    plain = pretrained.source.language
-    natural = replace(
-        pretrained,
-        target=replace(pretrained.target, language=plain, tokenizer=both[0]),
-        source=replace(pretrained.source, tokenizer=both[1]),
-    )
-    given = ProbeInput(natural, settings())
-    assert (given.name("target"), given.name("source")) == ("de", "en")
-
-
-def test_nothing_to_measure_on_is_one_line(tmp_path):
-    given = ProbeInput(random_run(tmp_path), settings(data={"dev": 0}))
-    with pytest.raises(InputError, match=r"data.dev: no sentence pair"):
-        _ = given.measured

@@ -2,14 +2,11 @@
 
 import gzip
 
-import numpy as np
 import pytest
 import torch
 
-from probes.rotation.fitted import MapFitter
-from probes.rotation.normalise import Normaliser
 from probes.static.vec_file import read_vec
-from probes.static.vectors import StaticVectors, augmented, pool_rows
+from probes.static.vectors import StaticVectors, augmented
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 
@@ -123,11 +120,11 @@ SENTENCES = [["the", "cat", "ran"], [], ["dog"], ["cat", "dog", "the", ","], [",
 
 @pytest.mark.parametrize("at_a_time", [1, 2, 500])
 @pytest.mark.parametrize("pools", [("mean", "max", "min"), ("mean",), (), ("min", "mean")])
-def test_a_word_is_augmented_by_its_sentence(at_a_time, pools):
+def test_a_word_is_augmented_by_its_sentence(at_a_time, pools, monkeypatch):
     """Against Cao et al. 2020, section 3.4, word by word."""
+    monkeypatch.setattr("probes.static.vectors.SENTENCES", at_a_time)
     held = vectors("the cat , ran")
-    parts = list(augmented(held, [Corpus.of_words(SENTENCES[:2]), Corpus.of_words(SENTENCES[2:], 2)], pools, at_a_time))
-    got = torch.cat(parts)
+    got = torch.cat(list(augmented(held, Corpus.of_words(SENTENCES), pools)))
     functions = {"mean": lambda r: r.mean(0), "max": lambda r: r.max(0).values, "min": lambda r: r.min(0).values}
     expected = []
     for sentence in SENTENCES:
@@ -141,35 +138,3 @@ def test_a_word_is_augmented_by_its_sentence(at_a_time, pools):
     torch.testing.assert_close(got, torch.stack(expected))
     assert got.shape == (9, 4 * (1 + len(pools)))
     assert (got != 0).any(1).tolist() == [word not in ("dog",) for sentence in SENTENCES for word in sentence]
-
-
-def test_pools_of_segments_and_what_is_refused():
-    rows = torch.arange(12.0).view(6, 2) - 5
-    pooled = pool_rows(rows, np.array([0, 0, 4, 4, 6, 6]), ("mean", "max", "min"))
-    assert pooled.tolist() == [[0.0] * 6, [-2, -1, 1, 2, -5, -4], [0.0] * 6, [4, 5, 5, 6, 3, 4], [0.0] * 6]
-    assert pool_rows(torch.zeros(0, 2), np.array([0, 0])).tolist() == [[0, 0]]
-    with pytest.raises(InputError, match="no pool 'median'"):
-        pool_rows(rows, np.array([0, 6]), ("median",))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="at least 1 sentence"):
-        list(augmented(vectors("a"), [Corpus.of_words([["a"]])], sentences=0))
-
-
-def test_the_sentence_tells_senses_apart():
-    """The point of the baseline: one word in two contexts, right only with its sentence."""
-    words = " ".join(f"w{i}" for i in range(50))
-    left = vectors(words, 16)
-    w = torch.linalg.qr(torch.randn(16, 16, generator=torch.Generator().manual_seed(1))).Q
-    right = left.mapped(lambda rows: 3 * rows @ w.T + 1)
-    sides = [Normaliser.fit(side.vectors, "unit-centre-unit") for side in (left, right)]
-    fitter = MapFitter(sides[0], sides[1])
-    fitter.update(left.vectors, right.vectors)
-    fitted = fitter.fit()
-    here, there = left.mapped(fitted.apply), right.mapped(fitted.apply_right)
-    assert float((here.vectors - there.vectors).norm(dim=1).max()) > 0  # lengths and the shift do bend the directions
-    sentences = [["w0", f"w{i}", f"w{i + 20}"] for i in range(1, 20)]  # w0 is in each of them
-    firsts = []
-    for pools in ((), ("mean", "max", "min")):
-        a, b = (next(augmented(side, [Corpus.of_words(sentences)], pools))[::3] for side in (here, there))
-        near = torch.nn.functional.normalize(a, dim=1) @ torch.nn.functional.normalize(b, dim=1).T
-        firsts.append(float((near.argmax(1) == torch.arange(19)).float().mean()))
-    assert firsts[0] < 0.1 and firsts[1] == 1.0

@@ -1,6 +1,6 @@
-"""Cells of a study: bases, tasks, probes and changes become checked configs; what cannot be is one line."""
+"""Cells of a study: bases, tasks, probes and changes become checked configs."""
 
-import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +8,9 @@ import yaml
 
 from pretrain.config import PretrainConfig
 from probes.study.cell import MODEL, Cell
-from probes.study.cells import expand, load_study
+from probes.study.cells import expand, load_study, selected
 from probes.study.config import StudyConfig
-from probes.study.stage import graph
+from probes.study.measures import ALIGNMENT
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import STUDY, changed
@@ -53,7 +53,7 @@ def write(folder, **files):
 # --- what a cell has ---
 
 
-def test_a_study_as_they_were():
+def test_the_cells_of_the_tiny_study():
     cells = expand(parse(StudyConfig, STUDY))
     assert [cell.name for cell in cells] == ["trans, mlm", "trans, align_mlm"]
     assert [run_of(cell).objective.kind for cell in cells] == ["mlm", "align_mlm"]
@@ -71,8 +71,7 @@ def test_overrides_reach_the_settings_and_leave_the_rest():
     )
     assert [c.pretrain.optimizer.learning_rate for c in (first, second)] == [0.5, 0.25]
     assert [c.tasks["pos"].fine_tune.epochs for c in (first, second)] == [3, 4]
-    assert first.pretrain.optimizer.warmup_steps == 2
-    assert first.tasks["pos"].length == 48
+    assert (first.pretrain.optimizer.warmup_steps, first.tasks["pos"].length) == (2, 48)
 
 
 def test_tasks_are_changes_to_what_they_have_in_common():
@@ -80,18 +79,20 @@ def test_tasks_are_changes_to_what_they_have_in_common():
         transfer={"length": 32, "fine_tune": {"epochs": 3, "rows": 8}},
         tasks={"pos": {}, "ner": {"fine_tune": {"epochs": 5}}, "words": {"task": "pos", "length": 16}, "qa": None},
     )
-    assert list(cell.tasks) == ["pos", "ner", "words"]
-    assert [task.task for task in cell.tasks.values()] == ["pos", "ner", "pos"]
-    assert [task.fine_tune.epochs for task in cell.tasks.values()] == [3, 5, 3]
-    assert [task.length for task in cell.tasks.values()] == [32, 32, 16]
+    found = [(name, task.task, task.fine_tune.epochs, task.length) for name, task in cell.tasks.items()]
+    assert found == [("pos", "pos", 3, 32), ("ner", "ner", 5, 32), ("words", "pos", 3, 16)]
     assert cell.tasks["ner"].fine_tune.rows == 8
+    assert list(one(tasks={ALIGNMENT: {"task": "pos"}}).tasks) == [ALIGNMENT]
 
 
 def test_no_task_and_the_usual_one():
     assert one(tasks={}).tasks == {}
     assert list(one(transfer={"task": "ner", "length": 48}).tasks) == ["ner"]
-    cells = expand(study_of(grid={"product": LANGUAGES | {"transfer.task": ["pos", "ner"]}}))
-    assert [list(cell.tasks) for cell in cells] == [["pos"], ["ner"]]
+    for axis, tasks in (
+        ({"transfer.task": ["pos", "ner"]}, [["pos"], ["ner"]]),
+        ({"x": {"yes": {}, "no": {"tasks": {}}}}, [["pos"], []]),
+    ):
+        assert [list(cell.tasks) for cell in cells_of(product=LANGUAGES | axis)] == tasks
 
 
 def test_axes_change_tasks_probes_and_whole_sections():
@@ -102,8 +103,7 @@ def test_axes_change_tasks_probes_and_whole_sections():
         "probes.p.cka.sentences": [50, 60],
         "adjust": [None, {"pairs": pair}],
     }
-    study = study_of(tasks={"pos": {}, "ner": {}}, probes={"p": {"probes": ["cka"]}}, grid={"product": axes})
-    cells = expand(study)
+    cells = expand(study_of(tasks={"pos": {}, "ner": {}}, probes={"p": {"probes": ["cka"]}}, grid={"product": axes}))
     assert [list(cell.tasks) for cell in cells[::4]] == [["pos"], ["pos", "ner"]]
     assert cells[4].tasks["ner"].length == 20
     assert [cell.probes["p"].cka.sentences for cell in cells[:3]] == [50, 50, 60]
@@ -116,6 +116,47 @@ def test_a_model_by_its_name():
     axes = {"m": {"own": {}, "theirs": {"pretrain": None, "source": None, "model": "bert"}}}
     data = changed(STUDY, grid={"product": axes}, pretrain__language="trans")
     assert [cell.model for cell in expand(parse(StudyConfig, data))] == [None, "bert"]
+
+
+def test_names_that_values_alone_do_not_tell_apart():
+    start = {"pretrain.language": "trans"}
+    cells = cells_of(include=[start | {A: 1}, start | {"x": {"pretrain seed=1": {A: 2}}}])
+    names = ["pretrain.language=trans, pretrain.seed=1", "pretrain.language=trans, x=pretrain seed=1"]
+    assert [cell.name for cell in cells] == names
+    full = "pretrain.language=trans, pretrain.seed=1"
+    named = [{"x": {label: {**start, A: seed}}} for label, seed in (("trans, pretrain seed=1", 2), (full, 3))]
+    names = [cell.name for cell in cells_of(include=[{**start, A: 1}, *named])]
+    assert names == [f"{full} (1)", "x=trans, pretrain seed=1", f"{full} (2)"]
+
+
+# --- cells that results would take for replicates ---
+
+
+def test_two_entries_that_give_one_label_to_different_settings_are_refused():
+    held = [{"variant": {"x": {"pretrain.language": "trans", A: seed}}} for seed in (1, 2)]
+    with pytest.raises(InputError, match="two cells of the grid have the same labels, variant=x, by which results are"):
+        cells_of(include=held)
+    apart = [{**entry, "pretrain.steps": 5 + number} for number, entry in enumerate(held)]
+    assert [cell.name for cell in cells_of(include=apart)] == ["x, steps=5", "x, steps=6"]
+    # the later key wins, so the order counts; labels do not tell it
+    whole, part = ("pretrain.objective", {"kind": "mlm"}), ("pretrain.objective.kind", "align_mlm")
+    with pytest.raises(InputError, match=r"two cells of the grid have the same labels, .*, by which results are"):
+        cells_of(include=[{"pretrain.language": "trans", **dict(order)} for order in ([whole, part], [part, whole])])
+
+
+def test_cells_that_differ_in_seeds_only_have_the_same_settings():
+    """A label may mean something else beside another label."""
+    x, other = ({"variant": {"x": {"pretrain.language": "trans", "pretrain.steps": n}}} for n in (5, 6))
+    with pytest.raises(InputError, match="the label 'x' of variant for different settings, variant=x and variant=x, "):
+        cells_of(product=x, include=[{**other, "pretrain.seed": 7}])
+    with pytest.raises(InputError, match=r"seed=1 and variant=x, pretrain\.seed=2: results take cells that differ"):
+        cells_of(include=[{**x, "pretrain.seed": 1}, {**other, "pretrain.seed": 2}])
+    same = cells_of(product=x, include=[{**x, "pretrain.seed": 7}])
+    assert [cell.labels["variant"] for cell in same] == ["x", "x"]
+    assert len(cells_of(product=x, include=[{**other, "pretrain.seed": 7, "pretrain.objective.kind": "xlm"}])) == 2
+    held = [[{"kind": "transliterate"}], [{"kind": "transliterate"}, {"kind": "invert"}]]
+    cells = cells_of(product={"pretrain.language": [{"name": "x", "transforms": one} for one in held]})
+    assert len({tuple(cell.labels.items()) for cell in cells}) == 2, "two languages of one name"
 
 
 # --- base files ---
@@ -156,10 +197,8 @@ def test_bases_are_read_from_the_studys_folder_and_its_keys_stand_above(tmp_path
     assert (run.steps, run.seed, run.batch.length, run.optimizer.warmup_steps) == (50, 5, 40, 3)
     assert (run.model.layers, run.model.hidden, run.model.heads) == (2, 16, 2)
     assert run.source == STUDY["source"]  # that of a study is meant for the data of its bases too
-    assert [(name, t.task, t.length, t.fine_tune.epochs) for name, t in cell.tasks.items()] == [
-        ("pos", "pos", 24, 2),
-        ("entities", "ner", 20, 2),
-    ]
+    found = [(name, task.task, task.length, task.fine_tune.epochs) for name, task in cell.tasks.items()]
+    assert found == [("pos", "pos", 24, 2), ("entities", "ner", 20, 2)]
     assert (cell.probes["p"].cka.sentences, cell.probes["p"].seed) == (70, 3)
 
 
@@ -193,6 +232,18 @@ def test_languages_with_sources_of_their_own_keep_them(tmp_path):
     assert run_of(cell).source == ""
 
 
+def test_the_fingerprint_is_of_what_the_cells_are(tmp_path):
+    def prints(*assignments, **values):
+        path = write(tmp_path, **{**BASES, **values}, studies__s=BASED)
+        return load_study(path, list(assignments))[0].fingerprint
+
+    first, size = prints(), {**BASES["runs__size"], "batch": {"rows": 4, "length": 41}}
+    assert prints("title=other", "paper=align_mlm/table3", "keep=final", "claims=[align_mlm]", "scale=tiny") == first
+    others = [prints(changes) for changes in ("seeds=[1]", "name=other", "pretrain.seed=6")]
+    assert len({first, *others, prints(runs__size=size)}) == 5
+    assert prints(runs__align={"steps": 3}) == first  # a file that no cell reads
+
+
 # --- --set ---
 
 
@@ -204,25 +255,26 @@ def test_set_reaches_every_key(tmp_path):
     assert cell.probes["p"].cka.sentences == 20
     (cell,) = based(tmp_path, "pretrain.base=../runs/mlm.yaml", "source=builtin:mini-english")
     assert (cell.pretrain.steps, cell.pretrain.source) == (9, "builtin:mini-english")
+    with pytest.raises(InputError, match="stepz: unknown key; did you mean steps"):
+        based(tmp_path, "pretrain.stepz=9")
 
 
 def test_set_reaches_the_grid(tmp_path):
     grid = {"product": {A: [0, 1], "row": {"x": {B: 20}, "y": {B: 30}}}, "exclude": [{A: 0, "row": "x"}]}
 
+    def found(*assignments):
+        return [(cell.name, cell.pretrain.steps) for cell in based(tmp_path, *assignments, grid=grid)]
+
     def names(*assignments):
-        return [cell.name for cell in based(tmp_path, *assignments, grid=grid)]
+        return [name for name, _ in found(*assignments)]
 
     assert names() == ["pretrain seed=0, y", "pretrain seed=1, x", "pretrain seed=1, y"]
     assert names("grid.product.pretrain.seed=[1, 7]", "grid.exclude=[]")[-1] == "pretrain seed=7, y"
     assert names("grid.product.pretrain.seed=null", "grid.exclude=[]") == ["x", "y"]
     assert names("grid.exclude.0.pretrain.seed=1") == ["pretrain seed=0, x", "pretrain seed=0, y", "pretrain seed=1, y"]
-    cells = based(tmp_path, "grid.product.row.y.pretrain.steps=77", "grid.product.row.z={pretrain.steps: 5}",
-                  "pretrain.optimizer.warmup_steps=1", grid=grid)  # fmt: skip
-    assert [(cell.name, cell.pretrain.steps) for cell in cells[1:4]] == [
-        ("pretrain seed=0, z", 5),
-        ("pretrain seed=1, x", 20),
-        ("pretrain seed=1, y", 77),
-    ]
+    changes = ["grid.product.row.y.pretrain.steps=77", "grid.product.row.z={pretrain.steps: 5}"]
+    cells = found(*changes, "pretrain.optimizer.warmup_steps=1")
+    assert cells[1:4] == [("pretrain seed=0, z", 5), ("pretrain seed=1, x", 20), ("pretrain seed=1, y", 77)]
     with pytest.raises(InputError, match=r"--set grid\.product\.pretrain\.seed"):
         names("grid.product.pretrain.seed")
     with pytest.raises(InputError, match="must be a list of values"):
@@ -231,69 +283,80 @@ def test_set_reaches_the_grid(tmp_path):
 
 def test_set_reaches_labels_with_dots(tmp_path):
     """Of several that begin alike it is the longest that there is."""
-    labels = {"0.25": {B: 20}, "0": {B: 25}, "0.5.x": {B: 30}, "Adjust.+more": {B: 35}}
-    cells = based(
-        tmp_path, "grid.product.dose.0.25.pretrain.steps=21", "grid.product.dose.0.pretrain.seed=7",
-        "grid.product.dose.0.5.x.pretrain.steps=31", "grid.product.dose.Adjust.+more.pretrain.seed=3",
-        "grid.product.dose.0.75={pretrain.steps: 40}", "pretrain.optimizer.warmup_steps=1",
-        grid={"product": {"dose": {**labels, "0.75": {B: 39}}}},
-    )  # fmt: skip
+    labels = {"0.25": {B: 20}, "0": {B: 25}, "0.5.x": {B: 30}, "Adjust.+more": {B: 35}, "0.75": {B: 39}}
+    assignments = [
+        *("0.25.pretrain.steps=21", "0.pretrain.seed=7", "0.5.x.pretrain.steps=31"),
+        *("Adjust.+more.pretrain.seed=3", "0.75={pretrain.steps: 40}"),
+    ]
+    changes = [*(f"grid.product.dose.{one}" for one in assignments), "pretrain.optimizer.warmup_steps=1"]
+    cells = based(tmp_path, *changes, grid={"product": {"dose": labels}})
     got = [(cell.labels["dose"], cell.pretrain.steps, cell.pretrain.seed) for cell in cells]
     seed = cells[0].pretrain.seed
     assert got == [("0.25", 21, seed), ("0", 25, 7), ("0.5.x", 31, seed), ("Adjust.+more", 35, 3), ("0.75", 40, seed)]
 
 
-def test_set_of_a_plain_study(tmp_path):
-    path = tmp_path / "study.yaml"
-    path.write_text(yaml.safe_dump(STUDY))
-    study, cells = load_study(path, ["seeds=[4]", "pretrain.steps=9", "transfer.length=20"])
-    assert (study.seeds, run_of(cells[0]).steps, cells[0].tasks["pos"].length) == ([4], 9, 20)
-    with pytest.raises(InputError, match="stepz: unknown key; did you mean steps"):
-        load_study(path, ["pretrain.stepz=9"])
+def test_a_key_that_an_axis_sets_everywhere_is_no_key_to_set(tmp_path):
+    size = {"small": {"pretrain.model": {"hidden": 16, "heads": 2, "layers": 1}}, "base": {}}
+    product = {"pretrain.language": ["trans"], "pretrain.seed": [0, 1], "size": size}
+    path = write(tmp_path, studies__s=changed(STUDY, seeds=[0], grid={"product": product}))
+    said = "--set pretrain.seed changes nothing: the axis 'pretrain.seed' sets it in every cell; set the values"
+    with pytest.raises(InputError, match=said):
+        load_study(path, ["pretrain.seed=9"])
+    _, cells = load_study(path, ["grid.product.pretrain.seed=[9]", "pretrain.model.hidden=8"])
+    assert {run_of(cell).seed for cell in cells} == {9}
+    sizes = {cell.labels["size"]: run_of(cell).model.hidden for cell in cells}
+    assert sizes == {"small": 16, "base": 8}, "one label of the axis leaves it"
+    with pytest.raises(InputError, match=r"pretrain.model.hidden changes nothing: the axis 'size' sets it"):
+        load_study(path, ["pretrain.model.hidden=8", "grid.product.size.base.pretrain.model={hidden: 32, heads: 2}"])
+    load_study(path, ["pretrain.model={layers: 1}"])
 
 
-# --- names and fingerprints ---
+# --- which cells ---
 
 
-def test_names_that_values_alone_do_not_tell_apart():
-    cells = cells_of(
-        include=[{"pretrain.language": "trans", A: 1}, {"pretrain.language": "trans", "x": {"pretrain seed=1": {A: 2}}}]
-    )
-    assert [cell.name for cell in cells] == [
-        "pretrain.language=trans, pretrain.seed=1",
-        "pretrain.language=trans, x=pretrain seed=1",
-    ]
+def cells_with(**axes: list[Any]) -> list[Cell]:
+    data = changed(STUDY, pretrain__language="trans", pretrain__objective__kind="align_mlm", grid={"product": axes})
+    return expand(parse(StudyConfig, data))
 
 
-def test_the_fingerprint_is_of_what_the_cells_are(tmp_path):
-    def prints(*assignments, **values):
-        path = write(tmp_path, **{**BASES, **values}, studies__s=BASED)
-        study, _ = load_study(path, list(assignments))
-        return study.fingerprint
-
-    first = prints()
-    assert prints("title=other", "paper=align_mlm/table3", "keep=final", "claims=[align_mlm]", "scale=tiny") == first
-    assert len({first, prints("seeds=[1]"), prints("name=other"), prints("pretrain.seed=6"),
-                prints(runs__size={**BASES["runs__size"], "batch": {"rows": 4, "length": 41}})}) == 5  # fmt: skip
-    assert prints(runs__align={"steps": 3}) == first  # a file that no cell reads
+DOSES: dict[str, Any] = {"dose": {"0.5": {"pretrain.steps": 5}, "50%": {"pretrain.steps": 6}}}
+ALPHA: dict[str, Any] = {"pretrain.objective.alpha": [1.0, 10.0, 100.0]}
+SEEDS: dict[str, Any] = {"pretrain.seed": list(range(12))}
 
 
-# --- 1,000 cells ---
+@pytest.mark.parametrize(
+    ("axes", "text", "chosen"),
+    [
+        (ALPHA, "alpha=10", {"alpha=10.0"}),
+        (ALPHA, "alpha=1e2", {"alpha=100.0"}),
+        (ALPHA, "alpha=1", {"alpha=1.0"}),
+        (ALPHA, "pretrain.objective.alpha=10.0", {"alpha=10.0"}),
+        (DOSES, "dose=0.50", {"0.5"}),
+        (SEEDS, "pretrain seed=1", {"pretrain seed=1"}),
+        (SEEDS, "pretrain.seed=1", {"pretrain seed=1"}),
+        (SEEDS, "seed=1", {"pretrain seed=1"}),
+        (SEEDS, "=1", {"pretrain seed=1", "pretrain seed=10", "pretrain seed=11"}),
+    ],
+)
+def test_what_only_chooses(axes, text, chosen):
+    cells = cells_with(**axes)
+    assert selected(cells, (text,)) == chosen
+    assert selected(cells, (text, cells[0].name)) == chosen | {cells[0].name}
+    for cell in cells:  # the whole name of a cell stands for it
+        assert selected(cells, (cell.name,)) == {cell.name}
 
 
-def test_a_thousand_cells_expand_and_hash_quickly():
-    axes = {
-        "pretrain.language": ["trans", "trans+inv"],
-        A: list(range(50)),
-        "pretrain.dictionary.coverage": [i / 10 for i in range(1, 11)],
-    }
-    study = study_of(
-        tasks={"pos": {}, "ner": {}}, probes={"p": {"probes": ["words"]}}, seeds=[0, 1, 2], grid={"product": axes}
-    )
-    start = time.process_time()
-    cells = expand(study)
-    whole = graph(cells, study.seeds)
-    took = time.process_time() - start
-    assert (len(cells), len(whole.of_cell), len(whole.stages)) == (1000, 1000, 9000)
-    assert study.fingerprint
-    assert took < 5
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("xlm", "--only xlm: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
+        ("", "--only : no cell has it"),
+        ("objective=xlm", "--only objective=xlm: no cell has it; the labels of objective are: mlm; align_mlm"),
+        ("nothing=mlm", "--only nothing=mlm: no cell has it; the cells are"),
+        ("kind=xlm", "the labels of kind are: mlm; align_mlm"),
+    ],
+)
+def test_only_what_is_not_there(text, message):
+    with pytest.raises(InputError) as raised:
+        selected(expand(parse(StudyConfig, STUDY), Path("study.yaml")), (text,))
+    assert message in str(raised.value)

@@ -61,6 +61,8 @@ def place(tmp_path_factory):
         (muse / f"{language}-en.txt").write_text("maison house\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        for name, read in (("read_claims", read_claims), ("read_tables", read_tables)):
+            patch.setattr(f"probes.study.config.{name}", cache(read))  # many studies name the same
         yield folder
 
 
@@ -80,9 +82,10 @@ def keys(name: str) -> frozenset[str]:
     return frozenset(graph(cells, config.seeds).stages)
 
 
-def pretrainings(name: str) -> set[str]:
+def made(name: str, kind: str = "pretrain") -> set[str]:
+    """The keys of its stages of a kind."""
     config, cells = study(name)
-    return {key for key, task in graph(cells, config.seeds).stages.items() if task.kind == "pretrain"}
+    return {key for key, stage in graph(cells, config.seeds).stages.items() if stage.kind == kind}
 
 
 def labels(cells: list[Cell]) -> dict[str, set[str]]:
@@ -114,8 +117,10 @@ def test_there_is_a_study_for_every_table_and_figure(size):
 
 @pytest.mark.parametrize("name", [*FILES, *OLD])
 def test_it_expands_and_says_what_it_is(name):
-    config, cells = study(name)
+    config, cells = study(name)  # reading it looks for its papers and claims
     assert config.name == Path(name).name and config.title and cells
+    if Path(name).name in OF_PAPERS:
+        assert config.paper == (Path(name).name.replace("-", "/", 1),)
     assert len({cell.name for cell in cells}) == len(cells)
     assert any(cell.tasks or cell.probes for cell in cells)
     assert all(cell.pretrain is not None or cell.model for cell in cells)
@@ -133,16 +138,6 @@ def test_sizes_of_a_study_have_the_same_labels_tasks_and_probes(name):
         assert (config.title, config.paper, config.claims) == (paper[0].title, paper[0].paper, paper[0].claims)
         assert {t for c in cells for t in c.tasks} == {t for c in paper[1] for t in c.tasks}
         assert {p for c in cells for p in c.probes} == {p for c in paper[1] for p in c.probes}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_papers_and_claims_that_it_names_are_there(name):
-    config, _ = study(name)
-    assert all(read_claims(claims) for claims in config.claims)
-    assert all(read_tables(paper) for paper in config.paper or ())
-    if Path(name).name in OF_PAPERS:
-        paper, table = Path(name).name.split("-")
-        assert config.paper == (f"{paper}/{table}",)
 
 
 @pytest.mark.parametrize("paper", TABLES)
@@ -223,7 +218,7 @@ def nothing_needed(monkeypatch):
         "check_start": lambda *_: None,
         "find_spec": lambda name: name,
         "open_engine": lambda parser: parser,
-        "check_files": lambda config: None,
+        "check_names": lambda config, has_second=False: None,
     }
     for name, stub in stubs.items():
         monkeypatch.setattr(f"probes.study.checks.{name}", stub)
@@ -283,10 +278,10 @@ def test_tables_share_what_they_have_in_common(size):
     assert of("align_mlm-figure3") == of("align_mlm-table8") and of("align_mlm-table2") == of("align_mlm-table4")
     assert of("align_mlm-table6") < of("align_mlm-table1")
     for table in ("table1", "table4", "table5", "table7"):
-        shared = pretrainings(f"{size}/align_mlm-{table}") & table3
-        assert shared and shared < pretrainings(f"{size}/align_mlm-{table}")
+        shared = made(f"{size}/align_mlm-{table}") & table3
+        assert shared and shared < made(f"{size}/align_mlm-{table}")
     assert of("emerging-figure3") == of("emerging-table1") and of("emerging-figure2") == of("emerging-figure6")
-    assert pretrainings(f"{size}/emerging-figure4") == pretrainings(f"{size}/emerging-figure6")
+    assert made(f"{size}/emerging-figure4") == made(f"{size}/emerging-figure6")
     assert len(of("emerging-figure8") & of("emerging-figure5")) > 27
     assert of("cao2020-table4") == of("cao2020-figure3") < of("cao2020-table3")
     assert len(of("cao2020-table2") & of("cao2020-table1")) > 12
@@ -333,3 +328,61 @@ def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_
     (tmp_path / "wider.yaml").write_text(mine[1], encoding="utf-8")
     _, cells = load_study(tmp_path / "wider.yaml", [])
     assert all(cell.pretrain is not None and cell.pretrain.model.hidden == 128 for cell in cells)
+
+
+# --- how many models a condition has, and how to have more ---
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_main_adjustment_of_impact_is_one_stage_of_all_its_tables(size):
+    """30K, avg and all: the adjusted models of table 2."""
+
+    def adjustments(table: str) -> set[str]:
+        return made(f"{size}/impact-{table}", "adjust")
+
+    main, seeds = adjustments("table2"), {"paper": 5, "lab": 3, "tiny": 3}[size]
+    assert len(main) == 4 * seeds
+    assert adjustments("table3") == adjustments("table4") == adjustments("table8") == main
+    for table in ("table5", "table6", "table7", "figure1"):
+        assert len(adjustments(table) & main) == seeds, table
+
+
+SINGLE = {"emerging-table1", "emerging-figure3", "emerging-table1-treebank", "dose-sharing", "typology"}
+"""At the size tiny: one model a condition, since more would take hours; their files say how to add some."""
+
+
+@pytest.mark.parametrize("name", [f"tiny/{name}" for name in (*OF_PAPERS, *OURS)])
+def test_tiny_conditions_have_several_models(name):
+    """Not so many fine-tunings of one model: what differs between pretrainings decides."""
+    _, cells = study(name)
+    models: dict[frozenset[tuple[str, str]], set[tuple[int, int | None, int | None]]] = {}
+    for cell in cells:
+        assert cell.pretrain is not None
+        second, adjust = (None if part is None else part.seed for part in (cell.second, cell.adjust))
+        condition = frozenset(item for item in cell.labels.items() if not is_seed(item[0]))
+        models.setdefault(condition, set()).add((cell.pretrain.seed, second, adjust))
+    least = min(map(len, models.values()))
+    assert least >= 2 or Path(name).name in SINGLE, name
+    assert len({len(held) for held in models.values()}) == 1, "conditions are compared model by model"
+    for held in models.values():
+        for first, second, _ in held:
+            assert second is None or first != second, "two models of one language and one seed are one model"
+        assert len({first for first, *_ in held}) == len(held), "each has a pretraining of its own"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sharing_has_every_number_of_layers(size):
+    for cell in study(f"{size}/dose-sharing")[1]:
+        assert cell.pretrain is not None
+        shared = cell.pretrain.model.layers - len(cell.pretrain.sharing.layers)
+        assert cell.labels["layers"] == str(shared) and len(set(cell.pretrain.sharing.layers)) == 8 - shared
+    assert labels(study(f"{size}/dose-sharing")[1])["layers"] == {str(number) for number in range(9)}
+
+
+def test_one_model_of_the_paper_can_become_several():
+    """As the comments of the sizes say."""
+    for name in ("paper/emerging-figure7", "lab/emerging-figure4", "paper/align_mlm-figure1", "tiny/dose-sharing"):
+        says = "--set grid.product.pretrain.seed='[0, 1, 2]'"
+        assert says in header(name), name
+        _, cells = load_study(Path(catalogued(name)), [says.removeprefix("--set ").replace("'", "")])
+        assert {"0", "1", "2"} == {cell.labels.get("pretrain.seed", "0") for cell in cells}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
+import math
 import re
 from itertools import combinations, permutations
 from pathlib import Path
@@ -19,12 +18,21 @@ from probes.statistics import Interval
 from probes.study.judged.correlated import RESAMPLED, clustered, connected_groups, outcome_of_correlation
 from probes.study.judged.verdicts import Verdict, judge
 from probes.study.report.data import read_study
-from probes.study.report.folder import write_report
 from probes.study.report.pools import results_of
 from probes.study.report.scores import scores_of
 from probes.study.report.summary import correlate
-from tests.judged import claim, interval, observed, result
-from tests.report_study import make_grid, read_rows, write_measures, write_rows
+from tests.judged import ACROSS_LAYERS, claim, interval, measured, observed, result
+from tests.report_study import (
+    change_rows,
+    make_grid,
+    read_rows,
+    report,
+    unrendered,  # noqa: F401
+    write_measures,
+    write_rows,
+)
+
+# --- the numbers ---
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5, -2.0])
@@ -37,6 +45,21 @@ def test_pearsons_interval_of_many_conditions_is_that_of_scipy(slope: float) -> 
     bounds = expected.confidence_interval()
     assert (found.r, found.p) == pytest.approx((expected.statistic, expected.pvalue))
     assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
+
+
+def test_many_conditions_of_several_models_are_no_surer_than_their_number() -> None:
+    """Twenty times the same models: resampling clusters and Fisher's interval of clusters are as wide as before."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=RESAMPLED + 1)
+    y = x + 2 * random.normal(size=len(x))
+    pairs, names = list(zip(x, y, strict=True)), [str(i) for i in range(len(x))]
+    once, often = clustered(pairs, names), clustered(pairs * 20, names * 20)
+    assert once.clusters == often.clusters and (once.low, once.p) == pytest.approx((often.low, often.p))
+    few, fewer = clustered(pairs[:30], names[:30]), clustered(pairs[:30] * 3, names[:30] * 3)
+    assert fewer.p == pytest.approx(few.p, abs=0.02) and fewer.low == pytest.approx(few.low, abs=0.1)
+    assert clustered(pairs[:30][::-1], [f"other {name}" for name in names[:30][::-1]]) == few
+    expected = stats.spearmanr(x, y)
+    assert once.r == pytest.approx(expected.statistic) and once.p == pytest.approx(expected.pvalue)
 
 
 def test_chance_decides_a_correlation_of_five_conditions_in_one_order_of_twenty_at_most() -> None:
@@ -69,9 +92,7 @@ def test_chance_decides_a_correlation_of_five_conditions_in_one_order_of_twenty_
         (1.0, None, None, 0.01, "open"),
     ],
 )
-def test_the_interval_and_p_decide_together(
-    r: float, low: float | None, high: float | None, p: float | None, outcome: str
-) -> None:
+def test_the_interval_and_p_decide_together(r: float, low: Any, high: Any, p: float | None, outcome: str) -> None:
     assert outcome_of_correlation(Interval(r, low, high, 5, 0.95), p, "greater") == outcome
     assert outcome_of_correlation(None, p, "greater") == "open"
 
@@ -86,76 +107,84 @@ def test_conditions_that_share_measurements_are_one(models):
     assert connected_groups(models) == [first[number] for number in range(len(models))]
 
 
-def test_points_of_a_correlation_are_means_over_the_same_conditions():
+# --- claims ---
+
+OVER = {"x": {"measure": "alignment_all"}, "y": {"where": {"task": "pos"}, "measure": "delta"}, "over": ["cell"]}
+
+
+def over_cells(rows, expect="negative", **more):
+    return judge(claim(correlate={**OVER, **more, "expect": expect}), observed(rows))
+
+
+def of_cells(x, y, models=1):
+    """Δ of each cell and its alignment, of some models and two seeds."""
+    return [
+        result({"cell": str(i), "pretrain.seed": str(m)}, m, seed, delta=float(y[i]) + seed, alignment_all=float(x[i]))
+        for i in range(len(x))
+        for m in range(models)
+        for seed in range(2)
+    ]
+
+
+def test_correlation() -> None:
+    random = np.random.default_rng(4)
+    x = random.normal(size=12)
+    y = -x + random.normal(0, 0.2, 12)
+    found, twice = over_cells(of_cells(x, y)), over_cells(of_cells(x, y, models=2))
+    assert found.verdict == "agrees in sign" and found.n == twice.n == 12, "models of a cell are no more conditions"
+    assert interval(found).mean == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert interval(twice).mean == pytest.approx(interval(found).mean)
+    assert over_cells(of_cells(x, y), "positive").verdict == "differs"
+    assert over_cells(of_cells(x, random.normal(size=12))).verdict == "too small to tell"
+    assert over_cells(of_cells(x[:4], y)).verdict == "too small to tell"
+    assert over_cells([]).verdict == "not run"
+    some = over_cells(of_cells(x, y), among={"cell": [str(i) for i in range(3, 12)]})
+    assert some.n == 9 and interval(some).mean == stats.spearmanr(x[3:], y[3:]).statistic
+    rows = [row | ({"delta": math.nan} if '"3"' in row["labels"] else {}) for row in of_cells(x, y)]
+    lost, known = over_cells(rows), [i for i in range(12) if i != 3]
+    assert lost.n == 11 and "1 pair left out, not a number" in lost.text
+    assert interval(lost).mean == pytest.approx(stats.spearmanr(x[known], y[known]).statistic)
+
+
+@pytest.mark.parametrize("count", [4, 5, 6, 12, RESAMPLED + 1])
+def test_a_perfect_correlation_is_decided_by_its_p(count: int) -> None:
+    held = of_cells(np.arange(count), -np.arange(count))
+    found = over_cells(held)
+    assert found.verdict == ("agrees in sign" if count > 4 else "too small to tell")
+    assert interval(found).mean == pytest.approx(-1)
+    assert (found.n, found.unit, found.one_model) == (count, "conditions", False)
+    assert over_cells(held, "positive").verdict == ("differs" if count > 4 else "too small to tell")
+    assert over_cells([row | {"delta": 1.0} for row in held]).verdict == "too small to tell"
+
+
+def test_a_perfect_correlation_of_layers_is_of_one_model() -> None:
+    held = [measured({"pair": "en-fr"}, 0, name, float(n), layer=n) for n in range(6) for name in "xy"]
+    found = judge(claim(correlate={**ACROSS_LAYERS, "expect": "positive"}), observed([], held))
+    assert found.verdict == "agrees in sign" and found.one_model
+
+
+def test_points_of_a_correlation_are_means_over_the_same_conditions() -> None:
     """In each language Δ rises with alignment; where the harder one is not finished its points are left out of all."""
-    grid = [(o, lang) for o in range(8) for lang in ("easy", "hard")]
     every = [
         result({"objective": f"o{o}", "language": lang}, m, delta=5.0 * o + (60 if lang == "hard" else 0) + m / 9,
                alignment_all=10.0 * o + m / 7)
-        for o, lang in grid for m in range(3)
+        for o in range(8) for lang in ("easy", "hard") for m in range(3)
     ]  # fmt: skip
-    about = claim(
-        correlate={
-            "over": ["objective"],
-            "x": {"measure": "alignment_all"},
-            "y": {"measure": "delta"},
-            "expect": "positive",
-        }
-    )
-    whole = judge(about, observed(every))
+    about = {"over": ["objective"], "y": {"measure": "delta"}}
+    whole = over_cells(every, "positive", **about)
     assert whole.verdict == "agrees in sign" and "left out" not in whole.text
     part = [row for row in every if "hard" not in row["labels"] or any(f'"o{o}"' in row["labels"] for o in range(4))]
-    found = judge(about, observed(part))
+    found = over_cells(part, "positive", **about)
     assert (found.verdict, found.n) == ("agrees in sign", 8) and interval(found).mean == interval(whole).mean
     assert found.text.endswith("; 4 conditions left out, which not all points have")
     apart = [row for row in every if ("hard" in row["labels"]) == any(f'"o{o}"' in row["labels"] for o in range(4))]
-    assert judge(about, observed(apart)).n == 8, "a language that goes with the objective is no mean"
+    assert over_cells(apart, "positive", **about).n == 8, "a language that goes with the objective is no mean"
 
 
-def test_correlation():
-    random = np.random.default_rng(4)
-    x = random.normal(size=12)
-    over = {"x": {"measure": "alignment_all"}, "y": {"where": {"task": "pos"}, "measure": "delta"}, "over": ["cell"]}
-    expect = {sign: claim(correlate={**over, "expect": sign}) for sign in ("positive", "negative")}
+# --- reports and claims of one study ---
 
-    def of(y, models=1, count=12):
-        return observed(
-            result(
-                {"cell": str(i), "pretrain.seed": str(m)}, m, seed, delta=float(y[i]) + seed, alignment_all=float(x[i])
-            )
-            for i in range(count)
-            for m in range(models)
-            for seed in range(2)
-        )
-
-    y = -x + random.normal(0, 0.2, 12)
-    found = judge(expect["negative"], of(y))
-    assert found.verdict == "agrees in sign" and found.n == 12
-    assert interval(found).mean == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert judge(expect["positive"], of(y)).verdict == "differs"
-    assert interval(judge(expect["negative"], of(y, models=2))).mean == pytest.approx(interval(found).mean)
-    assert judge(expect["negative"], of(y, models=2)).n == 12  # models of a cell are no more conditions
-    assert judge(expect["negative"], of(random.normal(size=12))).verdict == "too small to tell"
-    assert judge(expect["negative"], of(y, count=4)).verdict == "too small to tell"
-    assert judge(expect["negative"], of(y, count=0)).verdict == "not run"
-    some = claim(correlate={**over, "expect": "negative", "among": {"cell": [str(i) for i in range(3, 12)]}})
-    assert judge(some, of(y)).n == 9 and interval(judge(some, of(y))).mean == stats.spearmanr(x[3:], y[3:]).statistic
-
-
-GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
 LANGUAGES = ["bg", "de", "el", "es", "fr"]
 GIVEN = {"pretrain": "", "pretrain_seed": "", "objective": "", "source": ""}
-
-
-def _table(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / "tables" / f"{name}.csv").open() as handle:
-        return list(csv.DictReader(handle))
-
-
-def _change(folder: Path, change: Any) -> None:
-    """Each row of results with what ``change`` says of its labels and its seed of fine-tuning."""
-    rows = read_rows(folder)
-    write_rows(folder, [row | change(json.loads(row["labels"]), int(row["seed"])) for row in rows])
 
 
 def _judged(folder: Path, *over: str) -> Verdict:
@@ -175,14 +204,11 @@ def test_correlation_of_many_conditions_agrees_with_resampling(tmp_path: Path) -
     """Both ways of an interval on the same kind of data, one condition more than are resampled."""
     make_grid(tmp_path, {"number": [str(i) for i in range(RESAMPLED + 1)]}, seeds=1)
     random = np.random.default_rng(1)
-    rows = read_rows(tmp_path)
-    for row in rows:
-        row["delta"] = str(-float(row["alignment_all"]) + 25 * random.normal())
-    write_rows(tmp_path, rows)
+    change_rows(tmp_path, lambda row, _: {"delta": -float(row["alignment_all"]) + 25 * random.normal()})
     held = scores_of(read_study(tmp_path)).conditions
     found, fewer = correlate(held, "alignment_all").found, correlate(held[:-1], "alignment_all").found
-    x, y = [float(r["alignment_all"]) for r in rows], [float(r["delta"]) for r in rows]
-    expected = stats.spearmanr(x, y)
+    rows = read_rows(tmp_path)
+    expected = stats.spearmanr([float(row["alignment_all"]) for row in rows], [float(row["delta"]) for row in rows])
     assert (found.n, found.clusters, fewer.clusters) == (RESAMPLED + 1, RESAMPLED + 1, RESAMPLED)
     assert found.r == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
     assert None not in (found.low, found.high, fewer.low, fewer.high)
@@ -192,36 +218,21 @@ def test_correlation_of_many_conditions_agrees_with_resampling(tmp_path: Path) -
 def test_conditions_of_the_same_measurements_are_one_cluster_of_a_correlation(tmp_path: Path) -> None:
     """As where cells differ in their fine-tuning: an alignment counts once for each model."""
     make_grid(tmp_path, {"number": list("abcdefg"), "items": ["20", "150"]}, seeds=1)
-    rows = read_rows(tmp_path)
-    for row in rows:
-        labels = json.loads(row["labels"])
-        row |= {"pretrain": f"{ord(labels['number']):016x}", "alignment_all": str(ord(labels["number"]))}
-    write_rows(tmp_path, rows)
-    text = write_report(tmp_path).markdown.read_text()
-    assert "over n = 7 conditions that share no measurement (" in text
-    assert _table(tmp_path, "correlations")[0]["n"] == "7 conditions that share no measurement 14 pairs of 7 models"
-    study = read_study(tmp_path)
-    about = {"measure": "alignment_all"}, {"measure": "delta"}
-    asked = [
-        claim(correlate={"over": over, "x": about[0], "y": about[1], "expect": "positive"})
-        for over in (["number"], ["number", "items"])
-    ]
-    one, two = (judge(one, results_of([study])) for one in asked)
+    change_rows(tmp_path, lambda _, of: {"pretrain": f"{ord(of['number']):016x}", "alignment_all": ord(of["number"])})
+    made = report(tmp_path)
+    assert "over n = 7 conditions that share no measurement (" in made.text
+    assert made.file("correlations")[0]["n"] == "7 conditions that share no measurement 14 pairs of 7 models"
+    results = results_of([read_study(tmp_path)])
+    about = {"x": {"measure": "alignment_all"}, "y": {"measure": "delta"}, "expect": "positive"}
+    one, two = (judge(claim(correlate={**about, "over": over}), results) for over in (["number"], ["number", "items"]))
     assert (one.n, two.n) == (7, 7) and "7 conditions that share no measurement, 14 pairs of 7 models" in two.text
     assert "share no" not in one.text
 
 
 def test_a_seed_without_a_number_is_left_out_of_every_correlation(tmp_path: Path) -> None:
     make_grid(tmp_path, {"number": list("abcdefg")}, seeds=2, jitter=3.0)
-    rows = read_rows(tmp_path)
-    rows[4]["delta"] = "nan"
-    write_rows(tmp_path, rows)
-    study = read_study(tmp_path)
-    asked = claim(correlate={"over": ["number"], "x": {"measure": "alignment_all"}, "y": {"measure": "delta"},
-                             "expect": "positive"})  # fmt: skip
-    found = correlate(scores_of(study).conditions, "alignment_all").found
-    assert found.r is not None
-    assert judge(asked, results_of([study])).ours == Interval(found.r, found.low, found.high, 7, 0.95)
+    change_rows(tmp_path, lambda row, _: {"delta": "nan"} if (row["cell"], row["seed"]) == ("c", "0") else {})
+    assert _judged(tmp_path, "number").n == 7
 
 
 def test_one_correlation_in_summary_table_and_claims(tmp_path: Path) -> None:
@@ -231,105 +242,89 @@ def test_one_correlation_in_summary_table_and_claims(tmp_path: Path) -> None:
         "claims: [{id: c, claim: C., source: S, correlate: {x: {measure: alignment_all}, over: [transform, strength],"
         " y: {where: {task: pos}, measure: delta}, expect: negative}}]"
     )
-    folder = make_grid(tmp_path / "study", GRID, config={"claims": [str(claims)]})
-    random = np.random.default_rng(3)
-    rows = read_rows(folder)
-    for row in rows:
-        row["delta"] = str(float(row["delta"]) + 4 * random.normal())
-    write_rows(folder, rows)
-    write_report(folder)
-    text = (folder / "report.md").read_text()
-    line = _table(folder, "correlations")[0]
+    axes = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
+    folder, random = make_grid(tmp_path / "study", axes, config={"claims": [str(claims)]}), np.random.default_rng(3)
+    change_rows(folder, lambda row, _: {"delta": float(row["delta"]) + 4 * random.normal()})
+    made = report(folder)
+    rows, line = read_rows(folder), made.file("correlations")[0]
     cells = {row["cell"]: row["alignment_all"] for row in rows}
     deltas = [np.mean([float(row["delta"]) for row in rows if row["cell"] == cell]) for cell in cells]
     rho = stats.spearmanr([float(value) for value in cells.values()], deltas).statistic
     assert line["n"] == "6 conditions 18 models" and line["ρ"] == f"−{abs(rho):.2f}"
     p, (low, high) = line["p"].removesuffix(" exact"), line["95 % interval"].replace("−", "-").split(" to ")
-    assert f"over n = 6 conditions of 18 models (exact p = {float(p):.3f}, bootstrap interval" in text
-    bounds = re.search(r"delta: -[\d.]+ \((-[\d.]+) … (-[\d.]+)\), p = ([\d.e-]+), n = 6 conditions, 18 models", text)
+    assert f"over n = 6 conditions of 18 models (exact p = {float(p):.3f}, bootstrap interval" in made.text
+    found = r"delta: -[\d.]+ \((-[\d.]+) … (-[\d.]+)\), p = ([\d.e-]+), n = 6 conditions, 18 models"
+    bounds = re.search(found, made.text)
     assert bounds is not None and bounds.group(1, 2) == (low, high)
-    assert float(bounds[3]) == pytest.approx(float(p), abs=1e-3)
-    assert f"interval {line['95 % interval']}" in text
+    assert float(bounds[3]) == pytest.approx(float(p), abs=1e-3) and f"interval {line['95 % interval']}" in made.text
 
 
-def test_languages_of_the_same_models_are_conditions(tmp_path: Path) -> None:
-    """Three multilingual pretrainings, each with an alignment and a Δ in each of five languages."""
-    make_grid(tmp_path, {"language": LANGUAGES, "pretrain.seed": ["0", "1", "2"]}, jitter=3.0)
-    _change(tmp_path, lambda labels, _: {"pretrain": labels["pretrain.seed"] * 16})
-    found = _judged(tmp_path, "language")
-    assert found.n == 5 and not found.one_model and found.text.endswith("n = 5 conditions, 15 pairs of 3 models")
-    text = write_report(tmp_path).markdown.read_text()
-    assert "over n = 5 conditions of 3 models (" in text
-    assert _table(tmp_path, "correlations")[0]["n"] == "5 conditions 15 pairs of 3 models"
+SEEDS = {"pretrain.seed": ["0", "1", "2"]}
+ADJUSTED = {"pretrain.seed": ["0", "1"], "adjust.seed": ["0", "1"]}
+METHODS = {"method": ["none", "align"]}
 
 
-def test_languages_of_one_pretraining_are_of_one_model(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"language": LANGUAGES}, jitter=3.0)
-    assert not _judged(tmp_path, "language").one_model, "each has a pretraining of its own"
-    _change(tmp_path, lambda labels, seed: {"pretrain": "ab" * 8})
-    found = _judged(tmp_path, "language")
-    assert found.one_model and found.text.endswith("n = 5 conditions, 5 pairs of 1 model")
+@pytest.mark.parametrize(
+    ("axes", "of", "one_model", "text"),
+    [
+        (SEEDS, lambda of: {"pretrain": of["pretrain.seed"] * 16}, False, "5 conditions, 15 pairs of 3 models"),
+        ({}, lambda _: {}, False, "5 conditions, 5 models"),
+        ({}, lambda _: {"pretrain": "ab" * 8}, True, "5 conditions, 5 pairs of 1 model"),
+        (SEEDS, lambda _: {"pretrain": ""}, False, "5 conditions, 15 pairs"),
+        (
+            ADJUSTED,
+            lambda of: {"pretrain": of["pretrain.seed"] * 16, "adjust": of["pretrain.seed"] + of["adjust.seed"] * 9},
+            False,
+            "5 conditions, 20 pairs of 4 models",
+        ),
+        *(
+            (METHODS, lambda of, run=run: run | {"adjust": "cd" * 8 if of["method"] == "align" else ""}, True,
+             "10 conditions, 10 pairs of 2 models")
+            for run in (GIVEN, {"pretrain": "ab" * 8})
+        ),
+    ],
+    ids=["several", "one each", "one", "not known", "adjustments of several", "of a given one", "of one pretraining"],
+)  # fmt: skip
+def test_languages_of_the_same_models_are_conditions(axes, of, one_model, text, tmp_path: Path) -> None:
+    """Each pretraining has an alignment and a Δ in each of five languages; models are told apart by fingerprints."""
+    make_grid(tmp_path, {"language": LANGUAGES, **axes}, jitter=3.0)
+    change_rows(tmp_path, lambda _, labels: of(labels))
+    found = _judged(tmp_path, *(axis for axis in ("method", "language") if axis in {"language": 0, **axes}))
+    assert found.one_model == one_model and found.text.endswith(
+        f"n = {text.replace('5 conditions, 5 models', '5 conditions')}"
+    )
+    if axes is SEEDS:
+        made = report(tmp_path)
+        assert f"over n = 5 conditions{' of 3 models' if 'of 3' in text else ''} (" in made.text
+        assert made.file("correlations")[0]["n"] == text.replace(",", "")
 
 
 def test_a_given_model_is_one_model(tmp_path: Path) -> None:
     """It has no fingerprint; its alignment counts once, however it is fine-tuned, with any number of seeds."""
     make_grid(tmp_path, {"language": LANGUAGES, "items": ["20", "150"]}, seeds=3, jitter=3.0)
-    _change(tmp_path, lambda labels, seed: GIVEN | {"alignment_all": f"{LANGUAGES.index(labels['language'])}.1"})
-    rows = read_rows(tmp_path)
-    rows = [row for row in rows if row["seed"] != "2" or '"150"' not in row["labels"]]
+    change_rows(tmp_path, lambda _, labels: GIVEN | {"alignment_all": f"{LANGUAGES.index(labels['language'])}.1"})
+    rows = [row for row in read_rows(tmp_path) if row["seed"] != "2" or '"150"' not in row["labels"]]
     assert (0.1 + 0.1 + 0.1) / 3 != (0.1 + 0.1) / 2, "which must tell nothing apart"
-    write_rows(tmp_path, rows)
+    write_rows(tmp_path, [dict(row) for row in rows])
     found = _judged(tmp_path, "language", "items")
     assert found.n == 5 and found.one_model
     assert found.text.endswith("n = 5 conditions that share no measurement, 10 pairs of 1 model")
-    assert "over n = 5 conditions that share no measurement of 1 model (" in write_report(tmp_path).markdown.read_text()
-
-
-@pytest.mark.parametrize("given", [True, False])
-def test_adjustments_are_models_of_one_pretraining(tmp_path: Path, given: bool) -> None:
-    """Told apart by their fingerprints; another pretraining could still say something else."""
-    make_grid(tmp_path, {"method": ["none", "align"], "language": LANGUAGES}, jitter=3.0)
-    of = GIVEN if given else {"pretrain": "ab" * 8}
-    _change(tmp_path, lambda labels, _: of | {"adjust": "cd" * 8 if labels["method"] == "align" else ""})
-    found = _judged(tmp_path, "method", "language")
-    assert found.n == 10 and found.one_model and found.text.endswith("n = 10 conditions, 10 pairs of 2 models")
-
-
-def test_adjustments_of_several_pretrainings_are_pairs_everywhere(tmp_path: Path) -> None:
-    seeds = {"pretrain.seed": ["0", "1"], "adjust.seed": ["0", "1"]}
-    make_grid(tmp_path, {"language": LANGUAGES, **seeds}, jitter=3.0)
-
-    def models(labels: dict[str, str], _: int) -> dict[str, str]:
-        return {"pretrain": labels["pretrain.seed"] * 16, "adjust": labels["pretrain.seed"] + labels["adjust.seed"] * 9}
-
-    _change(tmp_path, models)
-    assert _judged(tmp_path, "language").text.endswith("n = 5 conditions, 20 pairs of 4 models")
-
-
-def test_models_that_are_not_known_are_not_counted(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"language": LANGUAGES, "pretrain.seed": ["0", "1", "2"]}, jitter=3.0)
-    _change(tmp_path, lambda labels, _: {"pretrain": ""})
-    found = _judged(tmp_path, "language")
-    assert found.n == 5 and not found.one_model and found.text.endswith("n = 5 conditions, 15 pairs")
-    text = write_report(tmp_path).markdown.read_text()
-    assert "over n = 5 conditions (" in text
-    assert _table(tmp_path, "correlations")[0]["n"] == "5 conditions 15 pairs"
+    assert "over n = 5 conditions that share no measurement of 1 model (" in report(tmp_path).text
 
 
 @pytest.mark.parametrize("given", [True, False])
 def test_measures_of_languages_are_conditions(tmp_path: Path, given: bool) -> None:
     """x is a measure of a probe, whose models are known by the scores alone; with two measures only a given one is."""
-    axes = {"language": LANGUAGES} if given else {"language": LANGUAGES, "pretrain.seed": ["0", "1", "2"]}
-    make_grid(tmp_path, axes, jitter=3.0)
-    rows = read_rows(tmp_path)
-    cells = {row["cell"]: (row["labels"], "" if given else row["pretrain_seed"]) for row in rows}
+    make_grid(tmp_path, {"language": LANGUAGES} if given else {"language": LANGUAGES, **SEEDS}, jitter=3.0)
+    cells = {row["cell"]: (row["labels"], "" if given else row["pretrain_seed"]) for row in read_rows(tmp_path)}
     values = [(cell, *of, number % 7 + number / 100) for number, (cell, of) in enumerate(cells.items())]
     write_measures(
         tmp_path, [[*of, "words", name, "", "", value] for *of, value in values for name in ("found", "heard")]
     )
-    _change(tmp_path, lambda labels, _: GIVEN if given else {"pretrain": labels["pretrain.seed"] * 16})
+    change_rows(tmp_path, lambda _, labels: GIVEN if given else {"pretrain": labels["pretrain.seed"] * 16})
+    results = results_of([read_study(tmp_path)])
     for y, models in (("delta", "5 pairs of 1 model" if given else "15 pairs of 3 models"), ("probe:heard", "")):
         about = {"over": ["language"], "x": {"measure": "probe:found"}, "y": {"measure": y}, "expect": "positive"}
-        found = judge(claim(correlate=about), results_of([read_study(tmp_path)]))
+        found = judge(claim(correlate=about), results)
         assert found.n == 5 and found.one_model == given
         assert found.text.endswith(f"n = 5 conditions, {models}" if models else "conditions" if given else ", 15 pairs")

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,106 +76,76 @@ def two(**values):
     return PretrainStage(config=parse(PretrainConfig, plain | {"languages": languages} | values))
 
 
+def started():
+    run = {k: v for k, v in RUN.items() if k not in ("vocabulary", "model")}
+    return PretrainStage(config=parse(PretrainConfig, run | {"start": {"model": "model"}}))
+
+
 def adjusted(pair, model="model"):
     return AdjustStage(config=parse(AdjustConfig, {"model": model, "pairs": {"x": pair}}), model=model)
 
 
 def transferred(model="hubname", **values):
-    config = parse(TransferConfig, {"language": "trans", **values})
+    config = parse(TransferConfig, {"language": "trans", "train": "bank", **values})
     return TransferStage(config=config, name="t", seed=0, model=model)
+
+
+def frozen(model="hubname", **values):
+    return transferred(model, features={"tune": "none"}, **values)
 
 
 def probed(model="hubname", **values):
     return ProbeStage(config=parse(ProbeConfig, values), name="p", model=model)
 
 
-BANK = ["bank/x-ud-train.conllu", "bank/x-ud-test.conllu"]
-OTHER = ["other/x-ud-train.conllu", "other/x-ud-test.conllu"]
-TEXT = {
-    "kind": "text",
-    "left": "left.txt",
-    "right": "right.txt",
-    "links": {"kind": "file", "path": "links.txt", "reverse": "back.txt"},
-}
-JOINT = {"kind": "text", "joint": "joint.txt", "links": {"kind": "file", "path": "links.txt"}}
-SWITCH = {"name": "s", "transforms": [{"kind": "code_switch", "dictionary": "switch.txt"}]}
+BANK, OTHER = ([f"{place}/x-ud-{split}.conllu" for split in ("train", "test")] for place in ("bank", "other"))
 RECORDS = ["run/config.yaml", "run/run.json", "run/done.json", "text/x-ud-train.conllu"]
-STARTED = {k: v for k, v in RUN.items() if k not in ("vocabulary", "model")} | {"start": {"model": "model"}}
-STAGES = {
+WEIGHTS = ["model/config.json", "model/model.safetensors"]
+TEXTS, LINKED, VECTORS = ["left.txt", "right.txt"], ["links.txt", "back.txt"], ["left.vec", "right.vec"]
+SPOKEN = ["language.yaml", "base.yaml", "switch.txt"]
+SIDES = {"left": "left.txt", "right": "right.txt"}
+LINKS = {"kind": "file", "path": "links.txt"}
+TEXT = {"kind": "text", **SIDES, "links": {**LINKS, "reverse": "back.txt"}}
+JOINT = {"kind": "text", "joint": "joint.txt", "links": LINKS}
+SWITCH = {"name": "s", "transforms": [{"kind": "code_switch", "dictionary": "switch.txt"}]}
+PARALLEL = [{"languages": ["x", "y"], "sources": ["lines:left.txt", "lines:right.txt"]}]
+LOAD = {"kind": "load", "left": "left.vec", "right": "right.vec"}
+DERIVED = {"kind": "derived", "source": "conllu:other", "left": SWITCH}
+TARGET = {"train": "other", "test": "conllu:text"}
+WORDS = {"dictionary": "more.txt", "test_dictionary": "types.txt"}
+TESTED = [*OTHER, "text/x-ud-test.conllu"]
+MODELS: dict[str, Any] = {"model2": "model", "cka": {"paraphrase": "run"}, "distances": {"before": {"b": "run"}}}
+STAGES: dict[str, Any] = {
     "pretrain": (pretrained, BANK),
     "alignment": (lambda: AlignmentStage(pretrained=pretrained()), BANK),
     "language": (lambda: pretrained(language=SWITCH), [*BANK, "switch.txt"]),
     "two": (lambda: two(objective=ALIGN, dictionary={"path": "muse.txt"}), [*BANK, *OTHER, "muse.txt"]),
     "folder of words": (lambda: two(objective=ALIGN, dictionary={"path": {"y": "words"}}), ["words/dictionary.txt"]),
-    "parallel": (
-        lambda: two(
-            objective=TLM, parallel=[{"languages": ["x", "y"], "sources": ["lines:left.txt", "lines:right.txt"]}]
-        ),
-        ["left.txt", "right.txt"],
-    ),
-    "start": (
-        lambda: PretrainStage(config=parse(PretrainConfig, STARTED)),
-        ["model/config.json", "model/model.safetensors"],
-    ),
-    "adjust": (lambda: adjusted(TEXT), ["left.txt", "right.txt", "links.txt", "back.txt", "model/model.safetensors"]),
+    "parallel": (lambda: two(objective=TLM, parallel=PARALLEL), TEXTS),
+    "start": (started, WEIGHTS),
+    "adjust": (lambda: adjusted(TEXT), [*TEXTS, *LINKED, *WEIGHTS[1:]]),
     "adjust joint": (lambda: adjusted(JOINT, "run"), ["joint.txt", "links.txt", *RECORDS]),
-    "adjust derived": (
-        lambda: adjusted({"kind": "derived", "source": "conllu:other", "left": SWITCH}),
-        [*OTHER, "switch.txt"],
-    ),
-    "transfer": (
-        lambda: transferred(train="bank", dev="pos:other#test", test="conllu:text#test"),
-        [*BANK, *OTHER, "text/x-ud-test.conllu"],
-    ),
-    "transfer target": (
-        lambda: transferred(train="bank", target={"train": "other", "test": "conllu:text"}),
-        [*BANK, *OTHER, "text/x-ud-test.conllu"],
-    ),
+    "adjust derived": (lambda: adjusted(DERIVED), [*OTHER, "switch.txt"]),
+    "transfer": (lambda: transferred(dev="pos:other#test", test="conllu:text#test"), [*BANK, *TESTED]),
+    "transfer target": (lambda: transferred(target=TARGET), [*BANK, *TESTED]),
     "transfer of a run": (lambda: transferred("run"), RECORDS),
-    "transfer to a language": (
-        lambda: transferred(train="bank", language="language.yaml"),
-        ["language.yaml", "base.yaml", "switch.txt"],
-    ),
-    "transfer with a parser": (lambda: transferred(train="bank", parser="spacy:parser"), ["parser/meta.json"]),
+    "transfer to a language": (lambda: transferred(language="language.yaml"), SPOKEN),
+    "transfer with a parser": (lambda: transferred(parser="spacy:parser"), ["parser/meta.json"]),
     "transfer nli": (lambda: transferred(task="nli", train="nli:pairs-train.tsv"), ["pairs-train.tsv"]),
-    "transfer hub folder": (
-        lambda: transferred(task="nli", train="nli:hf:hub?language=en", test="hf:hub:default"),
-        ["hub/data/train.csv"],
-    ),
-    "transfer target model": (
-        lambda: transferred("run", features={"tune": "none"}, target_model="model"),
-        [*RECORDS, "model/model.safetensors"],
-    ),
-    "continual": (lambda: transferred(train="bank", continual={"pairs": {"x": TEXT}}), ["left.txt", "links.txt"]),
-    "rotation": (
-        lambda: transferred(train="bank", features={"tune": "none"}, rotation={"map": "maps"}),
-        ["maps/about.json", "maps/layer-0/map.safetensors"],
-    ),
+    "transfer hub folder": (lambda: transferred(task="nli", train="nli:hf:hub?language=en"), ["hub/data/train.csv"]),
+    "transfer hub config": (lambda: transferred(task="nli", test="hf:hub:default"), ["hub/data/train.csv"]),
+    "transfer target model": (lambda: frozen("run", target_model="model"), [*RECORDS, *WEIGHTS[1:]]),
+    "continual": (lambda: transferred(continual={"pairs": {"x": TEXT}}), ["left.txt", "links.txt"]),
+    "rotation": (lambda: frozen(rotation={"map": "maps"}), ["maps/about.json", "maps/layer-0/map.safetensors"]),
     "probe": (lambda: probed("run", pairs={"x": TEXT}), [*RECORDS, "left.txt", "links.txt"]),
-    "probe models": (
-        lambda: probed(model2="model", language="x", cka={"paraphrase": "run"}, distances={"before": {"b": "run"}}),
-        [*RECORDS, "model/config.json"],
-    ),
+    "probe models": (lambda: probed(language="x", **MODELS), [*RECORDS, *WEIGHTS[:1]]),
     "probe words": (
-        lambda: probed(
-            words={"dictionary": "muse.txt"}, maps={"dictionary": "more.txt", "test_dictionary": "types.txt"}
-        ),
+        lambda: probed(words={"dictionary": "muse.txt"}, maps=WORDS),
         ["muse.txt", "more.txt", "types.txt"],
     ),
-    "probe maps": (
-        lambda: probed(
-            maps={
-                "sentences": {"left": "left.txt", "right": "right.txt"},
-                "static": {"kind": "load", "left": "left.vec", "right": "right.vec"},
-            }
-        ),
-        ["left.txt", "right.txt", "left.vec", "right.vec"],
-    ),
-    "probe retrieval": (
-        lambda: probed(retrieval={"static": {"kind": "load", "left": "left.vec", "right": "right.vec"}}),
-        ["left.vec", "right.vec"],
-    ),
-    "probe language": (lambda: probed(language="language.yaml"), ["language.yaml", "base.yaml", "switch.txt"]),
+    "probe maps": (lambda: probed(maps={"sentences": SIDES, "static": LOAD}), [*TEXTS, *VECTORS]),
+    "probe retrieval": (lambda: probed(retrieval={"static": LOAD}), VECTORS),
+    "probe language": (lambda: probed(language="language.yaml"), SPOKEN),
     "probe parser": (lambda: probed(retrieval={"parser": "spacy:parser"}), ["parser/meta.json"]),
 }
 
@@ -234,10 +205,9 @@ def test_no_file_is_opened_that_is_as_it_was(here, monkeypatch):
 
 
 def test_a_file_counts_by_its_content_and_not_by_its_name(here):
-    load = {"kind": "load", "left": "left.vec", "right": "right.vec"}
     Path("copy.vec").write_bytes(Path("left.vec").read_bytes())
-    moved = {"static": {**load, "left": "copy.vec"}}
-    first = key_of(probed(retrieval={"static": load}))
+    moved = {"static": {**LOAD, "left": "copy.vec"}}
+    first = key_of(probed(retrieval={"static": LOAD}))
     assert key_of(probed(retrieval=moved)) == first
     Path("copy.vec").write_bytes(b"1 2\nx 1 2\n")
     assert key_of(probed(retrieval=moved)) != first
@@ -248,11 +218,12 @@ def test_a_file_counts_by_its_content_and_not_by_its_name(here):
 def test_a_name_that_was_a_folder_and_is_one_of_the_hub_now(here, tmp_path_factory, monkeypatch):
     store = Store(here / "store")
     store.root.mkdir()
-    first = key_of(transferred("model", train="builtin:mini-english"), store)
+    stage = transferred("model", train="builtin:mini-english")
+    first = key_of(stage, store)
     monkeypatch.chdir(tmp_path_factory.mktemp("another"))
-    assert key_of(transferred("model", train="builtin:mini-english"), store) != first
+    assert key_of(stage, store) != first
     monkeypatch.chdir(here)
-    assert key_of(transferred("model", train="builtin:mini-english"), store) == first
+    assert key_of(stage, store) == first
 
 
 def test_another_version_of_a_parser_is_another_key(monkeypatch):
@@ -262,16 +233,6 @@ def test_another_version_of_a_parser_is_another_key(monkeypatch):
         monkeypatch.setattr(digests, "open_engine", lambda _, engine=engine: engine)
         found.add(key_of(probed(retrieval={"parser": "spacy:parser"})))
     assert len(found) == 2
-
-
-def test_a_probe_with_a_rotation_or_static_vectors_is_another_stage(here):
-    load = {"kind": "load", "left": "left.vec", "right": "right.vec"}
-    kinds = [
-        {}, {"rotation": {}}, {"rotation": {"supervision": "sentences"}}, {"rotation": {"normalise": "centre"}},
-        {"rotation": {"words": None}}, {"rotation": {"moves": "source"}}, {"static": {"kind": "train"}},
-        {"static": {"kind": "train", "text": "apart"}}, {"static": load}, {"static": {**load, "lower": True}},
-    ]  # fmt: skip
-    assert len({key_of(probed(retrieval=kind)) for kind in kinds}) == len(kinds)
 
 
 def test_what_has_no_files(here):

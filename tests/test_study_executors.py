@@ -14,7 +14,7 @@ from probes.study.done import is_done
 from probes.study.executors import open_executor, resources
 from probes.study.executors.base import Machine, Outcome, run_stage
 from probes.study.executors.local import InlineExecutor, LocalExecutor
-from probes.study.executors.resources import cuda_devices, machine_of, next_device, thread_count, worker_count
+from probes.study.executors.resources import cuda_devices, machine_of
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent
@@ -91,52 +91,41 @@ def test_wait_without_tasks_returns(executor):
 # --- processes ---
 
 
-def test_a_process_that_dies_fails_its_task_only(store, tmp_path):
-    executor = LocalExecutor(store, 2, 1)
-    executor.submit(fake("a", "die"))
-    executor.submit(fake("b"))
-    assert executor.capacity() == 0
-    found = until(executor, 2)
+@pytest.fixture
+def local(store):
+    made = LocalExecutor(store, 2, 1)
+    yield made
+    made.close()
+
+
+def test_a_process_that_dies_fails_its_task_only_which_may_be_submitted_again(local, tmp_path):
+    local.submit(fake("a", "die"))
+    local.submit(fake("b"))
+    assert local.capacity() == 0
+    found = until(local, 2)
     assert found["a"].error.startswith("its process died (exit code -9, killed from outside")
     assert found["b"].error is None
-    executor.submit(fake("c", "crash"))
-    outcome = until(executor, 1)["c"]
+    local.submit(fake("c", "crash"))
+    outcome = until(local, 1)["c"]
     assert "exit code 3" in outcome.error
     assert outcome.log == "last words\n"
-    executor.close()
-
-
-def test_a_process_killed_from_outside_and_submitted_again(store, tmp_path):
-    executor = LocalExecutor(store, 1, 1)
-    task = fake("a", "wait", str(tmp_path / "go"))
-    executor.submit(task)
-    os.kill(int(wait_for(tmp_path / "go.a").read_text()), signal.SIGKILL)
-    assert "exit code -9" in until(executor, 1)["a"].error
+    task = fake("d", "wait", str(tmp_path / "go"))
+    local.submit(task)
+    assert local.wait(silent, 0.2) == [], "it waits no longer than it is told to"
+    os.kill(int(wait_for(tmp_path / "go.d").read_text()), signal.SIGKILL)
+    assert "exit code -9" in until(local, 1)["d"].error
     (tmp_path / "go").write_text("")
-    executor.submit(task)
-    assert until(executor, 1)["a"].error is None
-    executor.close()
+    local.submit(task)
+    assert until(local, 1)["d"].error is None
 
 
-def test_a_fork_server_that_is_killed_as_work_starts_is_one_line(store, monkeypatch):
-    executor = LocalExecutor(store, 1, 1)
-
+def test_a_fork_server_that_is_killed_as_work_starts_is_one_line(local, monkeypatch):
     def killed(process):
         raise EOFError
 
     monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", killed)
     with pytest.raises(InputError, match="the server that processes are forked from has died; start the study again"):
-        executor.submit(fake("a"))
-    executor.close()
-
-
-def test_wait_ends_at_its_time(store, tmp_path):
-    executor = LocalExecutor(store, 1, 1)
-    executor.submit(fake("a", "wait", str(tmp_path / "never")))
-    started = time.monotonic()
-    assert executor.wait(silent, 0.2) == []
-    assert time.monotonic() - started < 30
-    executor.close()
+        local.submit(fake("a"))
 
 
 def test_close_stops_what_runs(store, tmp_path):
@@ -198,14 +187,6 @@ def test_each_worker_sees_the_least_busy_device(store, tmp_path):
     assert os.environ.get("CUDA_VISIBLE_DEVICES") is None
 
 
-def test_the_device_that_became_free_is_next():
-    assert next_device([], []) is None
-    assert next_device(["0", "1"], []) == "0"
-    assert next_device(["0", "1"], ["0", "0", "1"]) == "1"
-    assert next_device(["0", "1"], ["1"]) == "0"
-    assert next_device(["0", "1"], [None]) == "0"
-
-
 @pytest.mark.parametrize(
     ("count", "visible", "names"),
     [
@@ -233,59 +214,38 @@ def test_a_build_without_cuda_is_not_asked(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("cells", "devices", "count"),
-    [(9, [], 4), (2, [], 2), (9, ["0"], 1), (9, ["0", "1", "2"], 3), (0, [], 1)],
-)
-def test_how_many_workers(cells, devices, count, monkeypatch):
-    monkeypatch.setattr(resources, "cores", lambda: 4)
-    assert worker_count(cells, devices) == count
-
-
-@pytest.mark.parametrize(
-    ("executor", "workers", "machine"),
+    ("executor", "workers", "cells", "devices", "said", "machine"),
     [
-        ("local", None, Machine(1, 4)),
-        ("local", 3, Machine(3, 1)),  # as one asks: a cell has many seeds
-        ("in-process", 3, Machine(1, 1)),  # as many threads as one of three workers has
-        ("in-process", None, Machine(1, 4)),
+        ("local", None, 9, "", None, (8, 1)),
+        ("local", None, 2, "", None, (2, 4)),
+        ("local", None, 9, "0", None, (1, 8)),
+        ("local", None, 9, "012", None, (3, 2)),
+        ("local", None, 0, "", None, (1, 8)),
+        ("local", 3, 1, "", None, (3, 2)),  # as one asks: a cell has many seeds
+        ("in-process", 3, 1, "", None, (1, 2)),  # as many threads as one of three workers has
+        ("local", 20, 9, "", None, (20, 1)),
+        ("local", 4, 9, "", "3", (4, 3)),
+        ("local", 2, 9, "", "0", (2, 4)),
+        ("local", 2, 9, "", "x", (2, 4)),
     ],
 )
-def test_workers_of_a_study_of_one_cell(executor, workers, machine, monkeypatch):
-    monkeypatch.setattr(resources, "cores", lambda: 4)
-    monkeypatch.setattr("probes.study.executors.resources.cuda_devices", list)
+def test_workers_and_threads(executor, workers, cells, devices, said, machine, monkeypatch):
+    monkeypatch.setattr(resources, "cores", lambda: 8)
+    monkeypatch.setattr(resources, "cuda_devices", lambda: [*devices])
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert machine_of(executor, workers, 1) == machine
+    if said is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert machine_of(executor, workers, cells) == Machine(machine[0], machine[1], tuple(devices))
 
 
 @pytest.mark.parametrize("name", ["in-process", "local"])
-def test_progress_is_called_by_the_cell(name, store):
-    heard = []
-    executor = open_executor(name, store, store.root, Machine(1, 1))
+def test_every_executor_sets_the_threads_and_calls_progress_by_the_cell(name, store):
+    before, heard = torch.get_num_threads(), []
+    executor = open_executor(name, store, store.root, Machine(1, 2))
     executor.submit(fake("a"), "trans, mlm")
     until(executor, 1, lambda task, *_: heard.append(task))
     executor.close()
     assert set(heard) == {"trans, mlm: fake a"}
-
-
-@pytest.mark.parametrize(
-    ("said", "workers", "threads"),
-    [(None, 1, 8), (None, 3, 2), (None, 20, 1), ("1", 1, 1), ("3", 4, 3), ("0", 2, 4), ("x", 2, 4)],
-)
-def test_how_many_threads(said, workers, threads, monkeypatch):
-    monkeypatch.setattr(resources, "cores", lambda: 8)
-    monkeypatch.delenv("OMP_NUM_THREADS")
-    if said is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", said)
-    assert thread_count(workers) == threads
-
-
-@pytest.mark.parametrize("name", ["in-process", "local"])
-def test_every_executor_sets_the_threads(name, store):
-    before = torch.get_num_threads()
-    executor = open_executor(name, store, store.root, Machine(1, 2))
-    executor.submit(fake("a"))
-    until(executor, 1)
-    executor.close()
     assert read_json(store.path("fake", "a") / "result.json")["threads"] == 2
     assert torch.get_num_threads() == before
 

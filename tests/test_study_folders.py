@@ -1,16 +1,19 @@
 """Whose folder and whose store it is, one runner at a time, and the options of the command."""
 
 import json
+import os
 import shutil
-import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+from probes.commands import run_study
 from probes.study import runner
-from probes.study.record import log_name
+from probes.study.record import log_name, only_runner
+from probes.study.runner import RunOptions
 from probes.study.settings import told_changes
 from synthlang.errors import InputError
 from tests.study_cases import (
@@ -84,14 +87,14 @@ def test_a_study_grows_and_shrinks_in_its_folder(reference, tmp_path):
     assert kept and {path: before[path] for path in kept}.items() <= times(out / "stages").items()
     assert [path.name for path in (out / "logs").iterdir()] == ["mine.log"]  # the user's own
     back = opened(out)  # as it was: nothing is left to do
-    assert (back.to_do(), "3 → 2 values" in back.changed, "2 of 2 cells are finished" in back.changed) == (
-        [],
-        True,
-        True,
-    )
+    assert not back.to_do() and "3 → 2 values" in back.changed and "2 of 2 cells are finished" in back.changed
     back.run()
     assert tables(out) == tables(reference)
     assert opened(out).changed == ""
+    before = times(out / "stages")
+    run_here(out, changed(TINY, title="Another title"))
+    assert times(out / "stages") == before and tables(out) == tables(reference), "it is the same study"
+    assert "Another title" in (out / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -158,29 +161,26 @@ def test_a_store_of_another_format_is_one_line(files, message, tmp_path):
     assert content(tmp_path) == before
 
 
-def test_another_title_is_the_same_study(reference, tmp_path):
-    shutil.copytree(reference, tmp_path / "out")
-    before = times(tmp_path / "out" / "stages")
-    del before[tmp_path / "out" / "stages" / "studies.json"]  # the copy is another folder
-    run_here(tmp_path / "out", changed(TINY, title="Another title"))
-    assert before.items() <= times(tmp_path / "out" / "stages").items()
-    assert "Another title" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert tables(tmp_path / "out") == tables(reference)
-
-
-def test_a_second_runner_of_a_study_is_refused_in_one_line(config, reference, tmp_path, monkeypatch, capsys):
+def test_a_second_runner_of_a_study_is_refused_in_one_line(config, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-    first = start(config, out, "--workers", "1")
-    try:
-        deadline = time.monotonic() + 60
-        while not (out / "study.json").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+    with only_runner(out):
         assert command(monkeypatch, "study", config, "--out", out, "--executor", "in-process") == 2
-        assert f"error: {out}: another runner works on this study; wait for it or stop it\n" in capsys.readouterr().err
-        assert first.poll() is None, "the first one ended too soon to tell"
-    finally:
-        first.kill()
-        first.communicate()
+    assert f"error: {out}: another runner works on this study; wait for it or stop it\n" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == [".lock"]
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything(config, tmp_path, monkeypatch, capsys):
+    store, out = tmp_path / "store", tmp_path / "out"
+    store.mkdir()
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != store and real(place, mode))
+    with pytest.raises(InputError, match=r"store: the store cannot be written .*name another one with --store"):
+        run_study(config, out, RunOptions(store=store), [])
+    assert capsys.readouterr() == ("", "") and not out.exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"the study cannot be here: .*file is a file; name another folder with --out"):
+        run_study(config, tmp_path / "file" / "x", RunOptions(), [])
+    assert not opened(out, store=store).done, "it can be looked at"
 
 
 def test_two_studies_of_one_store_at_once(reference, config, tmp_path):
@@ -230,7 +230,7 @@ def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, caps
         (["--no-wait"], "--slurm and --no-wait are for --executor slurm"),
         (["--slurm", "partition=gpu"], "--slurm and --no-wait are for --executor slurm"),
         (["--only", "nobody"], "--only nobody: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
-        (["--store", "study.yaml"], "study.yaml: is a file; name a folder for the store"),
+        (["--store", "study.yaml"], "study.yaml: is a file; name another folder"),
         (["--set", "pretrain.stepz=3"], "pretrain.stepz: unknown key; did you mean steps?"),
         (["--set", "source=text:none.txt"], "trans, mlm and 1 other cell: source: none.txt: no such file"),
         (

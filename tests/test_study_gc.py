@@ -1,40 +1,69 @@
-"""What ``synthlang gc`` deletes, and above all what it leaves alone."""
+"""What ``synthlang gc`` deletes, and above all what it leaves alone; most stages are made up, so that it is quick."""
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rich.filesize import decimal
 
 from pretrain.run import open_run
-from probes.study.gc import collect, delete_unused
+from probes.study.gc import _named_by, collect, delete_unused, size_of, stages_read
+from probes.study.record import registered
+from probes.study.results import Tables
 from synthlang.errors import InputError
-from tests.study_cases import TINY, command, opened, own_copy, rows_of, run_here, tables
+from synthlang.files import read_json, write_json
+from synthlang.store import Store
+from tests.study_cases import TINY, command, opened, own_copy, rows_of, run_here, stages_of, tables
+from tests.study_graphs import FULL, graph_of
 from tests.tiny import changed
 
 ONE = changed(TINY, pretrain__language="trans", seeds=[0], grid={"product": {"pretrain.objective.kind": ["mlm"]}})
-FULL = changed(ONE, pretrain__checkpoints={"every": 4, "keep": 4})
-"""A cell whose run keeps several checkpoints."""
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("gc") / "out"
-    run_here(folder, FULL)
-    return folder
+TWO: dict[str, Any] = changed(ONE, grid={"product": {"pretrain.objective.kind": ["mlm"], "pretrain.seed": [0, 1]}})
+OTHER = changed(ONE, pretrain__steps=7)
+MORE = {**changed(ONE, seeds=[0, 1]), "name": "more"}
+KINDS = ["alignment", "pretrain", "transfer"]
+EVERY, LAST, EXPORTS = ["step-4", "step-6", "step-8"], ["step-8"], ["parent", "trans"]
 
 
 @pytest.fixture
-def out(finished, tmp_path):
-    """A study of its own, finished."""
-    return own_copy(finished, tmp_path / "out")
+def _no_results(monkeypatch):
+    monkeypatch.setattr(Tables, "dropped", lambda self, done: {})
 
 
-def run_of(out: Path) -> Path:
-    (run,) = (out / "stages").glob("pretrain-*")
-    return run
+made_up = pytest.mark.usefixtures("_no_results")
+
+
+def study(folder: Path, data: Any = ONE) -> set[Path]:
+    """A finished study of a store beside it, of which nothing was run; its stages."""
+    folder.mkdir(exist_ok=True)
+    run, stages = opened(folder, data, store=folder.parent / "store"), set()
+    for key, stage in run.graph.stages.items():
+        path = run.store.path(stage.kind, key)
+        stages.add(path)
+        for file in stage.content:
+            write_json(path / file, {"made": True})
+        if stage.kind == "pretrain":
+            for name in EVERY:
+                write_json(path / "checkpoints" / name / "state.json", {"step": name})
+            for name in EXPORTS:
+                write_json(path / "export" / name / "model.safetensors", {})
+    run.look()
+    with registered(run.store, folder):
+        run._write_record()
+    return stages
+
+
+def of_kind(stages: set[Path], kind: str) -> Path:
+    (path,) = (path for path in stages if path.name.startswith(f"{kind}-"))
+    return path
+
+
+def kinds(found: Any) -> list[str]:
+    return sorted(one.folder.name.split("-")[0] for one in found)
 
 
 def held(run: Path) -> tuple[list[str], list[str]]:
@@ -47,256 +76,168 @@ def all_files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file() and ".locks" not in path.parts}
 
 
-EVERY, LAST = ["step-12", "step-16", "step-20", "step-8"], ["step-20"]
-EXPORTS = ["parent", "trans"]
+def edited(folder: Path, **changes: Any) -> None:
+    write_json(folder / "study.json", {**read_json(folder / "study.json"), **changes})
 
 
+def pending(folder: Path, **more: Any) -> None:
+    edited(folder, cells=[{**c, "status": "pending", **more} for c in read_json(folder / "study.json")["cells"]])
+
+
+# --- weights ---
+
+
+@made_up
 @pytest.mark.parametrize(
-    ("keep", "checkpoints", "exports"),
-    [("checkpoints", EVERY, EXPORTS), ("final", LAST, EXPORTS), ("results", [], [])],
+    ("keep", "left"),
+    [("checkpoints", (EVERY, EXPORTS)), ("final", (LAST, EXPORTS)), ("results", ([], []))],
 )
-def test_what_each_policy_deletes(keep, checkpoints, exports, out):
-    run, before = run_of(out), all_files(out)
-    assert held(run) == (EVERY, EXPORTS)
-    planned = collect([out], keep, dry_run=True)
-    assert all_files(out) == before
-    found = collect([out], keep)
-    assert found == planned
-    assert held(run) == (checkpoints, exports)
-    gone = before - all_files(out)
+@pytest.mark.parametrize("by_option", [True, False], ids=["option", "study"])
+def test_what_each_policy_deletes(keep, left, by_option, tmp_path):
+    out = tmp_path / "a"
+    run = of_kind(study(out, ONE if by_option else {**ONE, "keep": keep}), "pretrain")
+    before, size = all_files(tmp_path), size_of(run)
+    option = keep if by_option else None
+    planned = collect([out], option, dry_run=True)
+    assert all_files(tmp_path) == before and held(run) == (EVERY, EXPORTS)
+    found = collect([out], option)
+    assert found == planned and found.needed == 0 and held(run) == left
+    gone = before - all_files(tmp_path)
     assert all("checkpoints" in path.parts or path.name == "model.safetensors" for path in gone)
-    assert found.needed == 0
-    again = collect([out], keep)
-    assert (again.freed, again.size) == ((), 0)
+    note = run / "dropped.json"
+    assert found.size == size - size_of(run) + (note.stat().st_size if note.exists() else 0)
+    again = collect([out], option)
+    assert (again.freed, again.size) == ([], 0)
 
 
-def test_the_size_is_what_the_files_had(out):
-    before = sum(path.stat().st_size for path in all_files(run_of(out)))
-    found = collect([out], "results")
-    after = sum(path.stat().st_size for path in all_files(run_of(out)) if path.name != "dropped.json")
-    assert found.size == before - after > 0
-
-
-def test_the_policy_is_that_of_the_study(tmp_path):
-    run_here(tmp_path / "out", {**FULL, "keep": "final"})
-    collect([tmp_path / "out"])
-    assert held(run_of(tmp_path / "out")) == (LAST, EXPORTS)
-
-
-def test_a_study_keeps_its_results_and_starts_again_without_work(out):
-    before = tables(out)
-    collect([out], "results")
-    run = run_here(out, FULL)
-    assert [cell.status for cell in run.cells] == ["done"]
-    assert tables(out) == before
-
-
-def test_a_run_that_is_not_finished_or_still_needed_is_left_alone(out):
-    run, record = run_of(out), json.loads((out / "study.json").read_text())
-    record["cells"][0]["status"] = "pending"
-    (out / "study.json").write_text(json.dumps(record))
-    found = collect([out], "results")
-    assert (found.freed, found.needed) == ((), 1)
-    assert held(run) == (EVERY, EXPORTS)
-    record["cells"][0]["status"] = "done"
-    (out / "study.json").write_text(json.dumps(record))
-    (run / "done.json").unlink()
-    assert collect([out], "results").freed == ()
-
-
-# --- studies that share a store ---
-
-
-def shared(tmp_path, **changes):
-    """A finished study and another one, pending, of the same run in one store."""
-    store = tmp_path / "store"
-    run_here(tmp_path / "a", FULL, store=store)
-    more = changed(FULL, seeds=[0, 1])
-    run_here(tmp_path / "b", {**more, "name": "more", **changes}, store=store)
-    (run,) = store.glob("pretrain-*")
-    return run
-
-
-def test_what_another_study_of_the_store_needs_stays(tmp_path):
-    run = shared(tmp_path)
-    record = json.loads((tmp_path / "b" / "study.json").read_text())
-    cell = record["cells"][0]
-    cell["status"] = "pending"
-    for stages in (dict(cell["stages"]), {}):  # also if it had not come to see the run finished
-        cell["stages"] = stages
-        (tmp_path / "b" / "study.json").write_text(json.dumps(record))
+@made_up
+def test_a_run_that_is_not_finished_or_still_needed_is_left_alone(tmp_path):
+    run = of_kind(study(tmp_path / "a"), "pretrain")
+    study(tmp_path / "b", MORE)
+    changes: tuple[dict[str, Any], ...] = ({}, {"stages": {}})
+    for more in changes:  # also if it had not come to see the run finished
+        pending(tmp_path / "b", **more)
         found = collect([tmp_path / "a"], "results")
-        assert (found.freed, found.needed) == ((), 1)
-    assert held(run) == (EVERY, EXPORTS)
+        assert (found.freed, found.needed, held(run)) == ([], 1, (EVERY, EXPORTS))
+    shutil.rmtree(tmp_path / "b")
+    done = (run / "done.json").read_bytes()
+    (run / "done.json").unlink()
+    assert collect([tmp_path / "a"], "results").freed == []
+    (run / "done.json").write_bytes(done)
+    collect([tmp_path / "a"], "results")
+    assert held(run) == ([], []), "a study that is gone needs nothing"
 
 
+@made_up
 @pytest.mark.parametrize(
-    ("folders", "other", "checkpoints", "exports"),
+    ("folders", "other", "left"),
     [
-        (["a"], "checkpoints", EVERY, EXPORTS),  # what the other study keeps, stays
-        (["a"], "final", LAST, EXPORTS),
-        (["a"], "results", [], []),
-        (["a", "b"], "checkpoints", [], []),  # named itself, it has the policy of the option
+        (["a"], "checkpoints", (EVERY, EXPORTS)),  # what the other study keeps, stays
+        (["a"], "final", (LAST, EXPORTS)),
+        (["a"], "results", ([], [])),
+        (["a", "b"], "checkpoints", ([], [])),  # named itself, it has the policy of the option
     ],
 )
-def test_the_policy_that_keeps_most_counts(folders, other, checkpoints, exports, tmp_path):
-    run = shared(tmp_path, keep=other)
-    collect([tmp_path / name for name in folders], "results")
-    assert held(run) == (checkpoints, exports)
+def test_the_policy_that_keeps_most_counts(folders, other, left, tmp_path, monkeypatch, capsys):
+    run = of_kind(study(tmp_path / "a"), "pretrain")
+    study(tmp_path / "b", {**MORE, "keep": other})
+    paths = [tmp_path / name for name in folders]
+    assert command(monkeypatch, "gc", *paths, "--keep", "results", "--dry-run") == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    kept = f"; 1 run kept by other studies of the store (b: keep {other})" if other in ("checkpoints", "final") else ""
+    assert said.endswith(kept if len(folders) == 1 else "of 1 run")
+    collect(paths, "results")
+    assert held(run) == left
 
 
-def test_the_command_says_who_keeps_the_rest(tmp_path, monkeypatch, capsys):
-    shared(tmp_path, keep="checkpoints")
-    assert command(monkeypatch, "gc", tmp_path / "a", "--keep", "results", "--dry-run") == 0
-    said = capsys.readouterr().out
-    assert "would free 0 bytes of 0 runs; 1 run kept by other studies of the store (b: keep checkpoints)" in said
-
-
-def test_two_stores_at_once(out, tmp_path):
-    other = tmp_path / "other"
-    shutil.copytree(out, other)
-    found = collect([out, other], "results")
-    assert [freed.run.parents[1].name for freed in found.freed] == ["out", "other"]
-    assert (held(run_of(out)), held(run_of(other))) == (([], []), ([], []))
-
-
-def test_a_study_that_is_gone_needs_nothing(tmp_path):
-    run = shared(tmp_path)
-    shutil.rmtree(tmp_path / "b")
-    collect([tmp_path / "a"], "results")
-    assert held(run) == ([], [])
-
-
-# --- weights that are needed after all ---
-
-
-def test_a_later_study_says_that_it_needs_deleted_weights(tmp_path):
-    store = tmp_path / "store"
-    run_here(tmp_path / "a", FULL, store=store)
-    (run,) = store.glob("pretrain-*")
-    collect([tmp_path / "a"], "results")
-    more = {**changed(FULL, seeds=[0, 1]), "name": "more"}
-    with pytest.raises(InputError) as raised:
-        opened(tmp_path / "b", more, store=store)
-    message = str(raised.value)
-    assert "\n" not in message
-    assert "pos seed 1 of mlm trans needs weights that synthlang gc deleted (it kept results)" in message
-    assert f"delete the folder {run} and start again: the run is trained anew, with the same result" in message
-    assert not (tmp_path / "b").exists()
-    before = (run / "metrics.jsonl").read_text().splitlines()[-1]
-    shutil.rmtree(run)
-    run_here(tmp_path / "b", more, store=store)
-    assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["loss"] == json.loads(before)["loss"]
-    assert rows_of(tmp_path / "b")[0]["sup"] == rows_of(tmp_path / "a")[0]["sup"]
-
-
-def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(tmp_path):
-    store = tmp_path / "store"
-    run_here(tmp_path / "a", FULL, store=store)
-    collect([tmp_path / "a"], "final")
-    run_here(tmp_path / "b", {**changed(FULL, seeds=[1]), "name": "more"}, store=store)
-    assert len(rows_of(tmp_path / "b")) == 1
-    probes: dict[str, Any] = {"emergence": {"probes": ["words"], "words": {"checkpoints": True}}}
-    with pytest.raises(InputError, match=r"probe emergence of mlm trans needs weights that .* \(it kept final\)"):
-        opened(tmp_path / "c", {**FULL, "name": "probes", "probes": probes}, store=store)
-    probes["emergence"]["words"]["checkpoints"] = False
-    opened(tmp_path / "c", {**FULL, "name": "probes", "probes": probes}, store=store)
-
-
-def test_a_run_opens_after_final(out):
-    collect([out], "final")
-    config, _ = open_run(run_of(out))
-    assert config.steps == 20
-
-
-# --- the command ---
-
-
-def test_the_command_says_how_much(out, monkeypatch, capsys):
-    run = run_of(out)
-    size = collect([out], "final", dry_run=True).size
-    assert command(monkeypatch, "gc", out, "--keep", "final", "--dry-run") == 0
+@made_up
+def test_two_stores_at_once_and_what_the_command_says(tmp_path, monkeypatch, capsys):
+    runs = [of_kind(study(tmp_path / name / "a"), "pretrain") for name in "xy" if (tmp_path / name).mkdir() is None]
+    folders = [tmp_path / name / "a" for name in "xy"]
+    sizes = [freed.size for freed in collect(folders, "final", dry_run=True).freed]
+    assert command(monkeypatch, "gc", *folders, "--keep", "final", "--dry-run") == 0
     said = capsys.readouterr().out.replace("\n", " ")
-    assert f"would free {decimal(size)} of 1 run" in said
-    assert str(run) in said
-    assert command(monkeypatch, "gc", out, "--keep", "final") == 0
-    assert f"freed {decimal(size)} of 1 run" in capsys.readouterr().out
-    assert held(run)[0] == LAST
+    assert f"would free {decimal(sum(sizes))} of 2 runs" in said and all(str(run) in said for run in runs)
+    assert command(monkeypatch, "gc", *folders, "--keep", "final") == 0
+    assert f"freed {decimal(sum(sizes))} of 2 runs" in capsys.readouterr().out
+    assert [held(run)[0] for run in runs] == [LAST, LAST]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nothing"], "nothing: is no study folder: study.json is missing"),
-        (["out", "--keep", "all"], "keep must be one of checkpoints, final, results, not 'all'"),
+        (["a", "--keep", "all"], "keep must be one of checkpoints, final, results, not 'all'"),
         (["old"], "old/study.json: is a study of format 1, this version writes 2; choose another folder"),
     ],
 )
-def test_wrong_use_is_one_line(arguments, message, out, monkeypatch, capsys):
-    monkeypatch.chdir(out.parent)
-    (out.parent / "old").mkdir()
-    (out.parent / "old" / "study.json").write_text('{"name": "x", "fingerprint": "y", "cells": [], "seconds": {}}')
-    before = all_files(out)
+@made_up
+def test_wrong_use_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    study(tmp_path / "a")
+    monkeypatch.chdir(tmp_path)
+    old = {"name": "x", "fingerprint": "y", "cells": [], "seconds": {}}
+    write_json(tmp_path / "old" / "study.json", old)
+    before = all_files(tmp_path)
     assert command(monkeypatch, "gc", *arguments) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
-    assert all_files(out) == before
+    assert all_files(tmp_path) == before
+
+
+# --- weights that are needed after all: a run that was trained ---
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gc") / "out"
+    run_here(folder, ONE)
+    return folder
+
+
+@pytest.fixture
+def out(finished, tmp_path):
+    return own_copy(finished, tmp_path / "out")
+
+
+def test_results_stay_and_a_later_study_says_that_it_needs_deleted_weights(out, tmp_path):
+    before, (run,) = tables(out), stages_of(out, "pretrain")
+    collect([out], "results")
+    assert [cell.status for cell in run_here(out, ONE).cells] == ["done"]
+    assert tables(out) == before
+    with pytest.raises(InputError) as raised:
+        opened(tmp_path / "b", MORE, store=out / "stages")
+    message = str(raised.value)
+    assert "\n" not in message
+    assert "pos seed 1 of mlm trans needs weights that synthlang gc deleted (it kept results)" in message
+    assert f"delete the folder {run} and start again: the run is trained anew, with the same result" in message
+    assert not (tmp_path / "b").exists()
+    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
+    shutil.rmtree(run)
+    run_here(tmp_path / "b", MORE, store=out / "stages")
+    assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["loss"] == last["loss"]
+    assert rows_of(tmp_path / "b")[0]["sup"] == rows_of(out)[0]["sup"]
+
+
+def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(out, tmp_path):
+    collect([out], "final")
+    assert open_run(stages_of(out, "pretrain")[0])[0].steps == 20
+    run_here(tmp_path / "b", {**changed(ONE, seeds=[1]), "name": "more"}, store=out / "stages")
+    assert len(rows_of(tmp_path / "b")) == 1
+    probes: dict[str, Any] = {"emergence": {"probes": ["words"], "words": {"checkpoints": True}}}
+    with pytest.raises(InputError, match=r"probe emergence of mlm trans needs weights that .* \(it kept final\)"):
+        opened(tmp_path / "c", {**ONE, "name": "probes", "probes": probes}, store=out / "stages")
+    probes["emergence"]["words"]["checkpoints"] = False
+    opened(tmp_path / "c", {**ONE, "name": "probes", "probes": probes}, store=out / "stages")
 
 
 # --- stages that no cell has ---
 
 
-TWO: dict[str, Any] = changed(ONE, grid={"product": {"pretrain.objective.kind": ["mlm"], "pretrain.seed": [0, 1]}})
-SIX = ["alignment", "pretrain", "transfer"]
-
-
-def kinds(folders: Any) -> list[str]:
-    return sorted(path.name.split("-")[0] for path in folders)
-
-
-def stages(store: Path) -> set[Path]:
-    return {path for kind in SIX for path in store.glob(f"{kind}-*")}
-
-
-def test_stages_of_a_cell_that_left_the_grid_go_and_nothing_else(tmp_path):
-    out = tmp_path / "out"
+def test_a_stage_that_is_half_deleted_is_no_stage_and_all_are_made_again_with_the_same_result(out, monkeypatch):
     run_here(out, TWO)
     assert delete_unused([out]) == [], "every stage has its cell"
-    both, first = stages(out / "stages"), tables(out)
-    run_here(out, {**ONE, "name": TWO["name"]})
-    before, results = all_files(out), tables(out)
-    planned = delete_unused([out], dry_run=True)
-    assert all_files(out) == before and kinds(one.folder for one in planned) == SIX
-    assert all(one.size == sum(path.stat().st_size for path in all_files(one.folder)) > 0 for one in planned)
-    assert delete_unused([out]) == planned
-    assert stages(out / "stages") == both - {one.folder for one in planned}
-    gone = {path for path in before - all_files(out) if path.name != "digests.json"}
-    assert all(any(path.is_relative_to(one.folder) for one in planned) for path in gone)
-    assert tables(out) == results and delete_unused([out]) == []
-    assert [cell.status for cell in run_here(out, {**ONE, "name": TWO["name"]}).cells] == ["done"]
-    run_here(out, TWO)
-    assert tables(out) == first and stages(out / "stages") == both, "made again, with the same result"
-
-
-def test_unused_is_what_no_study_of_the_store_has(tmp_path):
-    store = tmp_path / "store"
-    run_here(tmp_path / "a", ONE, store=store)
-    run_here(tmp_path / "b", {**TWO, "name": "more"}, store=store)
-    assert delete_unused([tmp_path / "a"]) == []
-    record = json.loads((tmp_path / "b" / "study.json").read_text())
-    for cell in record["cells"]:
-        cell["stages"] = {}
-    (tmp_path / "b" / "study.json").write_text(json.dumps(record))
-    assert delete_unused([tmp_path / "a"]) == [], "it has not come to see them finished"
-    shutil.rmtree(tmp_path / "b")
-    assert kinds(one.folder for one in delete_unused([tmp_path / "a"])) == SIX
-    assert [cell.status for cell in run_here(tmp_path / "a", ONE, store=store).cells] == ["done"]
-
-
-def test_a_stage_that_is_half_deleted_is_no_stage_and_goes_the_next_time(tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    run_here(out, TWO)
-    first = tables(out)
-    run_here(out, {**ONE, "name": TWO["name"]})
+    first, before = tables(out), {path for kind in KINDS for path in stages_of(out, kind)}
+    run_here(out, ONE)
+    assert kinds(delete_unused([out], dry_run=True)) == KINDS
     monkeypatch.setattr(shutil, "rmtree", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         delete_unused([out])
@@ -304,19 +245,128 @@ def test_a_stage_that_is_half_deleted_is_no_stage_and_goes_the_next_time(tmp_pat
     assert len(list((out / "stages").glob(".tmp-unused-*"))) == 1
     assert len(delete_unused([out])) == 2 and not list((out / "stages").glob(".tmp-*"))
     run_here(out, TWO)
-    assert tables(out) == first
+    assert tables(out) == first and {path for kind in KINDS for path in stages_of(out, kind)} == before
 
 
-def test_the_command_deletes_unused_stages_when_asked_to(tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
-    run_here(out, TWO)
-    run_here(out, {**ONE, "name": TWO["name"]})
-    whole = all_files(out)
-    assert command(monkeypatch, "gc", out) == 0
-    assert "stage" not in capsys.readouterr().out and all_files(out) == whole
-    assert command(monkeypatch, "gc", out, "--unused", "--dry-run") == 0
+@made_up
+def test_stages_of_settings_or_texts_that_have_changed_go_if_asked_to(tmp_path, monkeypatch, capsys):
+    old = study(tmp_path / "a")
+    new = study(tmp_path / "a", OTHER)
+    planned, whole = delete_unused([tmp_path / "a"], dry_run=True), all_files(tmp_path)
+    assert {one.folder for one in planned} == old and all(map(Path.is_dir, old))
+    assert all(one.size == size_of(one.folder) > 0 for one in planned)
+    assert command(monkeypatch, "gc", tmp_path / "a") == 0
+    assert "stage" not in capsys.readouterr().out
+    assert command(monkeypatch, "gc", tmp_path / "a", "--unused", "--dry-run") == 0
     said = capsys.readouterr().out
-    assert "(no cell has pretrain mlm trans" in said and "of 3 stages that no cell has" in said
-    assert "would free" in said.splitlines()[-1] and all_files(out) == whole
-    assert command(monkeypatch, "gc", out, "--unused") == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("freed ") and len(stages(out / "stages")) == 3
+    assert "(no cell has this pretrain)" in said and "of 3 stages that no cell has" in said
+    assert "would free" in said.splitlines()[-1] and all_files(tmp_path) == whole
+    assert command(monkeypatch, "gc", tmp_path / "a", "--unused") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("freed ")
+    assert not any(map(Path.exists, old)) and all(map(Path.is_dir, new))
+
+
+@made_up
+def test_unused_is_what_no_study_of_the_store_has(tmp_path):
+    study(tmp_path / "a", OTHER)
+    old = study(tmp_path / "b", {**TWO, "name": "b"})
+    assert delete_unused([tmp_path / "a"]) == []
+    pending(tmp_path / "b", stages={})
+    assert delete_unused([tmp_path / "a"]) == [], "it has not come to see them finished"
+    (tmp_path / "b").rename(tmp_path / "renamed")
+    assert delete_unused([tmp_path / "renamed"]) == [] and all(map(Path.is_dir, old)), "it is named"
+    assert {one.folder for one in delete_unused([tmp_path / "a"])} == old
+
+
+@made_up
+def test_nothing_that_is_being_made_goes(tmp_path):
+    old = study(tmp_path / "a")
+    study(tmp_path / "a", OTHER)
+    alignment, run, transfer = (of_kind(old, kind) for kind in KINDS)
+    (run / "done.json").unlink()
+    (transfer / "predictions.parquet").unlink()
+    words = tmp_path / "store" / f"alignment-{'0' * 16}" / "forward"  # an aligner's links, which are no stage
+    beside = [run.with_name(f"{run.name}.again"), transfer.with_name(f"{transfer.name}.work"), words]
+    for folder in [*beside, tmp_path / "store" / f"shards-{'0' * 16}"]:
+        write_json(folder / "done.json", {"made": True})
+    (alignment / "result.json").write_text('{"cut": ')
+    before = all_files(tmp_path)
+    assert delete_unused([tmp_path / "a"]) == []
+    assert all_files(tmp_path) == before
+
+
+@made_up
+def test_a_stage_that_somebody_works_on_stays(tmp_path):
+    old = study(tmp_path / "a")
+    study(tmp_path / "a", OTHER)
+    kind, _, key = of_kind(old, "transfer").name.partition("-")
+    with Store(tmp_path / "store").lock(kind, key), ThreadPoolExecutor(1) as other:  # its lock is one of another holder
+        assert kinds(other.submit(delete_unused, [tmp_path / "a"]).result()) == KINDS[:2]
+    assert kinds(delete_unused([tmp_path / "a"])) == ["transfer"]
+
+
+# --- stages that a study names by a path ---
+
+PLACES: dict[str, Any] = {
+    "model": lambda path: {"config": {"model": path}},
+    "target_model": lambda path: {"config": {"tasks": {"pos": {"target_model": f"../x/{path}"}}}},
+    "start": lambda path: {"config": {"pretrain": {"start": {"model": f"{path}/export/en"}}}},
+    "axis": lambda path: {"config": {"grid": {"product": {"model": ["mbert", path]}}}},
+    "base file": lambda path: {"settings": {"probes": {"d": {"distances": {"before": {"a": path}}}}}},
+    "override": lambda path: {"cells": [{"keys": {}, "stages": {}, "overrides": {"probes.c.model2": path}}]},
+    "link": lambda path: {"reads": [Path(path).name]},
+}
+
+
+def naming(folder: Path, other: Path, place: str, stage: Path) -> None:
+    """A study in ``folder``, in the store of ``other``, that names a stage and makes none."""
+    plain = {**read_json(other / "study.json"), "config": {}, "settings": {}, "reads": [], "cells": []}
+    write_json(folder / "study.json", {**plain, **PLACES[place](f"store/{stage.name}")})
+    with registered(Store(stage.parent), folder):
+        pass
+
+
+@made_up
+def test_a_run_that_a_study_names_is_used(tmp_path):
+    stages = study(tmp_path / "a", TWO)
+    run = of_kind(stages - study(tmp_path / "a"), "pretrain")
+    own = run.with_name(f"adjust-{'1' * 16}")  # names it in turn
+    own.mkdir()
+    (own / "config.yaml").write_text(yaml.safe_dump({"model": f"elsewhere/{run.name}/export/en"}))
+    assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == KINDS
+    for place, stage in (*((place, run) for place in PLACES), ("model", own)):
+        naming(tmp_path / "b", tmp_path / "a", place, stage)
+        assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == ["alignment", "transfer"], place
+        shutil.rmtree(tmp_path / "b")
+    assert kinds(delete_unused([tmp_path / "a"])) == KINDS and not run.exists()
+
+
+@made_up
+def test_weights_that_a_study_names_stay_and_the_command_says_so(tmp_path, monkeypatch, capsys):
+    run = of_kind(study(tmp_path / "a"), "pretrain")
+    naming(tmp_path / "b", tmp_path / "a", "model", run)
+    assert command(monkeypatch, "gc", tmp_path / "a", "--keep", "results") == 0
+    said = capsys.readouterr().out
+    assert "freed 0 bytes of 0 runs; 1 run kept since studies name them by path (b)" in said
+    assert held(run) == (EVERY, EXPORTS) and not (run / "dropped.json").exists()
+    shutil.rmtree(tmp_path / "b")
+    assert [freed.run for freed in collect([tmp_path / "a"], "results").freed] == [run]
+
+
+def test_what_only_a_base_file_or_a_link_names_is_in_the_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [f"pretrain-{digit * 16}" for digit in "123"]
+    for name in names:
+        (tmp_path / "store" / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "store" / names[1])
+    frozen = {"features": {"tune": "none"}}
+    for file, model in (("a", f"store/{names[0]}"), ("b", "link")):
+        (tmp_path / f"{file}.yaml").write_text(yaml.safe_dump({"target_model": model, **frozen}))
+    grid = {"product": {"target": {name: {"tasks.pos.base": f"{name}.yaml"} for name in "ab"}}}
+    data = {**FULL, "model": str(tmp_path / "store" / names[2]), "tasks": {"pos": {}}, "probes": {}, "grid": grid}
+    del data["pretrain"], data["source"]
+    assert stages_read(graph_of(data, tmp_path / "study.yaml")[1]) == names
+    empty = Store(tmp_path / "empty")
+    assert _named_by({"config": {}, "cells": [], "reads": names}, empty) == set(names)
+    assert _named_by({"config": {}, "cells": []}, empty) == set()  # a study of an earlier version
+    assert stages_read(graph_of(FULL)[1]) == []

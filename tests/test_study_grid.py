@@ -4,11 +4,15 @@ import itertools
 
 import pytest
 
-from probes.study.grid import GridConfig, label_of
+from probes.study.grid import RESERVED, GridConfig, label_of, labels_of
 from synthlang.config import parse
 from synthlang.errors import InputError
 
 A, B, C = "pretrain.seed", "pretrain.steps", "transfer.fine_tune.epochs"
+IDS, BASE, LANGUAGE = "pretrain.objective.language_ids", "pretrain.base.3", "pretrain.languages.1"
+AXES = {A: [0, 1], B: [5, 6]}
+FILES = ["ax/rate.yaml", "bx/rate.yaml"]
+NAMED = [{"name": "x", "language": "trans"}, {"name": "x", "language": "trans+inv"}]
 OBJECTIVE = {
     "MLM": {"pretrain.objective.kind": "mlm"},
     "ALIGN-MLM": {"pretrain.objective.kind": "align_mlm", "pretrain.objective.alpha": 10.0},
@@ -27,99 +31,77 @@ def names(**values):
     return [point.name for point in grid(**values).points()]
 
 
-def test_product_is_in_the_order_of_the_yaml_with_the_last_axis_fastest():
+def test_a_product_is_in_the_order_of_the_yaml_with_the_last_axis_fastest():
     axes = {B: [5, 6], A: [0, 1, 2], C: [1, 2]}
     expected = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     assert overrides(product=axes) == expected
 
 
-def test_zip_walks_its_lists_together():
-    assert overrides(zip={A: [0, 0], B: [5, 6]}) == [{A: 0, B: 5}, {A: 0, B: 6}]
-    assert overrides(zip={A: [0, 1], B: [5, 6]}) == [{A: 0, B: 5}, {A: 1, B: 6}]
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, [{}]),
+        ({"zip": {A: [0, 0], B: [5, 6]}}, [{A: 0, B: 5}, {A: 0, B: 6}]),
+        (
+            {"product": {C: [1, 2]}, "zip": {A: [0, 1], B: [5, 6]}},
+            [{C: c, A: a, B: a + 5} for c in (1, 2) for a in (0, 1)],
+        ),
+        ({"product": {"one": {"x": {A: 1, B: 2}}, "two": {"y": {A: 3}}}}, [{A: 3, B: 2}]),  # a later axis wins
+        ({"product": AXES, "exclude": [{A: 0, B: 6}]}, [{A: 0, B: 5}, {A: 1, B: 5}, {A: 1, B: 6}]),
+        ({"product": AXES, "exclude": [{A: 0}, {B: 6}]}, [{A: 1, B: 5}]),
+        ({"product": {A: [0, 1]}, "zip": {B: [1, 2]}, "exclude": [{B: 1}]}, [{A: 0, B: 2}, {A: 1, B: 2}]),
+        ({"product": {IDS: [True, 1]}, "exclude": [{IDS: True}]}, [{IDS: 1}]),  # true is not one
+        ({"product": {A: [1.0, 10.0, True, "10"]}, "exclude": [{A: 10}]}, [{A: 1.0}, {A: True}, {A: "10"}]),
+        ({"include": [{A: 1}, {A: 2}]}, [{A: 1}, {A: 2}]),
+        ({"product": {A: [0, 1]}, "exclude": [{A: 0}], "include": [{A: 0, B: 3}]}, [{A: 1}, {A: 0, B: 3}]),
+    ],
+)
+def test_which_cells_there_are(values, expected):
+    assert overrides(**values) == expected
 
 
-def test_product_and_zip_together():
-    assert overrides(product={C: [1, 2]}, zip={A: [0, 1], B: [5, 6]}) == [
-        {C: 1, A: 0, B: 5},
-        {C: 1, A: 1, B: 6},
-        {C: 2, A: 0, B: 5},
-        {C: 2, A: 1, B: 6},
+def test_named_axes_set_what_their_labels_say():
+    found = grid(product={"objective": OBJECTIVE, A: [0, 1]}, exclude=[{"objective": "MLM", A: 1}]).points()
+    assert [point.name for point in found] == [
+        *("MLM, pretrain seed=0", "ALIGN-MLM, pretrain seed=0", "ALIGN-MLM, pretrain seed=1")
     ]
-
-
-def test_a_named_axis_sets_what_its_labels_say():
-    points = grid(product={"objective": OBJECTIVE, A: [0, 1]}).points()
-    assert [point.name for point in points] == [
-        "MLM, pretrain seed=0",
-        "MLM, pretrain seed=1",
-        "ALIGN-MLM, pretrain seed=0",
-        "ALIGN-MLM, pretrain seed=1",
-    ]
-    assert points[2].labels == {"objective": "ALIGN-MLM", A: "0"}
-    assert points[2].overrides == {"pretrain.objective.kind": "align_mlm", "pretrain.objective.alpha": 10.0, A: 0}
-    assert points[0].overrides == {"pretrain.objective.kind": "mlm", A: 0}
-    assert [s.axis for s in points[2].settings] == ["objective", "objective", A]
-
-
-def test_named_axes_in_zip():
-    points = grid(zip={"objective": OBJECTIVE, A: [3, 4]}).points()
-    assert [point.labels for point in points] == [
-        {"objective": "MLM", A: "3"},
-        {"objective": "ALIGN-MLM", A: "4"},
-    ]
-
-
-def test_labels_that_are_numbers_are_texts():
-    points = grid(product={"dose": {"0": {A: 0}, "0.5": {A: 1}}}).points()
-    assert [point.labels["dose"] for point in points] == ["0", "0.5"]
-
-
-def test_a_later_axis_wins():
-    (point,) = grid(product={"one": {"x": {A: 1, B: 2}}, "two": {"y": {A: 3}}}).points()
-    assert point.overrides == {A: 3, B: 2}
-
-
-def test_exclude_leaves_out_what_agrees_with_every_key():
-    product = {A: [0, 1], B: [5, 6]}
-    assert overrides(product=product, exclude=[{A: 0, B: 6}]) == [{A: 0, B: 5}, {A: 1, B: 5}, {A: 1, B: 6}]
-    assert overrides(product=product, exclude=[{A: 0}, {B: 6}]) == [{A: 1, B: 5}]
-    assert overrides(product=product, exclude=[{A: 0}, {A: 0, B: 6}]) == [{A: 1, B: 5}, {A: 1, B: 6}]
-    assert names(product={"objective": OBJECTIVE, A: [0, 1]}, exclude=[{"objective": "MLM", A: 1}]) == [
-        "MLM, pretrain seed=0", "ALIGN-MLM, pretrain seed=0", "ALIGN-MLM, pretrain seed=1",
-    ]  # fmt: skip
+    assert found[1].labels == {"objective": "ALIGN-MLM", A: "0"}
+    assert found[1].overrides == {"pretrain.objective.kind": "align_mlm", "pretrain.objective.alpha": 10.0, A: 0}
+    assert [setting.axis for setting in found[1].settings] == ["objective", "objective", A]
+    found = grid(zip={"objective": OBJECTIVE, A: [3, 4]}).points()
+    assert [point.labels for point in found] == [{"objective": "MLM", A: "3"}, {"objective": "ALIGN-MLM", A: "4"}]
+    found = grid(product={"dose": {"0": {A: 0}, "0.5": {A: 1}}}).points()
+    assert [point.labels["dose"] for point in found] == ["0", "0.5"]
 
 
 def test_exclude_takes_values_and_labels_of_mappings():
     languages = [{"name": "weak", "transforms": []}, {"name": "strong", "transforms": []}]
     for wanted in ("weak", languages[0]):
         assert names(product={"pretrain.language": languages}, exclude=[{"pretrain.language": wanted}]) == ["strong"]
-    assert overrides(product={A: [0, 1]}, zip={B: [1, 2]}, exclude=[{B: 1}]) == [{A: 0, B: 2}, {A: 1, B: 2}]
-
-
-def test_true_is_not_one():
-    axis = "pretrain.objective.language_ids"
-    assert overrides(product={axis: [True, 1]}, exclude=[{axis: True}]) == [{axis: 1}]
 
 
 def test_include_adds_cells_at_the_end():
-    points = grid(
+    found = grid(
         product={"objective": OBJECTIVE},
         include=[{"objective": "MLM", C: 7}, {"objective": {"XLM": {"pretrain.objective.kind": "xlm"}}}, {B: 9}],
     ).points()
-    assert [point.name for point in points] == ["MLM", "ALIGN-MLM", "MLM, epochs=7", "XLM", "steps=9"]
-    assert points[2].overrides == {"pretrain.objective.kind": "mlm", C: 7}
-    assert points[3].labels == {"objective": "XLM"}
-    assert points[4].labels == {B: "9"}
+    assert [point.name for point in found] == ["MLM", "ALIGN-MLM", "MLM, epochs=7", "XLM", "steps=9"]
+    assert found[2].overrides == {"pretrain.objective.kind": "mlm", C: 7}
+    assert (found[3].labels, found[4].labels) == ({"objective": "XLM"}, {B: "9"})
 
 
-def test_only_included_cells_and_no_axis():
-    assert overrides(include=[{A: 1}, {A: 2}]) == [{A: 1}, {A: 2}]
-    assert overrides() == [{}]
-    assert names() == [""]
+def test_the_settings_of_an_entry_are_in_the_order_of_the_axes():
+    axes = {"one": {"x": {A: 1, B: 2}}, "two": {"y": {A: 3}}}
+    (_, last) = grid(product=axes, include=[{"pretrain.log_every": 9, "two": "y", A: 4, "one": "x"}]).points()
+    assert list(last.labels) == ["one", "two", "pretrain.log_every", A]
+    assert [s.value for s in last.settings if s.key == A] == [1, 3, 4]
+    (_, last) = grid(product=axes, include=[{"two": "y", "one": "x"}]).points()
+    assert last.overrides == {A: 3, B: 2}  # as the cell of the product has it
+    (_, last) = grid(product={"two": axes["two"]}, zip={A: [7]}, include=[{A: 5, "two": "y"}]).points()
+    assert last.overrides == {A: 5}
 
 
-def test_exclude_does_not_touch_what_is_included():
-    assert overrides(product={A: [0, 1]}, exclude=[{A: 0}], include=[{A: 0, B: 3}]) == [{A: 1}, {A: 0, B: 3}]
+# --- labels: no two values of an axis have one ---
 
 
 @pytest.mark.parametrize(
@@ -149,6 +131,54 @@ def test_names_of_cells():
     ]
 
 
+def labels(axis, **values):
+    return [point.labels.get(axis) for point in grid(**values).points()]
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "expected"),
+    [
+        (BASE, FILES, ["ax/rate", "bx/rate"]),
+        (BASE, [*FILES, "bx/size.yaml"], ["ax/rate", "bx/rate", "size"]),  # the others as they were
+        (BASE, ["a/x.yaml", "a/x.yml"], ['"a/x.yaml"', '"a/x.yml"']),
+        ("pretrain.base", [["a/x.yaml", "a/y.yaml"], ["a/x.yaml", "b/y.yaml"]], ["a/x+a/y", "a/x+b/y"]),
+        (
+            LANGUAGE,
+            NAMED,
+            ['{"name": "x", "language": "trans"}', '{"name": "x", "language": "trans+inv"}'],
+        ),
+        (A, ["1", 1, 2], ['"1"', "1", "2"]),
+        (A, ["1", 1, '"1"', "2"], ['"1"', "1", r'"\"1\""', "2"]),  # what became longer meets another label
+    ],
+)
+def test_two_values_have_two_labels(axis, values, expected):
+    assert labels(axis, product={axis: values}) == expected
+    assert len({point.name for point in grid(product={axis: values}).points()}) == len(values)
+    for value, label in zip(values, expected, strict=True):
+        assert labels(axis, product={axis: values}, exclude=[{axis: value}]) == [x for x in expected if x != label]
+
+
+def test_a_label_that_is_longer_chooses_too():
+    assert labels(BASE, product={BASE: FILES}, exclude=[{BASE: "ax/rate"}]) == ["bx/rate"]
+    with pytest.raises(InputError, match=r"exclude.0: the axis 'pretrain\.base\.3' has no 'rate'; it has ax/rate, bx"):
+        grid(product={BASE: FILES}, exclude=[{BASE: "rate"}]).points()
+
+
+def test_labels_that_differ_are_left_as_they_are():
+    values = ["mlm", {"name": "weak", "transforms": []}, {"name": "strong", "transforms": []}, 3, None, [1, 2]]
+    assert list(labels_of(LANGUAGE, values).values()) == [label_of(LANGUAGE, value) for value in values]
+
+
+def test_one_value_has_one_label_wherever_it_stands():
+    assert labels(BASE, zip={BASE: [FILES[0], FILES[0], FILES[1]], A: [0, 1, 0]}) == ["ax/rate", "ax/rate", "bx/rate"]
+    assert labels(BASE, product={BASE: FILES[:1]}, include=[{BASE: FILES[1]}]) == ["ax/rate", "bx/rate"]
+    assert labels(BASE, product={BASE: FILES[:1]}, include=[{BASE: FILES[0], A: 1}]) == ["rate", "rate"]
+    assert labels(BASE, include=[{BASE: name} for name in FILES]) == ["ax/rate", "bx/rate"]
+
+
+# --- what is refused ---
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -157,22 +187,21 @@ def test_names_of_cells():
         ({"product": {"objective.alpha": [1]}}, "probes; did you mean pretrain.objective.alpha[?]"),
         ({"product": {"alpha": [1]}}, r"axis 'alpha' must start with .* probes \(a name without a dot needs labels\)"),
         ({"product": {B: [1.0, 10.0, 10.0]}}, f"axis '{B}' has 10.0 twice"),
-        ({"product": {"pretrain.language": ["a", "b", "a"]}}, "axis 'pretrain.language' has \"a\" twice"),
-        ({"zip": {"seeds": [1]}}, "axis 'seeds' must start with one of source, start, pretrain, second, model"),
         ({"zip": {A: [0, 1], B: [5]}}, "lists of zip must have the same length"),
-        ({"zip": {A: [0, 1, 2], "objective": OBJECTIVE}}, "lists of zip must have the same length"),
         ({"product": {A: []}}, f"axis '{A}' has no values"),
-        ({"product": {"objective": {}}}, "axis 'objective' has no values"),
-        ({"zip": {A: []}}, f"axis '{A}' has no values"),
         ({"product": {A: [0]}, "zip": {A: [1]}}, f"axis '{A}' stands in product and in zip"),
         ({"product": {A: 0}}, f"product.{A}.* must be a list"),
         ({"product": {A: {"x": {B: 1}}}}, f"axis '{A}' must be a list of values; an axis with labels has a name"),
-        ({"product": {"pretrain": {"x": {B: 1}}}}, "axis 'pretrain' must be a list of values"),
         ({"product": {"objective": {"MLM": 3}}}, "axis 'objective', label 'MLM': must be a mapping of dotted keys"),
         ({"product": {"o": {"MLM": {"objective.kind": 1}}}}, "axis 'o', label 'MLM': 'objective.kind' must start with"),
         ({"product": {"pretrain..seed": [1]}}, "axis 'pretrain..seed' is no dotted key"),
         ({"product": {"source.x": [1]}}, "axis 'source.x': source is one value, it has no key 'x'"),
         ({"produkt": {A: [0]}}, "produkt.*did you mean product"),
+        *(
+            ({part: {name: {"x": {A: 1}}}}, f"axis '{name}': results have a {name} beside the labels")
+            for name in RESERVED
+            for part in ("product", "zip")
+        ),
     ],
 )
 def test_wrong_axes(values, message):
@@ -187,12 +216,12 @@ def test_wrong_axes(values, message):
         ({"exclude": [{B: 1}]}, f"grid.exclude.0: '{B}' is no axis of the grid; it has objective, {A}"),
         ({"exclude": [{A: 0}, {"objective": "XLM"}]}, "grid.exclude.1: the axis 'objective' has no 'XLM'; it has MLM,"),
         ({"exclude": [{A: 7}]}, f"grid.exclude.0: the axis '{A}' has no 7; it has 0, 1"),
-        ({"exclude": [{A: "x"}]}, f"grid.exclude.0: the axis '{A}' has no 'x'; it has 0, 1"),
         ({"exclude": [{}]}, "grid.exclude.0: names no key of the cells that are left out"),
         ({"include": [{}]}, "grid.include.0: names nothing"),
         ({"include": [{"objective": "XLM"}]}, "grid.include.0: the axis 'objective' has no 'XLM'"),
         ({"include": [{"objektive": "MLM"}]}, "grid.include.0: 'objektive', which is no axis, must start with one of"),
         ({"include": [{"objective": {"X": {A: 1}, "Y": {A: 2}}}]}, "grid.include.0: axis 'objective': one label"),
+        ({"include": [{"task": {"x": {A: 1}}}]}, "grid.include.0: axis 'task': results have a task"),
         ({"include": [{"objective": {"X": {"steps": 1}}}]}, "grid.include.0: .*label 'X': 'steps' must start with"),
     ],
 )

@@ -78,35 +78,27 @@ def test_killed_at_every_stage_and_started_again(config, reference, tmp_path):
     assert not list((out / "stages").rglob("*.work"))
 
 
-def test_a_killed_worker_is_tried_again(config, reference, tmp_path, monkeypatch, capsys):
-    """With --retry nothing is lost but time."""
-    killed = kill_the_first(monkeypatch, "pretrain align_mlm trans")
-    assert command(monkeypatch, "study", config, "--out", tmp_path / "out", "--workers", 1, "--retry", 1) == 0
-    assert len(killed) == 1
-    assert "pretrain align_mlm trans failed and is tried again: its process died" in capsys.readouterr().err
-    assert tables(tmp_path / "out") == tables(reference)
-
-
-def test_a_killed_worker_fails_its_cell_only(config, reference, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
+def test_a_killed_worker_fails_its_cell_only_and_with_retry_nothing(config, reference, tmp_path, monkeypatch, capsys):
+    out, stage = tmp_path / "out", "pretrain align_mlm trans"
     with monkeypatch.context() as patch:
-        killed = kill_the_first(patch, "pretrain align_mlm trans")
+        killed = kill_the_first(patch, stage)
         assert command(patch, "study", config, "--out", out, "--workers", 1) == 1
     assert killed
     said = capsys.readouterr().out
     assert "failed trans, align_mlm: its process died (exit code -9, killed from outside" in said
-    cells = cells_in(out)
-    assert {name: cell["status"] for name, cell in cells.items()} == {
-        "trans, mlm": "done",
-        "trans, align_mlm": "failed",
-    }
+    status = {name: cell["status"] for name, cell in cells_in(out).items()}
+    assert status == {"trans, mlm": "done", "trans, align_mlm": "failed"}
     (log,) = (out / "logs").iterdir()
     assert f"(log: {log})" in said
     assert log.read_text().startswith("its process died")
     whole = (reference / "results.csv").read_bytes().splitlines()
     assert (out / "results.csv").read_bytes().splitlines() == whole[:3]
     assert "its process died" in (out / "report.md").read_text(encoding="utf-8")
-    assert command(monkeypatch, "study", config, "--out", out, "--workers", 2) == 0
+    with monkeypatch.context() as patch:
+        killed = kill_the_first(patch, stage)
+        assert command(patch, "study", config, "--out", out, "--workers", 1, "--retry", 1) == 0
+    assert len(killed) == 1
+    assert f"{stage} failed and is tried again: its process died" in capsys.readouterr().err
     assert tables(out) == tables(reference)
     assert cells_in(out)["trans, align_mlm"]["error"] is None
     assert not (out / "logs").exists()
@@ -136,11 +128,15 @@ def _keyboard():
 
 
 @pytest.mark.usefixtures("_keyboard")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
-def test_stopped_from_outside(number, code, config, reference, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "executor"),
+    [(signal.SIGINT, 130, "local"), (signal.SIGTERM, 143, "local"), (signal.SIGTERM, 143, "in-process")],
+    ids=["ctrl-c", "sigterm", "in process"],
+)
+def test_stopped_from_outside(number, code, executor, config, reference, tmp_path):
     """Ctrl-C reaches every process of the terminal, SIGTERM of a cluster every process of the job."""
     out = tmp_path / "out"
-    process = start(config, out, "--workers", "2")
+    process = start(config, out, "--workers", "2", "--executor", executor)
     wait_for(out, CHECKPOINT, process)
     os.killpg(process.pid, number)
     errors = process.communicate(timeout=60)[1].decode()
@@ -148,18 +144,6 @@ def test_stopped_from_outside(number, code, config, reference, tmp_path):
     assert process.returncode == code, errors
     assert "stopped; run the same command again" in errors
     assert "Traceback" not in errors
-    assert "failed" not in {cell["status"] for cell in cells_in(out).values()}
-    run_here(out)
-    assert tables(out) == tables(reference)
-
-
-def test_sigterm_in_process_saves_and_leaves(config, reference, tmp_path):
-    out = tmp_path / "out"
-    process = start(config, out, "--executor", "in-process")
-    wait_for(out, CHECKPOINT, process)
-    process.terminate()
-    errors = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 143, errors
     assert "failed" not in {cell["status"] for cell in cells_in(out).values()}
     run_here(out)
     assert tables(out) == tables(reference)
@@ -219,17 +203,9 @@ def test_the_same_failures_come_again_and_done_work_stays(partly_failed, monkeyp
     assert before.items() <= times(folder / "out" / "stages").items()
     assert tables(folder / "out") == table
     assert f"failed trans, {sources[0]}: " in capsys.readouterr().out
-
-
-def test_only_keeps_what_is_known_of_the_other_cells(partly_failed, tmp_path, monkeypatch):
-    folder = partly_failed[0]
-    shutil.copytree(folder / "out", tmp_path / "out")
-    arguments = ("study", folder / "study.yaml", "--out", tmp_path / "out", "--executor", "in-process")
-    assert command(monkeypatch, *arguments, "--only", "builtin") == 1  # others failed before
-    after, before = cells_in(tmp_path / "out"), cells_in(folder / "out")
-    assert {name: (cell["status"], cell["error"]) for name, cell in after.items()} == {
-        name: (cell["status"], cell["error"]) for name, cell in before.items()
-    }
+    known = {name: (cell["status"], cell["error"]) for name, cell in cells_in(folder / "out").items()}
+    assert command(monkeypatch, *arguments, "--only", "builtin") == 1  # others failed before, and that is kept
+    assert {name: (cell["status"], cell["error"]) for name, cell in cells_in(folder / "out").items()} == known
 
 
 def test_a_crash_is_recorded_with_its_traceback_and_the_next_start_mends_it(reference, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from probes.study.judged.claims import read_claims
-from probes.study.judged.quantities import Quantity
+from probes.study.judged.papers import Quantity
 from probes.study.judged.verdicts import judge
 from synthlang.errors import InputError
 from tests.judged import ACROSS_LAYERS, claim, interval, less, measured, observed, result, rows

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 from scipy import stats
 
-from probes.study.judged.papers import read_paper, read_tables
-from synthlang.catalogue import folder, names
+from probes.report.numbers import number
+from probes.study.judged import papers
+from probes.study.judged.papers import read_paper
+from synthlang.catalogue import folder, names, whole_file
 from synthlang.errors import InputError
+from tests.report_study import (
+    Page,
+    make_grid,
+    report,
+    unrendered,  # noqa: F401
+)
+
+read_tables = cache(papers.read_tables)
 
 PAPERS = ("align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020")
 SIZES = {  # table → cells, counted in the papers
@@ -122,11 +135,7 @@ def _is_part(cell, mean, axis: str) -> bool:
 
 def test_gains_of_impact_are_differences():
     """Tables 5 to 7 print as gains what tables 2 to 4 print as scores, to the last digit."""
-    scores = {
-        **by_labels("impact/table2", "zs"),
-        **by_labels("impact/table3", "zs"),
-        **by_labels("impact/table4", "zs"),
-    }
+    scores = {key: held for n in (2, 3, 4) for key, held in by_labels(f"impact/table{n}", "zs").items()}
     same = {"size": "30K", "subword": "avg", "tokens": "all"}
     checked = 0
     for table in ("table5", "table6", "table7"):
@@ -157,6 +166,49 @@ def test_names():
                           ("none.yaml", "no such file"), ("../x/table1", "there is no '../x'")):  # fmt: skip
         with pytest.raises(InputError, match=re.escape(message)):
             read_tables(name)
+
+
+SHORTER = {"0.5": "0.50", "0.2": "0.20", "89.0": "89.00", "40": "40.00"}
+"""Numbers that a paper prints with fewer digits than the others of their table; a note or label there says so."""
+
+
+def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    assert isinstance(node, yaml.MappingNode)
+    return next((value for name, value in node.value if name.value == key), None)
+
+
+def _written(name: str) -> Iterator[tuple[str, list[str], float]]:
+    """Table, its numbers as the file has them, character by character, and the factor of their block."""
+    tables = _child(yaml.compose(whole_file("papers", name).read_text(encoding="utf-8")), "tables")
+    assert isinstance(tables, yaml.MappingNode)
+    for key, table in tables.value:
+        for block in getattr(_child(table, "blocks"), "value", ()):
+            rows = [_child(row, "values") for row in getattr(_child(block, "rows"), "value", ())]
+            texts = [value.value for row in rows for value in getattr(row, "value", ()) if value.value != "null"]
+            yield key.value, texts, float(getattr(_child(block, "factor"), "value", "1"))
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_numbers_of_papers_are_shown_as_printed(name):
+    tables = read_paper(name).tables
+    shown = {key: [number(cell.value, table.digits) for cell in table.cells] for key, table in tables.items()}
+    printed: dict[str, list[str]] = {key: [] for key in tables}
+    for key, texts, factor in _written(name):
+        held = [f"{100 * float(text):.0f}" for text in texts] if factor == 100 else texts
+        printed[key] += [SHORTER.get(text, text) if tables[key].digits == 2 else text for text in held]
+    assert shown == {key: [text.replace("-", "−") for text in texts] for key, texts in printed.items()}
+    assert sum(map(len, shown.values())) > 100
+
+
+def test_two_digits_and_signs_on_the_page_in_markdown_and_in_latex(tmp_path):
+    axes = {"method": ["mBERT Baseline", "RotateAlign dict"], "language": ["de", "th"]}
+    config = {"paper": ["kulshreshtha2020/table3", "kulshreshtha2020/figure2"]}
+    made = report(make_grid(tmp_path / "study", axes, tasks=("ner", "slots-fb"), config=config))
+    entries = {entry for table in Page(made.html).tables for row in table for entry in row}
+    latex = "".join(path.read_text() for path in made.paths.tables.glob("paper-*.tex"))
+    for text in ("67.20", "−0.35"):
+        assert text in entries and f"| {text} |" in made.text and f"& {text.replace('−', '$-$')} &" in latex
+    assert "-0.35" in {row["Paper"] for row in made.file("paper-2-kulshreshtha2020-figure2")}
 
 
 GOOD = """

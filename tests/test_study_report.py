@@ -1,178 +1,327 @@
-"""Sections of a study's report that need several seeds, numbers, layers, papers: against plain computation."""
+"""The report of a study: scores and words beside plain computation, what is missing, what is escaped, its settings."""
 
 from __future__ import annotations
 
-import csv
 import json
-from dataclasses import replace
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 from scipy import stats
 
 from probes.figures.drawing import COLOURS
-from probes.study.labels import axis_titles, is_seed, layout, numbers_of
-from probes.study.measures import COLUMNS
+from probes.report.numbers import entry_text
+from probes.statistics import Interval
+from probes.study import measures, results
+from probes.study.cells import expand
+from probes.study.config import StudyConfig
+from probes.study.labels import axis_titles, is_of_languages, is_seed, layout, numbers_of, short_key
 from probes.study.report.data import FIGURES_OF_MANY, read_study
-from probes.study.report.folder import write_report
-from probes.study.report.judged import compared
-from probes.study.report.layers import curves
+from probes.study.report.folder import terminal_table, write_report
 from probes.study.report.scores import scores_of
-from probes.study.table import measurements
-from synthlang.files import read_json, write_json
-from tests.judged import measured
-from tests.report_study import Page, change, make_grid, read_rows, write_rows
+from probes.study.results import interval_within
+from probes.study.settings import DIFFERS, common_settings
+from synthlang.config import parse
+from synthlang.errors import InputError
+from tests.report_study import (
+    EVIL,
+    Page,
+    Report,
+    cells_of,
+    change,
+    change_rows,
+    make_grid,
+    make_study,
+    read_rows,
+    report,
+    unrendered,  # noqa: F401
+    write_rows,
+)
+from tests.tiny import STUDY, changed
 
-GRID = {"transform": ["trans", "inv"], "strength": ["0", "0.5", "1"], "pretrain.seed": ["0", "1", "2"]}
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "study", curves="")
 
 
-def _table(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / "tables" / f"{name}.csv").open() as handle:
-        return list(csv.DictReader(handle))
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
+    """A study and its report, figures and all, that no test changes."""
+    folder = make_study(tmp_path_factory.mktemp("report") / "study")
+    return folder, report(folder)
 
 
-def _interval(values: list[float]) -> tuple[float, float, float]:
+def shown(value: float, digits: int = 1) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def of_scipy(values: Any, digits: int = 1) -> str:
+    """A mean and its t interval as the page has them."""
     low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
-    return float(np.mean(values)), float(low), float(high)
+    return f"{shown(float(np.mean(values)), digits)}|{shown(low, digits)} to {shown(high, digits)}"
 
 
-def test_dose_response_has_every_point_with_the_interval_over_runs(tmp_path: Path) -> None:
-    paths = write_report(make_grid(tmp_path, GRID, tasks=("pos", "ner")))
-    lines = _table(tmp_path, "dose-1-strength")
-    assert len(lines) == 2 * 2 * 3
-    for line in lines:
+# --- numbers ---
+
+
+def test_means_intervals_seeds_and_correlation_equal_scipy(written) -> None:
+    folder, made = written
+    table = made.table("objective", "language", "Δ", "Alignment|held out")
+    assert len(table) == 6
+    for line in table:
         rows = [
-            row
-            for row in read_rows(tmp_path)
-            if row["task"] == line["Task"]
-            and json.loads(row["labels"])["transform"] == line["Other settings"]
-            and json.loads(row["labels"])["strength"] == line["strength"]
+            r for r in read_rows(folder) if (r["objective"], r["language"]) == (line["objective"], line["language"])
         ]
-        for column, shown in (("delta", "Δ"), ("zs", "ZS"), ("alignment_all", "Alignment, all types")):
-            runs = [[float(r[column]) for r in rows if r["pretrain"] == p] for p in {r["pretrain"]: 0 for r in rows}]
-            expected = _interval([float(np.mean(run)) for run in runs])
-            got = [float(line[shown + end]) for end in ("", " low", " high")]
-            assert got == pytest.approx(expected, rel=1e-4) and line[f"{shown} n"] == "3"
-    names = {path.stem for path in paths.figures.iterdir()}
-    drawn = {f"dose-1-strength-{n}-{t}-{kind}" for n, t in ((1, "pos"), (2, "ner")) for kind in ("delta", "scores")}
-    assert drawn | {"dose-1-strength-alignment"} <= names
-    figure = (paths.figures / "dose-1-strength-1-pos-delta.svg").read_text()
-    assert "trans: from 11.5 to 17.5" in figure and "inv: from 20.5 to 26.5" in figure
+        assert len(rows) == 3 and line["Seeds"] == "1 model × 3 seeds"
+        for name, column in (("Parent", "parent"), ("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta")):
+            assert line[name] == of_scipy([float(row[column]) for row in rows])
+        assert line["Alignment|held out"] == shown(float(rows[0]["alignment_held_out"]))
+    seeds = [(x["Cell"], x["Fine-tuning seed"], x["Δ"]) for x in made.table("Cell", "Fine-tuning seed", "Δ")]
+    assert seeds == [(r["cell"], r["seed"], shown(float(r["delta"]), 2)) for r in read_rows(folder)]
+    cells = {row["cell"]: row for row in read_rows(folder)}
+    deltas = [np.mean([float(r["delta"]) for r in read_rows(folder) if r["cell"] == cell]) for cell in cells]
+    rho = stats.spearmanr([float(row["alignment_all"]) for row in cells.values()], deltas).statistic
+    line = made.table("ρ", "p")[0]
+    assert (line["n"], line["ρ"]) == ("6 conditions|6 models", shown(rho, 2)) and line["p"].endswith("exact")
+    names = {"delta-1-pos", "alignment-1-pos", "loss-1-mlm-trans", "perplexity-1-mlm-trans", "alignment-1-mlm-trans"}
+    assert names < made.figures
+    assert "signed-loss-1-mlm-trans" not in made.figures and "signed-loss-2-align-mlm-trans" in made.figures
 
 
-def test_an_axis_of_words_or_of_one_number_has_no_dose_response(tmp_path: Path) -> None:
-    write_report(make_grid(tmp_path, {"transform": ["trans", "inv"], "strength": ["1"], "steps": ["10", "many"]}))
-    text = (tmp_path / "report.md").read_text()
-    assert "Dose–response" not in text and "Zero-shot transfer" in text
-
-
-def test_measures_by_layer_are_of_the_last_checkpoint_and_over_runs(tmp_path: Path) -> None:
-    axes = {"transform": ["trans", "inv"], "pretrain.seed": ["0", "1", "2"]}
-    paths = write_report(make_grid(tmp_path, axes, layers=3, steps=(100, 200)))
-    with (tmp_path / "measures.csv").open() as handle:
-        raw = list(csv.DictReader(handle))
-    by_layer, by_step = _table(tmp_path, "by-layer"), _table(tmp_path, "by-step")
-    assert len(by_layer) == 2 * 3 and len(by_step) == 2 * 3 * 2
-    for line in [*by_layer, *by_step]:
-        layer = line.get("Layer") or line["Measure"][-1]
-        wanted = (line["Condition"], layer, line.get("Step", "200"))
-        held = [(json.loads(r["labels"])["transform"], r["layer"], r["step"], float(r["value"])) for r in raw]
-        expected = _interval([value for *where, value in held if tuple(where) == wanted])
-        got = [float(line[f"Value{end}"]) for end in ("", " low", " high")]
-        assert got == pytest.approx(expected, abs=2e-6), wanted
-    names = sorted(path.stem for path in paths.figures.iterdir())
-    assert (
-        sum(name.startswith("layer-") for name in names) == 1 and sum(name.startswith("step-") for name in names) == 3
-    )
-
-
-def test_many_cells_have_few_figures_and_short_tables_and_every_number_in_files(tmp_path: Path) -> None:
-    axes = {"transform": ["a", "b", "c"], "strength": [str(i / 20) for i in range(20)]}
-    axes |= {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1"]}
-    paths = write_report(make_grid(tmp_path, axes, tasks=("pos", "ner"), layers=3, steps=(1, 2)))
-    assert 3 <= len(list(paths.figures.iterdir())) <= FIGURES_OF_MANY
-    page = Page(paths.html.read_text())
-    assert len(page.table("transform", "strength", "Δ")) == 120 == len(_table(tmp_path, "scores-1-pos"))
-    assert len(page.table("Cell", "Fine-tuning seed", "Δ")) == 300 and len(_table(tmp_path, "seeds")) == 240 * 2 * 2
-    assert "The first 300 of 960 rows; all are in tables/seeds.csv" in paths.markdown.read_text()
-    assert len(_table(tmp_path, "cells")) == 240
-    assert len(paths.html.read_bytes()) < 3_000_000
-
-
-def test_intervals_of_two_points_have_their_own_colours(tmp_path: Path) -> None:
-    paths = write_report(make_grid(tmp_path, {"transform": ["trans", "inv"]}, seeds=3))
-    svg = (paths.figures / "alignment-1-pos.svg").read_text()
-    intervals = svg[svg.index('id="LineCollection_1"') :].partition("</g>")[0]
-    assert [intervals.count(colour) for colour in COLOURS[:2]] == [1, 1]
-
-
-def test_dropped_is_listed(tmp_path: Path) -> None:
-    too_long = {"too long": {"least": 0, "most": 1200, "stages": 2, "of": 3}}
-    make_grid(tmp_path, {"transform": ["trans"]}, dropped={"pretrain": {"trans train": too_long, "trans dev": {}}})
-    write_report(tmp_path)
-    line = {"Data": "trans train", "What": "too long", "Least": "0", "Most": "1200", "In stages": "2 of 3"}
-    assert _table(tmp_path, "dropped") == [{"Stage": "pretrain", **line}]
-    change(tmp_path, dropped={"mine": {"pretrain": {"trans train": too_long}}})  # two studies joined
-    write_report(tmp_path)
-    assert _table(tmp_path, "dropped") == [{"Stage": "mine › pretrain", **line}]
-    change(tmp_path, dropped={"pretrain": {"trans train": {}}})
-    write_report(tmp_path)
-    assert "Nothing was dropped." in (tmp_path / "report.md").read_text()
-
-
-def test_an_exact_tie_of_alignments_is_told(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"number": list("abc")})
-    rows = read_rows(tmp_path)
-    for row in rows:
-        row["alignment_all"] = {"a": "45.5224", "b": "45.5224", "c": "40"}[row["cell"]]
-        row["delta"] = {"a": "10.04", "b": "10.01", "c": "30"}[row["cell"]]
-    write_rows(tmp_path, rows)
-    text = write_report(tmp_path).markdown.read_text()
-    assert "lignment is highest for a (45.5 %; next b, 45.5 %; a tie)" in text
-    assert "Δ is smallest for b (10.0 points; next a, 10.0; a tie)" in text, "a reader sees one number"
+def test_several_pretraining_seeds_make_the_interval(tmp_path: Path) -> None:
+    """A run is a cluster: the interval is over the means of runs, never over all seeds of all runs."""
+    made = report(make_study(tmp_path, replicates=3, curves=""))
+    table = made.table("objective", "language", "Seeds", "Δ")
+    assert [line["Seeds"] for line in table] == ["3 models × 3 seeds"] * 6
+    rows = [r for r in read_rows(tmp_path) if r["objective"] == "mlm" and r["language"] == "trans"]
+    means = [np.mean([float(r["delta"]) for r in rows if r["pretrain"] == p]) for p in {r["pretrain"]: 0 for r in rows}]
+    assert (table[0]["objective"], table[0]["language"], table[0]["Δ"]) == ("mlm", "trans", of_scipy(means))
+    assert "one pretraining seed" not in made.text
 
 
 def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     """Two pretrainings, of each three adjustments: what is measured by layer has the interval of two models."""
     axes = {"method": ["Adjusted"], "pretrain.seed": ["0", "1"], "adjust.seed": ["0", "1", "2"]}
     make_grid(tmp_path, axes, seeds=1, layers=2)
-    record = read_json(tmp_path / "study.json")
-    run_of = {cell["name"]: f"{int(cell['labels']['pretrain.seed']) + 1:016x}" for cell in record["cells"]}
-    for cell in record["cells"]:
-        cell["stages"] = {**cell["stages"], "pretrain": run_of[cell["name"]]}
-    write_json(tmp_path / "study.json", record)
-    rows = read_rows(tmp_path)
-    write_rows(tmp_path, [row | {"pretrain": run_of[row["cell"]], "adjust": row["cell"]} for row in rows])
-    write_report(tmp_path)
-    rows_of = read_study(tmp_path).measures
-    name = rows_of["measure"].iloc[0]
-    first = rows_of[(rows_of["measure"] == name) & (rows_of["layer"] == 0)]
-    held = [first.loc[first["pretrain"] == run, "value"].tolist() for run in set(run_of.values())]
-    assert [len(values) for values in held] == [3, 3]
-    means = [np.mean(values) for values in held]
-    low, high = stats.t.interval(0.95, 1, np.mean(means), stats.sem(means))
-    line = next(x for x in _table(tmp_path, "by-layer") if x["Layer"] == "0" and name in x["Measure"])
+    cells = cells_of(tmp_path)
+    for cell in cells:
+        cell["stages"]["pretrain"] = f"{int(cell['labels']['pretrain.seed']) + 1:016x}"
+    change(tmp_path, cells=cells)
+    of_cell = {cell["name"]: cell["stages"]["pretrain"] for cell in cells}
+    change_rows(tmp_path, lambda row, _: {"pretrain": of_cell[row["cell"]], "adjust": row["cell"]})
+    made = report(tmp_path)
+    held = read_study(tmp_path).measures
+    means = held[held["layer"] == 0].groupby("pretrain", observed=True)["value"].agg(["mean", "size"])
+    assert means["size"].tolist() == [3, 3]
+    low, high = stats.t.interval(0.95, 1, means["mean"].mean(), stats.sem(means["mean"]))
+    line = next(x for x in made.file("by-layer") if x["Layer"] == "0")
     assert line["Value n"] == "2"
     assert [float(line[f"Value {end}"]) for end in ("low", "high")] == pytest.approx([low, high], rel=1e-4)
     assert scores_of(read_study(tmp_path)).conditions[0].seeds == "2 models × 3 adjustments × 1 seed"
-    one = [row | {"pretrain": "ab" * 8} for row in read_rows(tmp_path)]
-    write_rows(tmp_path, one)
-    said = write_report(tmp_path).markdown.read_text()
-    assert "Every condition rests on one pretraining seed: intervals of Δ there cover what was done to it since" in said
+    change_rows(tmp_path, lambda row, _: {"pretrain": "ab" * 8})
+    said = "Every condition rests on one pretraining seed: intervals of Δ there cover what was done to it since"
+    assert said in report(tmp_path).text
 
 
 def test_a_model_without_a_pretraining_has_its_seeds_and_no_caveat(tmp_path: Path) -> None:
     make_grid(tmp_path, {"adjust.steps": ["0", "9"], "adjust.seed": ["0", "1", "2"]}, seeds=2)
-    rows = [row | {"pretrain": "", "pretrain_seed": "", "objective": "", "source": ""} for row in read_rows(tmp_path)]
-    write_rows(tmp_path, rows)
+    change_rows(tmp_path, lambda *_: {"pretrain": "", "pretrain_seed": "", "objective": "", "source": ""})
     found = scores_of(read_study(tmp_path)).conditions
-    assert [(c.seeds, c.runs) for c in found] == [("3 adjustments × 2 seeds", 3)] * 2, (
-        "cells that differ in adjust.seed are the runs"
-    )
-    write_report(tmp_path)
-    assert "one pretraining seed" not in (tmp_path / "report.md").read_text()
+    assert [(c.seeds, c.runs) for c in found] == [("3 adjustments × 2 seeds", 3)] * 2
+    assert "one pretraining seed" not in report(tmp_path).text
+
+
+def test_conditions_of_one_objective_are_told_apart(study: Path) -> None:
+    """mlm under two settings is two conditions, named by what differs."""
+    change_rows(study, lambda _, labels: {"labels": json.dumps(labels | {"alpha": "5"})})
+    rows = read_rows(study)
+    again = [
+        row | {"cell": "again", "delta": "1", "labels": row["labels"].replace('"5"', '"10"')}
+        for row in rows
+        if row["cell"] == "mlm-trans"
+    ]
+    write_rows(study, [*rows, *again])
+    made = report(study)
+    table = made.table("objective", "alpha", "Δ")
+    assert [line["Δ"].split("|")[0] for line in table if line["alpha"] == "10"] == ["1.0"]
+    assert "Under trans, alpha 10: only mlm has been scored" in made.text
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_not_a_number_is_shown_and_counted(study: Path, value: str) -> None:
+    rows = read_rows(study)
+    rows[0] |= {"zs": value, "delta": value}
+    write_rows(study, [dict(row) for row in rows])
+    made = report(study)
+    line = made.table("objective", "Seeds", "Δ")[0]
+    assert line["Seeds"] == "1 model × 3 seeds, 2 of 3 with every score"
+    assert line["Δ"] == of_scipy([float(row["delta"]) for row in rows[1:3]])
+    assert made.table("Cell", "Fine-tuning seed", "Δ")[0]["Δ"] == {"nan": "NaN", "inf": "inf"}[value]
+    assert "2 values of results.parquet are not a number, left out of every mean" in made.text
+    assert "mlm-trans, pos, fine-tuning seed 0: zs; mlm-trans, pos, fine-tuning seed 0: delta." in made.text
+    write_rows(study, [dict(row) for row in rows[1:]])
+    assert "not a number" not in report(study).text
+
+
+def test_bounds_end_where_a_score_does_and_files_have_them_whole(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"objective": ["MLM", "XLM"]})
+    change_rows(folder, lambda row, _: scored(70.0 + 20 * int(row["seed"]), 99.0))
+    made = report(folder)
+    whole = interval_within([70.0, 90.0], "delta")
+    assert whole.low is not None and whole.high is not None and whole.low < -40 and whole.high > 200
+    line, held = made.table("objective", "Δ")[0], made.file("scores-1-pos")[0]
+    assert line["Δ"] == f"80.0|{shown(whole.low)} to 100.0" and line["ZS"] == "10.0|0.0 to 100.0"
+    assert float(held["Δ high"]) == pytest.approx(whole.high, rel=1e-5) and float(held["ZS low"]) < -100
+    assert made.text.count("Intervals are shown as far as a score can go") == 1
+    assert re.findall(r"\(?−?\d+\.\d to (1\d\d\.[1-9]|[2-9]\d\d\.\d)", made.text) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "low", "high"),
+    [("delta", -100, 100), ("zs", 0, 100), ("alignment_held_out", 0, 100), ("a.csls.mean", 0, 100), ("x.auc", 0, 1)],
+)
+def test_shown_bounds_hold_the_mean_and_change_no_overlap(column: str, low: float, high: float) -> None:
+    edges = [interval_within([low, low, high], column), interval_within([low, low, low + 1e-3], column)]
+    for one in edges:
+        held = one.shown
+        assert one.low is not None and held.low is not None and held.high is not None
+        assert one.low < low and low <= held.low <= one.mean <= held.high <= high
+    assert edges[0].overlaps(edges[1]) == edges[0].shown.overlaps(edges[1].shown)
+    assert interval_within([5.0, -5.0], "loss").shown == interval_within([5.0, -5.0], "loss"), "no range is known"
+    assert entry_text(Interval(50.0, None, None, 1, 0.95, (0.0, 100.0))) == "50.0"
+
+
+def test_a_column_of_one_number_is_a_sentence(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"transform": ["a", "b"], "strength": ["0", "1"], "pretrain.seed": ["0", "1"]})
+    same = {"alignment_dictionary": 100.0}
+    change_rows(folder, lambda row, _: same | {"alignment_held_out": 7.0 + (row["cell"] == "a, 0, 0")})
+    made = report(folder)
+    header = list(made.table("transform", "Δ")[0])
+    assert "Alignment|in dictionary" not in header and {"Alignment|held out", "Alignment|all types", "Δ"} < set(header)
+    told = "left out here, not of the CSV file: SUP 90.0, Parent 95.0, Alignment (in dictionary) 100.0."
+    assert told in made.text
+    assert {line["Alignment in dictionary"] for line in made.file("scores-1-pos")} == {"100"}
+    assert "100.0" not in (made.paths.tables / "scores-1-pos.tex").read_text().split("\\midrule")[1]
+    one = report(make_grid(tmp_path / "one", {"transform": ["a"]}, seeds=1))
+    assert "The same in every row" not in one.text, "one row is no column"
+    line = one.file("scores-1-pos")[0]
+    assert (line["Δ"], line["Δ low"], line["Δ high"], line["Δ n"]) == ("10", "", "", "1"), "one value has no bounds"
+
+
+def test_many_cells_have_few_figures_and_short_tables_and_every_number_in_files(tmp_path: Path) -> None:
+    axes = {"transform": ["a", "b", "c"], "strength": [str(i / 20) for i in range(20)]}
+    axes |= {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1"]}
+    made = report(make_grid(tmp_path, axes, tasks=("pos", "ner"), layers=3, steps=(1, 2)))
+    assert 3 <= len(made.figures) <= FIGURES_OF_MANY
+    assert len(made.table("transform", "strength", "Δ")) == 120 == len(made.file("scores-1-pos"))
+    assert len(made.table("Cell", "Fine-tuning seed", "Δ")) == 300 and len(made.file("seeds")) == 240 * 2 * 2
+    assert "The first 300 of 960 rows; all are in tables/seeds.csv" in made.text
+    assert len(made.file("cells")) == 240 and len(made.html) < 3_000_000
+
+
+# --- words ---
+
+
+def scored(delta: float, alignment: float) -> dict[str, Any]:
+    return {"delta": delta, "zs": 90 - delta, "alignment_all": alignment}
+
+
+def lines_of(folder: Path) -> list[str]:
+    """The comparisons of the summary."""
+    return [line.removeprefix("- ") for line in report(folder).lead.splitlines() if line.startswith("- ")]
+
+
+def test_the_summary_says_what_the_numbers_say(written) -> None:
+    lead = written[1].lead
+    assert "6 cells of 8 done, 1 failed, 1 pending" in lead
+    assert "- Under trans+inv: alignment is highest for align_mlm (" in lead and "Δ is smallest for align_mlm (" in lead
+    assert "one pretraining seed" in lead and "hint" in lead
+
+
+def test_the_summary_admits_overlap_and_ties(study: Path, tmp_path: Path) -> None:
+    for added, said in ((0.0, "a tie"), (0.1, "overlap: the order is not established")):
+        of = {"mlm": 1.0, "dict_mlm": added, "align_mlm": 0.0}
+        rows = [row | {"delta": str(10.0 + 5 * int(row["seed"]) + of[row["objective"]])} for row in read_rows(study)]
+        write_rows(study, [dict(row) for row in rows])
+        assert report(study).lead.count(said) == 2
+    folder = make_grid(tmp_path / "tie", {"number": list("abc")})
+    exact = {"a": (10.04, 45.5224), "b": (10.01, 45.5224), "c": (30.0, 40.0)}
+    change_rows(folder, lambda row, _: scored(*exact[row["cell"]]))
+    lead = report(folder).lead
+    assert "lignment is highest for a (45.5 %; next b, 45.5 %; a tie)" in lead
+    assert "Δ is smallest for b (10.0 points; next a, 10.0; a tie)" in lead, "a reader sees one number"
+    folder = make_grid(tmp_path / "same", {"objective": ["MLM", "XLM"], "transform": ["trans"]})
+    change_rows(folder, lambda row, _: scored(7.0 + int(row["seed"]), 3.0))
+    assert lines_of(folder) == [
+        "Alignment is 3.0 % for all of them; Δ is 7.5 points for all of them, so there is no order."
+    ]
+
+
+def test_the_lead_says_one_sentence_once(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path / "study", {"transform": ["trans", "inv"]}, tasks=("pos", "ner", "nli"))
+    change_rows(folder, lambda *_: {"alignment_all": ""})
+    lead = report(folder).lead
+    assert lead.count("cannot be correlated") == 1 and "Alignment and Δ on pos, ner, nli cannot" in lead
+
+
+def test_an_ablation_is_compared_under_each_language(tmp_path: Path) -> None:
+    axes = {"pretrain.objective.alpha": ["0.1", "1.0", "10.0"], "transform": ["trans", "trans+inv"]}
+    folder, best = make_grid(tmp_path, axes), {"trans": "1.0", "trans+inv": "10.0"}
+
+    def rescored(row: dict[str, str], of: dict[str, str]) -> dict[str, Any]:
+        low = of["pretrain.objective.alpha"] == best[of["transform"]]
+        return scored((5.0 if low else 30.0) + int(row["seed"]), 40.0)
+
+    change_rows(folder, rescored)
+    lines = lines_of(folder)
+    assert [line.partition(":")[0] for line in lines] == ["Under trans", "Under trans+inv"]
+    assert "Δ is smallest for alpha 1.0 (5.5 points; next alpha" in lines[0]
+    assert "Δ is smallest for alpha 10.0 (5.5 points; next alpha" in lines[1]
+    assert all("alignment is 40.0 % for all of them" in line for line in lines), "one value is no order"
+
+
+def test_several_axes_are_compared_each_with_the_others_held(tmp_path: Path) -> None:
+    axes = {"alpha": ["1", "2"], "layers": ["2", "4"], "transform": ["trans", "inv"]}
+    few = make_grid(tmp_path / "few", axes, seeds=1)
+    lines = lines_of(few)
+    under = [line.partition(":")[0].removeprefix("Under ") for line in lines]
+    held = ("alpha 1", "alpha 2", "layers 2", "layers 4")
+    assert under == [f"{one}, {language}" for one in held for language in ("trans", "inv")]
+    assert [("for layers" in line, "for alpha" in line) for line in lines] == [(True, False)] * 4 + [(False, True)] * 4
+    many = axes | {"heads": ["1", "2", "4"], "width": ["8", "16"]}
+    lines = lines_of(make_grid(tmp_path / "many", many, seeds=1))
+    assert len(lines) == 14 and all("for width" in line for line in lines[:12])
+    assert lines[12] == "12 further groups are compared in the tables below."
+    assert lines[13].startswith("For alpha and layers and heads see the tables below")
+    write_rows(few, [dict(r) for r in read_rows(few) if r["cell"].split(", ")[:2] in (["1", "2"], ["2", "4"])])
+    lines = lines_of(few)
+    assert [line.partition(":")[0] for line in lines] == ["Under trans", "Under inv"], "axes that go together are one"
+    assert "Δ is smallest for alpha 1, layers 2 (" in lines[0]
+
+
+def test_the_report_of_a_study_begun_says_which_labels_all_scores_have(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"transform": ["trans", "inv"], "objective": ["MLM", "XLM"]})
+    write_rows(folder, [dict(row) for row in read_rows(folder)[:2]])
+    lead = report(folder).lead
+    assert "; all with trans, MLM; scored on" in lead and "Only trans, MLM has been scored" in lead
+
+
+def test_an_axis_that_sets_languages_is_known_whatever_its_name(tmp_path: Path) -> None:
+    product = {"alpha": [1, 2], "speech": {label: {"pretrain.language": label} for label in ("trans", "inv")}}
+    axes = {"alpha": ["1", "2"], "speech": ["trans", "inv"]}
+    lines = lines_of(make_grid(tmp_path, axes, config={"grid": {"product": product, "zip": {}}}))
+    assert [line.partition(":")[0] for line in lines] == ["Under trans", "Under inv"]
+
+
+# --- labels ---
 
 
 @pytest.mark.parametrize(
@@ -181,12 +330,7 @@ def test_a_model_without_a_pretraining_has_its_seeds_and_no_caveat(tmp_path: Pat
         (["0", ".25", "1"], {"0": 0.0, ".25": 0.25, "1": 1.0}),
         (["25%", "100 %"], {"25%": 25.0, "100 %": 100.0}),
         (["-1", "+2e3"], {"-1": -1.0, "+2e3": 2000.0}),
-        (["1", "one"], None),
-        (["nan", "1"], None),
-        (["inf"], None),
-        (["1.2.3"], None),
-        ([""], None),
-        ([], None),
+        *((labels, None) for labels in (["1", "one"], ["nan", "1"], ["inf"], ["1.2.3"], [""], [])),
     ],
 )
 def test_numbers_of_labels(labels: list[str], expected: dict[str, float] | None) -> None:
@@ -205,6 +349,8 @@ def test_the_main_axis_and_names() -> None:
         "b.steps": "b.steps",
         "x.rate": "rate",
     }
+    seeds = {"pretrain.seed": "pretrain seed", "adjust.seed": "adjust seed", "seed": "seed", "a.steps": "steps"}
+    assert {key: short_key(key) for key in seeds} == seeds
 
 
 def test_a_single_condition_is_called_by_its_labels_not_by_the_study() -> None:
@@ -217,34 +363,198 @@ def test_a_single_condition_is_called_by_its_labels_not_by_the_study() -> None:
     assert layout(["alpha"], [], "study", grid=labels).alone == "study"
 
 
-def test_the_report_of_a_study_begun_says_which_labels_all_scores_have(tmp_path: Path) -> None:
-    folder = make_grid(tmp_path, {"transform": ["trans", "inv"], "objective": ["MLM", "XLM"]})
-    write_rows(folder, read_rows(folder)[:2])
-    page = write_report(folder).markdown.read_text()
-    assert "; all with trans, MLM; scored on" in page and "Only trans, MLM has been scored" in page
+def test_which_axis_is_of_languages() -> None:
+    held = layout(["speech", "alpha"], [{"speech": s, "alpha": a} for s in "ab" for a in "12"], "s", {"speech"})
+    assert (held.main, held.compared) == ("alpha", ("alpha",))
+    named = layout(["transform", "strength"], [{"transform": t, "strength": s} for t in "ab" for s in "12"], "s")
+    assert (named.main, named.compared) == ("strength", ("strength",))
+    alone = layout(["transform"], [{"transform": t} for t in "ab"], "s")
+    assert (alone.main, alone.compared) == ("transform", ("transform",)), "there is nothing else"
+    assert is_of_languages("pretrain.language") and is_of_languages("pretrain.languages.1.source")
+    assert not is_of_languages("pretrain.languages.1.transforms.0.strength")
 
 
-def test_intervals_of_one_value_have_no_bounds_in_tables(tmp_path: Path) -> None:
-    write_report(make_grid(tmp_path, {"transform": ["trans"]}, seeds=1))
-    line = _table(tmp_path, "scores-1-pos")[0]
-    assert (line["Δ"], line["Δ low"], line["Δ high"], line["Δ n"]) == ("10", "", "", "1")
+def test_seeds_are_told_apart(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1"]}, layers=2)
+    cells = cells_of(folder)
+    change(folder, cells=[cell | {"name": cell["name"].replace(", ", ", pretrain seed=")} for cell in cells])
+    change_rows(folder, lambda row, _: {"cell": row["cell"].replace(", ", ", pretrain seed=")})
+    made = report(folder)
+    names = {line["Cell"] for line in made.table("Cell", "Fine-tuning seed", "Δ")}
+    assert names == {f"{o}, pretrain seed={s}" for o in ("MLM", "XLM") for s in "01"}
+    assert "4 cells of 4 done" in made.text and not re.search(r"(?<!pretrain )(?<!\.)seed=\d|\| Seed \|", made.text)
+    assert "transfer pos, fine-tuning seed 0 fingerprint" in made.text
 
 
-def test_measures_that_claims_read_are_drawn_first(tmp_path: Path) -> None:
-    held = layout(["a"], [{"a": "x"}, {"a": "y"}], "one")
-    names = ["maps.before.words.csls.mean", "maps.n", "maps.residual", "maps.loss"]
-    rows = [measured({"a": "x"}, 0, name, 1.0, layer=layer) | {"probe": "maps"} for name in names for layer in (0, 1)]
-    found = measurements(None, pa.Table.from_pylist(rows, pa.schema(list(COLUMNS.items()))))
-    telling = [curve.measure for curve in curves(found, held, "layer")]
-    assert telling == ["maps.before.words.csls.mean", "maps.residual", "maps.loss"]
-    asked = [curve.measure for curve in curves(found, held, "layer", ["maps.nothing", "maps.loss", "maps.residual"])]
-    assert asked == ["maps.loss", "maps.residual", "maps.before.words.csls.mean"]
-    # what claims of a study read is what is asked for
-    (tmp_path / "claims.yaml").write_text(
-        "claims:\n- {id: c, claim: C, source: s, compare: [{measure: 'probe:cka.x', left: {}, right: {measure: "
-        "'probe:maps.y', instead: 'probe:maps.z'}, relation: less}]}\n"
+# --- the page ---
+
+
+def test_everything_is_escaped_and_nothing_is_loaded(study: Path) -> None:
+    labels = json.dumps({EVIL: EVIL, "axis": "$x$|" + EVIL})
+    change_rows(study, lambda *_: {"cell": EVIL, "task_name": EVIL, "labels": labels})
+    dropped = {EVIL: {EVIL: {"least": 1, "most": 3, "stages": 1, "of": 1}}}
+    change(study, title=EVIL, environment={EVIL: EVIL}, config={"x": EVIL}, axes=[EVIL], dropped=dropped)
+    made = report(study)
+    page = Page(made.html)
+    assert "script" not in page.tags and EVIL not in re.sub(r"(?m)^    .*$", "", made.text), "but in code"
+    assert "b" not in page.tags, "the error message of a failed cell"
+    assert all(address.startswith("#") for address in page.addresses)
+    assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", made.html)
+    for figure in made.paths.figures.iterdir():
+        ElementTree.parse(figure)
+
+
+def test_well_formed_with_unique_ids_text_alternatives_and_equal_bytes(
+    study: Path, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.undo()  # with figures
+    other = tmp_path / "other" / "copy"
+    shutil.copytree(study, other)
+    contents = []
+    for folder in (study, other, study):
+        made = report(folder)
+        files = sorted(path for path in folder.rglob("*") if "stages" not in str(path))
+        contents.append({path.name: path.read_bytes() for path in files if path.is_file()})
+        (folder / "results.csv").write_text("cell\nother\n")  # an export that is not read
+    assert all(held | contents[0] | {"results.csv": b""} == held | {"results.csv": b""} for held in contents)
+    page = Page(made.html)
+    assert page.open == [] and len(set(page.ids)) == len(page.ids)
+    references = re.findall(r'(?:href="#|url\(#)([^")]+)', made.html)
+    assert references and set(references) <= set(page.ids)
+    assert page.tags.count("svg") == made.html.count('role="img" aria-label="') == len(made.figures)
+    links = re.findall(r"!\[[^]]*\]\(figures/([^)]*)\.svg\)", made.text)
+    assert sorted(links) == sorted(made.figures)
+    svg = (made.paths.figures / "alignment-1-pos.svg").read_text()
+    intervals = svg[svg.index('id="LineCollection_1"') :].partition("</g>")[0]
+    assert intervals.count(COLOURS[0]), "intervals have the colours of their points"
+
+
+def test_failed_cells_come_with_their_error(written) -> None:
+    error = "InputError: learning rate is NaN <b>at</b> step 12"
+    assert written[1].table("Cell", "Error") == [{"Cell": EVIL, "Error": error}]
+    assert "Traceback (most recent call last)" in written[1].html
+
+
+MISSING = {
+    "results": "results.parquet is missing",
+    "metrics": "No metrics were logged: mlm-trans",
+    "runs": "Run folders that are not here, so without curves: mlm-trans; align_mlm-trans",
+    "alignment": "No cell has both an alignment and a Δ",
+    "seeds": "without an interval for lack of seeds",
+    "cells": "No pretraining run was recorded",
+    "all but json": "results.parquet is missing",
+    "delta": "No Δ to draw",
+}
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_missing_pieces_are_said_and_do_no_harm(tmp_path: Path, missing: str) -> None:
+    folder = make_study(
+        tmp_path, seeds=1 if missing == "seeds" else 3, curves="trans" if missing in ("metrics", "runs") else ""
     )
-    make_grid(tmp_path / "study", {"a": ["x", "y"]})
-    study = read_study(tmp_path / "study")
-    config = {**study.config, "claims": str(tmp_path / "claims.yaml")}
-    assert compared([replace(study, config=config)]).measures == ("cka.x", "maps.y", "maps.z")
+    if missing in ("results", "all but json"):
+        (folder / "results.parquet").unlink()
+    if missing == "metrics":
+        for path in folder.glob("stages/*/metrics.jsonl"):
+            path.unlink()
+    if missing == "runs":
+        shutil.rmtree(folder / "stages")
+    if missing in ("alignment", "delta"):
+        columns = ("delta",) if missing == "delta" else ("alignment_all", "alignment_dictionary", "alignment_held_out")
+        change_rows(folder, lambda *_: dict.fromkeys(columns, ""))
+    if missing == "cells":
+        change(folder, cells=[])
+    if missing == "all but json":
+        (folder / "study.json").write_text('{"format": 2}')
+    text = report(folder).html
+    assert MISSING[missing] in text and Page(text).open == []
+    assert not re.search(r"\bnan\b|\bNone\b", re.sub(r"<svg.*?</svg>|<style.*?</style>", "", text, flags=re.S))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (None, "no such file"),
+        ("[]", "study.json: not a study"),
+        ('{"format": 2, "cells": [{"name": 1}]}', "study.json: not a study: .*name Input should be a valid string"),
+        ('{"cells": []}', r"study.json: is of format 1, this version .* reads 2; run the study again"),
+    ],
+)
+def test_what_is_no_study_is_an_error(tmp_path: Path, record: str | None, message: str) -> None:
+    if record is not None:
+        (tmp_path / "study.json").write_text(record)
+    with pytest.raises(InputError, match=message):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["results", "measures"])
+def test_what_is_no_table_of_a_study_is_an_error(study: Path, name: str) -> None:
+    columns = (results if name == "results" else measures).COLUMNS
+    held: dict[str, Any] = {key: pa.nulls(1, kind) for key, kind in columns.items()} | {"cell": ["a"], "labels": ["{}"]}
+    held |= {"layer": [1]} if name == "measures" else {}
+    numbers = {key: [text] for key, text in (("delta", "many"), ("value", "one")) if key in columns}
+    path = study / f"{name}.parquet"
+    for changes, message in (
+        (None, r"not parquet: [^\n]+$"),
+        ({"cell": ["a"]}, r"columns missing: [^\n]+; run the study again"),
+        (held | {"labels": ["{,"]}, r"[^\n]*labels must be a JSON object, not '{,'"),
+        (held | numbers, r"column (delta|value) must be of double: [^\n]+$"),
+    ):
+        if changes is None:
+            path.write_bytes(b"PAR1 no")
+        else:
+            pq.write_table(pa.table(changes), path)
+        with pytest.raises(InputError, match=rf"{name}.parquet: {message}"):
+            write_report(study)
+
+
+def test_dropped_is_listed(tmp_path: Path) -> None:
+    too_long = {"too long": {"least": 0, "most": 1200, "stages": 2, "of": 3}}
+    make_grid(tmp_path, {"transform": ["trans"]})
+    line = {"Data": "trans train", "What": "too long", "Least": "0", "Most": "1200", "In stages": "2 of 3"}
+    of_stage = {"pretrain": {"trans train": too_long, "trans dev": {}}}
+    for dropped, stage in ((of_stage, "pretrain"), ({"mine": of_stage}, "mine › pretrain")):  # of two studies joined
+        change(tmp_path, dropped=dropped)
+        assert report(tmp_path).file("dropped") == [{"Stage": stage, **line}]
+    change(tmp_path, dropped={"pretrain": {"trans train": {}}})
+    assert "Nothing was dropped." in report(tmp_path).text
+
+
+def test_what_cells_have_in_common_is_what_each_of_them_says() -> None:
+    grid = {"product": {"pretrain.objective.kind": ["mlm", "align_mlm"], "pretrain.seed": [0, 1], "half": {
+        "yes": {}, "no": {"tasks.ner": {}}}}}  # fmt: skip
+    cells = expand(parse(StudyConfig, changed(STUDY, pretrain__language="trans", grid=grid, tasks={"pos": {}})))
+    found = common_settings(cells)
+    runs = [cell.pretrain.model_dump(mode="json", round_trip=True) for cell in cells if cell.pretrain is not None]
+    for key, value in found["pretrain"].items():
+        held = [run[key] for run in runs]
+        assert all(one == value for one in held) or isinstance(value, dict) or value == DIFFERS, key
+    assert found["pretrain"]["seed"] == DIFFERS == found["pretrain"]["objective"]["kind"]
+    assert found["pretrain"]["objective"]["mask_rate"] == runs[0]["objective"]["mask_rate"]
+    assert found["pretrain"]["steps"] == runs[0]["steps"] != DIFFERS
+    assert found["tasks"]["ner"] == DIFFERS and found["tasks"]["pos"]["task"] == "pos"
+    assert found.keys() == {"pretrain", "tasks"}
+
+
+def test_settings_in_full_and_fingerprints_are_folded(tmp_path: Path) -> None:
+    settings = {"pretrain": {"steps": 12345, "seed": DIFFERS}}
+    folder = make_grid(tmp_path, {"transform": ["trans", "inv"]}, settings=settings)
+    made = report(folder)
+    aside = re.findall(r'<details class="aside"><summary>(.*?)</summary>(.*?)</details>', made.html, re.S)
+    assert [summary for summary, _ in aside] == ["Fingerprints of 2 cells, stage by stage", "Every setting in full"]
+    assert "pretrain fingerprint" in aside[0][1] and "steps: 12345" in aside[1][1]
+    block = made.text.split("**Every setting in full**")[1]
+    code = "\n".join(line.removeprefix("    ") for line in block.splitlines() if line.startswith("    "))
+    assert yaml.safe_load(code) == settings and "\n## " not in block, "at the end"
+    assert "details:not(.aside)" in made.html, "on paper the others are open"
+    change(folder, settings=None)
+    assert "Settings in full were not recorded" in report(folder).text
+
+
+def test_terminal_table(study: Path, capsys) -> None:
+    from rich.console import Console
+
+    Console(width=120).print(terminal_table(pq.read_table(study / "results.parquet").to_pylist()))
+    line = next(line for line in capsys.readouterr().out.splitlines() if "align_mlm-trans+inv" in line)
+    delta = np.mean([float(r["delta"]) for r in read_rows(study) if r["cell"] == "align_mlm-trans+inv"])
+    assert shown(float(delta)) in line

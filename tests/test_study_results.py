@@ -4,14 +4,15 @@ import csv
 import json
 import math
 from types import SimpleNamespace
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from probes.study import measures, results
 from probes.study.measures import alignment_measures, probe_measures
-from probes.study.results import alignment_columns, write_results, write_table
-from probes.study.tables import Tables
+from probes.study.results import FIXED, AxisColumns, Tables, alignment_columns, write_results, write_table
 from synthlang.files import write_json
 from synthlang.store import Store
 
@@ -30,77 +31,140 @@ def test_the_columns():
 # --- what probes measured ---
 
 
-def found(**probes):
-    return list(probe_measures({"model": "run-1", "probes": probes}))
+def row(measure, value, layer=None, step=None):
+    return (measure, layer, step, value)
 
 
-def test_the_path_of_a_measure():
-    words = {"probe": "alignment", "scores": {"all": {"n": 9, "cosine": {"mean": 1.5, "forward": 1}}, "held_out": None}}
-    assert found(words=words) == [
-        ("words.scores.all.cosine.mean", None, None, 1.5),
-        ("words.scores.all.cosine.forward", None, None, 1.0),
-    ]
-
-
-def test_lists_over_layers_and_steps_and_bands():
-    assert found(retrieval={"layers": [{"layer": 0, "csls": {"mean": 1.0}}, {"layer": 4, "csls": {"mean": 2.0}}]}) == [
-        ("retrieval.layers.csls.mean", 0, None, 1.0),
-        ("retrieval.layers.csls.mean", 4, None, 2.0),
-    ]
-    assert found(words={"checkpoints": [{"step": 10, "languages": {"es": {"all": 5.0}}}]}) == [
-        ("words.checkpoints.languages.es.all", None, 10, 5.0)
-    ]
-    bands = [{"from": 1, "to": 100, "scores": {"all": 3.0}}, {"from": 101, "to": None, "scores": {"all": 4.0}}]
-    assert found(words={"bands": bands}) == [
-        ("words.bands.1-100.scores.all", None, None, 3.0),
-        ("words.bands.101-.scores.all", None, None, 4.0),
-    ]
-    both = [
-        {"layer": 2, "distance": "l2", "auc": {"mean": 0.5}},
-        {"layer": 2, "distance": "cosine", "auc": {"mean": 0.6}},
-    ]
-    assert found(distances={"models": {"run-1": {"layers": both}}}) == [
-        ("distances.models.model.layers.l2.auc.mean", 2, None, 0.5),
-        ("distances.models.model.layers.cosine.auc.mean", 2, None, 0.6),
-    ]
-
-
-def test_values_beside_a_list_of_layers():
-    one = {"left_layers": [1, 5], "right_layers": [1, 5], "biased": [[0.1, 0.2], [0.3, 0.4]]}
-    one |= {"same_layer": {"biased": [0.1, None]}, "mean": {"biased": 0.1}}
-    assert found(cka={"comparisons": {"languages": one}}) == [
-        ("cka.comparisons.languages.same_layer.biased", 1, None, 0.1),
-        ("cka.comparisons.languages.mean.biased", None, None, 0.1),
-    ]
+ONE = {"left_layers": [1, 5], "right_layers": [1, 5], "biased": [[0.1, 0.2], [0.3, 0.4]]}
+ONE |= {"same_layer": {"biased": [0.1, None]}, "mean": {"biased": 0.1}}
+BANDS = [{"from": 1, "to": 100, "scores": {"all": 3.0}}, {"from": 101, "to": None, "scores": {"all": 4.0}}]
+NO_NUMBERS: list[Any] = [None, True, "5", math.nan, math.inf, [], [1, 2, 3], ["x"], {}, [[1.0]], [{"difference": 1.0}]]
+KINDS: list[dict[str, Any]] = [
+    {"layer": 2, "distance": name, "auc": {"mean": value}} for name, value in (("l2", 0.5), ("cosine", 0.6))
+]
 
 
 @pytest.mark.parametrize(
-    "value", [None, True, "5", math.nan, math.inf, [], [1, 2, 3], ["x"], {}, [[1.0]], [{"difference": 1.0}]]
+    ("probes", "found"),
+    [
+        (
+            {
+                "words": {
+                    "probe": "x",
+                    "scores": {"all": {"n": 9, "cosine": {"mean": 1.5, "forward": 1}}, "held_out": None},
+                }
+            },
+            [row("words.scores.all.cosine.mean", 1.5), row("words.scores.all.cosine.forward", 1.0)],
+        ),
+        (
+            {"retrieval": {"layers": [{"layer": n, "csls": {"mean": float(n)}} for n in (0, 4)]}},
+            [row("retrieval.layers.csls.mean", 0.0, layer=0), row("retrieval.layers.csls.mean", 4.0, layer=4)],
+        ),
+        (
+            {"words": {"checkpoints": [{"step": 10, "languages": {"es": {"all": 5.0}}}]}},
+            [row("words.checkpoints.languages.es.all", 5.0, step=10)],
+        ),
+        (
+            {"words": {"bands": BANDS}},
+            [row("words.bands.1-100.scores.all", 3.0), row("words.bands.101-.scores.all", 4.0)],
+        ),
+        (
+            {"distances": {"models": {"run-1": {"layers": KINDS}}}},
+            [row(f"distances.models.model.layers.{k['distance']}.auc.mean", k["auc"]["mean"], layer=2) for k in KINDS],
+        ),
+        (
+            {"cka": {"comparisons": {"languages": ONE}}},  # values beside a list of layers
+            [
+                row("cka.comparisons.languages.same_layer.biased", 0.1, layer=1),
+                row("cka.comparisons.languages.mean.biased", 0.1),
+            ],
+        ),
+        *(({"words": {"score": value, "sound": 1.0}}, [row("words.sound", 1.0)]) for value in NO_NUMBERS),
+    ],
+    ids=str,
 )
-def test_what_is_no_measure(value):
-    assert found(words={"score": value, "sound": 1.0}) == [("words.sound", None, None, 1.0)]
+def test_which_numbers_of_a_probe_are_measures(probes, found):
+    assert list(probe_measures({"model": "run-1", "probes": probes})) == found
 
 
-def test_no_measures_at_all():
+def test_what_is_of_no_probe_alone():
     assert list(probe_measures({})) == []
-    assert list(probe_measures({"probes": {}, "cka_against_retrieval": None})) == []
-    assert list(probe_measures({"probes": {}, "cka_against_retrieval": {"r": 0.5, "low": 0.1}})) == [
-        ("cka_against_retrieval.r", None, None, 0.5)
-    ]
-
-
-def test_the_quick_alignment():
+    both = {"probes": {}, "cka_against_retrieval": {"r": 0.5, "low": 0.1}}
+    assert list(probe_measures(both)) == [row("cka_against_retrieval.r", 0.5)]
     assert list(alignment_measures({"types": 3, "scores": {"all": {"csls": {"mean": 7.0}}}})) == [
-        ("alignment.types", None, None, 3.0),
-        ("alignment.scores.all.csls.mean", None, None, 7.0),
+        row("alignment.types", 3.0),
+        row("alignment.scores.all.csls.mean", 7.0),
     ]
     scores = {"all": {"cosine": {"mean": 1.23456}}, "in_dictionary": None}
-    assert alignment_columns({"scores": scores}) == {
-        "alignment_all": 1.2346,
-        "alignment_dictionary": None,
-        "alignment_held_out": None,
-    }
+    columns = {"alignment_all": 1.2346, "alignment_dictionary": None, "alignment_held_out": None}
+    assert alignment_columns({"scores": scores}) == columns
     assert set(alignment_columns({"scores": None}).values()) == {None}
+
+
+# --- columns of axes ---
+
+
+def columns(*labels):
+    cells: Any = [SimpleNamespace(name=str(i), labels=held) for i, held in enumerate(labels)]
+    return AxisColumns(cells)
+
+
+@pytest.mark.parametrize(
+    ("axis", "column"),
+    [
+        ("pretrain.objective.alpha", "alpha"),
+        ("transform", "transform"),
+        ("transfer.fine_tune.epochs", "epochs"),
+        ("pretrain.dictionary.path", "path"),
+        ("second.seed", "second.seed"),  # seed is a column
+        ("pretrain.objective.kind", "pretrain.objective.kind"),  # objective is a column
+        ("objective", "axis_objective"),
+        ("language", "axis_language"),
+        ("layer", "axis_layer"),  # of measures.csv
+    ],
+)
+def test_the_name_of_a_column(axis, column):
+    assert list(columns({axis: "x"}).types) == [column]
+    assert column not in FIXED
+
+
+def test_axes_of_one_name_have_all_of_their_keys():
+    found = columns({"pretrain.steps": "1", "adjust.steps": "2", "pretrain.seed": "3"})
+    assert list(found.types) == ["pretrain.steps", "adjust.steps"]  # there is a column pretrain_seed
+
+
+def test_a_name_that_is_taken_gets_a_number():
+    found = columns({"axis_objective": "a", "axis_objective_2": "b", "objective": "c"})
+    assert list(found.types) == ["axis_objective", "axis_objective_2", "axis_objective_3"]
+    assert next(iter(found.of([{"cell": "0"}])))["axis_objective_3"] == "c"
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "values"),
+    [
+        (["1.0", "10.0"], pa.float64(), [1.0, 10.0]),
+        (["1", "0.25"], pa.float64(), [1.0, 0.25]),
+        (["3", "-4"], pa.int64(), [3, -4]),
+        (["25%", "100%"], pa.float64(), [25.0, 100.0]),
+        (["MLM", "1"], pa.string(), ["MLM", "1"]),
+        (["true", "false"], pa.string(), ["true", "false"]),
+        (["9223372036854775808", "1"], pa.float64(), [2.0**63, 1.0]),
+    ],
+)
+def test_numbers_stay_numbers(labels, kind, values):
+    found = columns(*({"a": label} for label in labels), {"b": "x"})
+    assert found.types["a"] == kind
+    rows = list(found.of({"cell": str(i)} for i in range(len(labels) + 1)))
+    assert [row["a"] for row in rows] == [*values, None]
+    assert [row["b"] for row in rows] == [None] * len(labels) + ["x"]
+
+
+def test_both_files_have_them(tmp_path):
+    found = columns({"pretrain.objective.alpha": "1.0"}, {"pretrain.objective.alpha": "50.0"})
+    write_results(tmp_path, found.of([{"cell": "1", "sup": 2.0}, {"cell": "0", "sup": 3.0}]), found.types)
+    assert pq.read_table(tmp_path / "results.parquet")["alpha"].to_pylist() == [50.0, 1.0]
+    with (tmp_path / "results.csv").open(newline="") as handle:
+        assert [(row["sup"], row["alpha"]) for row in csv.DictReader(handle)] == [("2.0", "50.0"), ("3.0", "1.0")]
 
 
 # --- files ---
@@ -243,11 +307,9 @@ def test_what_pretrainings_dropped_is_counted_once_for_each(store):
 
 def test_what_a_text_to_align_lost_in_a_transfer_is_told(store):
     aligned = {"es": {"fingerprint": "x", "counts": {"links not one to one": 2}}}
-    write_json(
-        store.path("transfer", "t") / "result.json", {**SCORES, **MORE, "seed": 0, "drops": {}, "aligned": aligned}
-    )
-    of_cell = {"c": {"transfer pos seed 0": "t"}}
-    found = Tables([cell(tasks=["pos"])], of_cell, [0], store).dropped({"t"})
+    record = {**SCORES, **MORE, "seed": 0, "drops": {}, "aligned": aligned}
+    write_json(store.path("transfer", "t") / "result.json", record)
+    found = Tables([cell(tasks=["pos"])], {"c": {"transfer pos seed 0": "t"}}, [0], store).dropped({"t"})
     extent = {"least": 2, "most": 2, "stages": 1, "of": 1}
     assert found == {"transfer pos": {"aligned text es": {"links not one to one": extent}}}
 

@@ -1,27 +1,39 @@
-"""A study from its start to its results: what it leaves, what it shares, whose folder it is."""
+"""A study from its start to its results: what it leaves and what its cells share; what a start would do."""
 
+import io
 import json
-import os
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from rich.console import Console
 
 from pretrain.run import pretrain as run_pretraining
 from probes.study import runner, work
-from probes.study.cells import expand, selected
+from probes.study.cells import expand, load_study
 from probes.study.config import StudyConfig
+from probes.study.done import is_done
+from probes.study.executors import resources
+from probes.study.plan import plan
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.stage import graph
+from probes.study.stage import PretrainStage, graph
 from synthlang.config import parse
 from synthlang.errors import InputError
+from synthlang.files import read_json
+from synthlang.store import Store
 from tests.study_cases import (
     TINY,
     cells_in,
     command,
     config_file,
     finished_study,
-    opened,
     rows_of,
     run_here,
     stages_of,
@@ -29,7 +41,10 @@ from tests.study_cases import (
     times,
 )
 from tests.study_finished import finish_all
+from tests.study_graphs import FULL
 from tests.tiny import STUDY, changed
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -150,68 +165,6 @@ def test_only_some_cells_and_then_the_others(reference, tmp_path):
     assert tables(tmp_path / "out") == tables(reference)
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("align", {"trans, align_mlm"}),
-        ("mlm", {"trans, mlm", "trans, align_mlm"}),
-        ("pretrain.objective.kind=mlm", {"trans, mlm"}),
-        ("kind=mlm", {"trans, mlm"}),
-        ("objective=mlm", {"trans, mlm"}),
-    ],
-)
-def test_what_only_chooses(text, names, tmp_path):
-    assert opened(tmp_path / "out", only=(text,)).chosen == names
-    assert opened(tmp_path / "out", only=(text, "trans, mlm")).chosen == names | {"trans, mlm"}
-
-
-@pytest.mark.parametrize(
-    ("text", "alphas"),
-    [
-        ("alpha=10", ["10.0"]),
-        ("alpha=10.0", ["10.0"]),
-        ("alpha=1e2", ["100.0"]),
-        ("alpha=1", ["1.0"]),
-        ("dose=0.50", ["1.0"]),
-    ],
-)
-def test_an_axis_by_its_last_part_takes_its_label_exactly(text, alphas):
-    axes = {"pretrain.objective.kind": ["align_mlm"], "pretrain.objective.alpha": [1.0, 10.0, 100.0]}
-    doses = {"0.5": {"pretrain.seed": 1}, "50%": {"pretrain.seed": 2}}
-    cells = expand(
-        parse(StudyConfig, changed(STUDY, pretrain__language="trans", grid={"product": {"dose": doses, **axes}}))
-    )
-    chosen = [cell for cell in cells if cell.name in selected(cells, (text,))]
-    found = [cell.labels["pretrain.objective.alpha"] for cell in chosen]
-    assert found == (alphas * 2 if text.startswith("alpha") else ["1.0", "10.0", "100.0"])
-
-
-def test_the_whole_name_of_a_cell_stands_for_it():
-    axes = {"pretrain.objective.alpha": [1.0, 10.0], "pretrain.seed": [0, 1]}
-    data = changed(STUDY, pretrain__language="trans", pretrain__objective__kind="align_mlm", grid={"product": axes})
-    cells = expand(parse(StudyConfig, data))
-    for cell in cells:
-        assert selected(cells, (cell.name,)) == {cell.name}
-    assert cells[0].name == "alpha=1.0, pretrain seed=0"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("xlm", "--only xlm: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
-        ("", "--only : no cell has it"),
-        ("objective=xlm", "--only objective=xlm: no cell has it; the labels of objective are: mlm; align_mlm"),
-        ("nothing=mlm", "--only nothing=mlm: no cell has it; the cells are"),
-        ("pretrain.objective.kind=xlm", "the labels of pretrain.objective.kind are: mlm; align_mlm"),
-    ],
-)
-def test_only_what_is_not_there(text, message, tmp_path):
-    with pytest.raises(InputError) as raised:
-        opened(tmp_path / "out", only=(text,))
-    assert message in str(raised.value)
-    assert not (tmp_path / "out").exists()
-
-
 # --- what cells share ---
 
 
@@ -239,32 +192,48 @@ def test_cells_share_their_stages(tmp_path, monkeypatch):
         run_here(tmp_path / "twice", changed(STUDY, seeds=[0], grid={"product": product}))
 
 
-# --- a thousand cells ---
+# --- studies that look finished: stages made up, nothing trained ---
 
 
 def test_a_finished_study_of_a_thousand_cells_starts_and_ends_at_once(tmp_path, monkeypatch):
-    """By processor time, so that a busy machine does not count: 10 s are promised on the clock."""
+    """By processor time, so that a busy machine does not count: 10 s are promised on the clock, and 5 s of a start that
+    finds all of it done and reported."""
     product = {
         "pretrain.language": ["trans", "trans+inv"],
         "pretrain.objective.kind": ["mlm", "align_mlm"],
         "pretrain.seed": list(range(250)),
     }
     study = parse(StudyConfig, changed(STUDY, grid={"product": product}))
+    before = time.process_time()
     cells = expand(study)
-    finish_all(graph(cells, study.seeds).stages.values(), tmp_path / "stages")
+    stages = graph(cells, study.seeds).stages
+    assert (len(cells), len(stages)) == (1000, 4000) and time.process_time() - before < 5
+    finish_all(stages.values(), tmp_path / "stages")
     monkeypatch.setattr(runner, "open_executor", None)  # nothing is to be run
-    before = os.times()
     written: list[int] = []
     monkeypatch.setattr(StudyRun, "_write_record", counting(StudyRun._write_record, written))
-    run = StudyRun(study, cells, tmp_path, RunOptions())
-    run.run()
-    after = os.times()
-    assert after.user + after.system - before.user - before.system < 10
-    assert len(written) == 2  # as it starts and as it ends
+    said: list[str] = []
+    for limit, writings in ((10, 2), (5, 0)):  # as it starts and as it ends; not again
+        written.clear()
+        before = time.process_time()
+        run = StudyRun(study, cells, tmp_path, RunOptions())
+        run.run(say=said.append)
+        assert time.process_time() - before < limit and len(written) == writings
+    assert said[-1] == "nothing is left to do, and the report is up to date"
     assert {cell.status for cell in run.cells} == {"done"}
     assert len(rows_of(tmp_path)) == 2000
     assert len(rows_of(tmp_path, "measures.csv")) == 7 * 1000
     assert (tmp_path / "report.html").exists()
+    found = plan(study, run.graph, run.store, run.done)
+    assert all(kind.to_do == 0 for kind in found.kinds) and set(found.cells.values()) == {0}
+
+
+def counting(function, calls):
+    def counted(*arguments):
+        calls.append(1)
+        return function(*arguments)
+
+    return counted
 
 
 def test_what_another_runner_finished_since_the_start_is_seen(tmp_path, monkeypatch):
@@ -279,9 +248,95 @@ def test_what_another_runner_finished_since_the_start_is_seen(tmp_path, monkeypa
     assert {cell.status for cell in run.cells} == {"done"}
 
 
-def counting(function, calls):
-    def counted(*arguments):
-        calls.append(1)
-        return function(*arguments)
+@pytest.fixture
+def started(tmp_path, monkeypatch) -> Callable[..., dict[str, Any]]:
+    """Starts a study in ``out``, whose stages of before are all there, and gives its record."""
+    monkeypatch.setattr(runner, "open_executor", None)  # nothing is to be run
+    monkeypatch.setattr(resources, "version", lambda name: "1.0")
+    path, out = tmp_path / "study.yaml", tmp_path / "out"
 
-    return counted
+    def start(study: dict[str, Any], finish: bool = True) -> dict[str, Any]:
+        path.write_text(yaml.safe_dump(study))
+        config, cells = load_study(path, [])
+        if finish:
+            finish_all(graph(cells, config.seeds).stages.values(), out / "stages")
+        StudyRun(config, cells, out, RunOptions()).run()
+        return dict(read_json(out / "study.json"))
+
+    return start
+
+
+def test_the_environment_is_that_of_the_work(started, monkeypatch, tmp_path):
+    study = changed(STUDY, seeds=[0])
+    first = started(study)
+    assert first["environment"]["torch"] == "1.0"
+    monkeypatch.setattr(resources, "version", lambda name: "2.0")
+    assert started(study, finish=False) == first  # nothing ran in the new one
+    assert started(changed(study, title="Other words"), finish=False)["environment"] == first["environment"]
+    with pytest.raises(TypeError):  # there is no executor, but it has begun
+        started(changed(study, seeds=[0, 1]), finish=False)
+    assert read_json(tmp_path / "out" / "study.json")["environment"]["torch"] == "2.0"
+
+
+HEAVY = ("torch", "transformers", "accelerate", "datasets", "spacy", "stanza")
+
+
+def test_no_model_is_in_the_way_of_a_finished_study(started, tmp_path):
+    started(changed(STUDY, seeds=[0]))
+    out = tmp_path / "out"
+    code = f"""
+import json, sys
+from probes.cli import main
+for arguments in ["study", {str(tmp_path / "study.yaml")!r}, "--out", {str(out)!r}], ["report", {str(out)!r}]:
+    sys.argv = ["synthlang", *arguments]
+    try:
+        main()
+    except SystemExit:
+        pass
+print(json.dumps([name for name in (*{HEAVY!r}, "numpy") if name in sys.modules]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert json.loads(done.stdout.splitlines()[-1]) == ["numpy"]
+
+
+# --- what a start would do ---
+
+PLANNED = changed(FULL, grid={"product": {"pretrain.seed": [0, 1], "transfer.fine_tune.epochs": [1, 2]}})
+
+
+def planned(data, store):
+    study = parse(StudyConfig, data)
+    whole = graph(expand(study), study.seeds)
+    found = plan(study, whole, store, {key for key, stage in whole.stages.items() if is_done(store, stage)})
+    file = io.StringIO()
+    Console(file=file, width=140).print(found)
+    return found, whole, file.getvalue()
+
+
+def test_the_plan_of_an_empty_store(tmp_path):
+    found, _, text = planned(PLANNED, Store(tmp_path / "none"))
+    # two runs for four cells; the tasks and seeds of each cell are its own
+    counts = {kind.kind: (kind.stages, kind.shared, kind.done) for kind in found.kinds}
+    assert counts == {"pretrain": (2, 2, 0), "alignment": (2, 2, 0), "probe": (2, 2, 0), "transfer": (16, 0, 0)}
+    assert {kind.told for kind in found.kinds} == {("unknown yet", "")}
+    assert set(found.cells.values()) == {1 + 1 + 1 + 4}
+    assert not (tmp_path / "none").exists()  # nothing is written
+    assert "full: 4 cells × 2 fine-tuning seeds" in text and "unknown yet" in text
+    assert all(f"pretrain seed={seed}, epochs={epochs} " in text for seed in (0, 1) for epochs in (1, 2))
+
+
+def test_the_plan_tells_the_rest_by_what_is_done_and_what_it_took(tmp_path):
+    store = Store(tmp_path)
+    _, whole, _ = planned(PLANNED, store)
+    finish_all([stage for stage in whole.stages.values() if isinstance(stage, PretrainStage)][:1], tmp_path)
+    found, _, text = planned(PLANNED, store)
+    kinds = {kind.kind: kind for kind in found.kinds}
+    assert (kinds["pretrain"].done, kinds["pretrain"].to_do) == (1, 1)
+    assert (kinds["pretrain"].seconds, kinds["pretrain"].told[1]) == (1.0, "1 done")
+    assert kinds["transfer"].seconds is None
+    assert sorted(found.cells.values()) == [6, 6, 7, 7]
+    assert "at least 1 s" in text
+    finish_all(whole.stages.values(), tmp_path)
+    found, _, text = planned(PLANNED, store)
+    assert {kind.told for kind in found.kinds} == {("", "")} and set(found.cells.values()) == {0}
+    assert "done" in text and "unknown" not in text

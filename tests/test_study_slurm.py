@@ -13,17 +13,18 @@ from tests.slurm_fakes import PlainTask, fake_slurm, record, start_runner, wait 
 
 
 def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start, monkeypatch):
+    start().path.write_text('{"format": 99}')
+    with pytest.raises(InputError, match=r"jobs\.json: is no list of jobs of format 2"):
+        start()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "submitit", None)
+        with pytest.raises(InputError, match=r"needs submitit: pip install 'synthlang\[slurm\]'"):
+            start()
     slurm.go_away()
     with pytest.raises(InputError, match="squeue does not answer"):
         start()
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match=r"sbatch, squeue, scancel, srun not found: --executor slurm runs where"):
-        start()
-
-
-def test_the_missing_extra_is_named(slurm, start, monkeypatch):
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(InputError, match=r"needs submitit: pip install 'synthlang\[slurm\]'"):
         start()
 
 
@@ -48,30 +49,22 @@ def test_ready_tasks_go_as_one_array_a_kind(slurm, start):
     assert "#SBATCH --time=3\n" in second and "array" not in second.split("# command")[0]
 
 
-def test_arrays_are_no_longer_than_the_cluster_takes_them(slurm, start):
-    executor = start("array_size=2")
-    for key in "abcde":
+def test_arrays_and_the_queue_are_no_longer_than_they_may_be(slurm, start):
+    executor = start("array_size=2", "jobs=5")
+    for left, key in enumerate("abcde"):
+        assert executor.capacity() == 5 - left
         executor.submit(PlainTask(key))
     wait(executor)
     assert list(executor.jobs.values()) == ["1_0", "1_1", "2_0", "2_1", "3"]
-
-
-def test_no_more_jobs_than_allowed_are_in_the_queue(slurm, start):
-    executor = start("jobs=2")
-    assert executor.capacity() == 2
-    executor.submit(PlainTask("a"))
-    assert executor.capacity() == 1
-    wait(executor)
-    executor.submit(PlainTask("b"))
     assert executor.capacity() == 0
-    record(executor, "a", "1")
+    record(executor, "a", "1_0")
     wait(executor)
     assert executor.capacity() == 1
 
 
 def test_a_graph_is_sent_with_its_dependencies(slurm, start):
-    """Two runs, two tasks of each and a task of both; the tasks of one run go as one array."""
-    transfers = [PlainTask(f"{run}{i}", (run,), "transfer") for run in "ab" for i in range(2)]
+    """Two runs, two tasks of each and a task of both; the tasks of one run go as one array. What is done is none."""
+    transfers = [PlainTask(f"{run}{i}", (run, "done before"), "transfer") for run in "ab" for i in range(2)]
     tasks = [PlainTask("a"), PlainTask("b"), *transfers, PlainTask("ab", ("a", "b"), "probe"), PlainTask("z", ("ab",))]
     executor = start()
     executor.submit_graph(tasks)
@@ -82,11 +75,6 @@ def test_a_graph_is_sent_with_its_dependencies(slurm, start):
     assert "#SBATCH --kill-on-invalid-dep=yes\n" in slurm.script(2)
     start().submit_graph(tasks)  # the same command again
     assert slurm.sent == 5
-
-
-def test_a_parent_that_is_finished_is_no_dependency(slurm, start):
-    start().submit_graph([PlainTask("t", ("done before",), "transfer")])
-    assert "--dependency" not in slurm.script(1)
 
 
 def test_what_sbatch_refuses_is_one_line(slurm, start):
@@ -253,10 +241,3 @@ def test_where_the_controller_is_away_as_jobs_are_sent_the_same_command_goes_on(
     after = start()
     after.submit(PlainTask("a"))
     assert wait(after) == {} and after.jobs == {"a": "1"}
-
-
-def test_a_list_of_jobs_of_another_version_is_refused(slurm, start):
-    executor = start()
-    executor.path.write_text('{"format": 99}')
-    with pytest.raises(InputError, match=r"jobs\.json: is no list of jobs of format 2"):
-        start()

@@ -37,9 +37,9 @@ def test_options_are_read_as_they_stand():
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("tme=3", "--slurm tme=3: unknown option 'tme'; did you mean time?"),
-        ("colour=3", "--slurm colour=3: unknown option 'colour'; known: partition, "),
-        ("kinds=3", "--slurm kinds=3: unknown option 'kinds'; known: "),
+        ("tme=3", "--slurm tme: unknown key; did you mean time?"),
+        ("colour=3", "--slurm colour: unknown key; allowed: partition, "),
+        ("kinds=3", "--slurm kinds: '3' must be "),
         ("time", "--slurm time: must be KEY=VALUE or KIND.KEY=VALUE"),
         ("time=", "--slurm time=: must be KEY=VALUE"),
         ("=3", "--slurm =3: must be KEY=VALUE"),
@@ -52,7 +52,7 @@ def test_options_are_read_as_they_stand():
             "pretraining.gpus=1",
             "'pretraining' is no kind of work; known: pretrain, adjust, tune, alignment, probe, transfer",
         ),
-        ("pretrain.poll=1", "--slurm pretrain.poll=1: unknown option 'poll'; known: partition, "),
+        ("pretrain.poll=1", "--slurm poll: unknown key; allowed: partition, "),
         ("transfer.time=soon", "--slurm time: 'soon' must be a valid integer"),
     ],
 )

@@ -1,20 +1,23 @@
-"""Tasks by hand: what readers make of files, what becomes of items in a language."""
+"""Tasks by hand: what readers make of files, good, wrong and damaged; what becomes of items in a language."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from synthlang.errors import InputError
-from synthlang.language import PARENT, parse_language
+from synthlang.language import parse_language
 from synthlang.sources.base import BATCH_SENTENCES
-from synthlang.tasks import derive_task, is_task, open_task
+from synthlang.tasks import FORMS, SCHEMES, derive_task, is_task, open_task
 from synthlang.tasks.export import answer_texts
-from tests.task_cases import Chain, Noise, labels_of
+from tests.fuzz import damaged
+from tests.task_cases import labels_of
 
 
 def write(path, text):
@@ -128,36 +131,6 @@ def test_answers_in_a_derived_language(tmp_path):
     assert counts == {}
 
 
-def test_an_item_goes_with_its_sentence():
-    task = open_task("nli:builtin:mini-english?types=500&sentences=60&dev=1&test=1")
-    batch = only(task)
-    noise: Any = Chain(Noise(3, drop=0.2, delete=0.0, insert=0.0))
-    result, counts = derive_task(batch, noise)
-    lost = counts["noise: dropped"]
-    assert 0 < lost < 60
-    assert len(result) == len(batch) - counts["items dropped, a sentence of theirs was dropped"]
-    assert len(result.corpus) == 2 * len(result)
-    kept = {name: row for row, name in enumerate(batch.ids)}
-    assert result.strings(0) == [batch.strings(0)[kept[name]] for name in result.ids]
-
-
-def test_torn_entities_can_drop_their_items(tmp_path):
-    path = write(tmp_path / "train", "en:a\tB-PER\nen:!\tI-PER\nen:b\tI-PER\n\nen:c\tB-PER\nen:d\tI-PER\n")
-    task = open_task(f"ner:{path}")
-    spec = {"name": "x", "transforms": [{"kind": "invert"}], "torn_entities": "several"}
-    both, counts = derive_task(only(task), parse_language(spec))
-    assert [s.columns["ner"] for s in both.corpus] == [["B-PER", "I-PER", "I-PER"], ["B-PER", "I-PER"]]
-    assert counts == {}  # the mark keeps its place here, and so does every neighbour
-    path = write(tmp_path / "dev", "a\tB-PER\nb\tI-PER\n!\tO\nc\tB-LOC\n\nx\tB-PER\ny\tI-PER\nz\tO\n!\tO\n")
-    rows = open_task(f"ner:{path}")
-    permuted = {"name": "x", "seed": 1, "transforms": [{"kind": "permute"}]}
-    torn, counts = derive_task(only(rows, "dev"), parse_language(permuted))
-    several = counts.get("ner: mentions torn apart", 0)
-    left, counts = derive_task(only(rows, "dev"), parse_language({**permuted, "torn_entities": "drop"}))
-    assert len(left) == len(torn) - several
-    assert counts.get("items dropped, a sentence of theirs was dropped", 0) == several
-
-
 def test_slots_with_intents(tmp_path):
     for split, words in (("train", "fly to new york"), ("valid", "go"), ("test", "go")):
         write(tmp_path / split / "seq.in", f"{words}\n\n")
@@ -197,34 +170,11 @@ def test_slots_as_spans_of_characters(tmp_path):
     assert batch.counts == {"slots widened to whole words": 1, "utterances left out, a slot is not inside the text": 1}
 
 
-def test_mini_english_pairs():
-    task = open_task("nli:builtin:mini-english?types=500&sentences=1500&dev=6&test=0")
-    assert task.splits == ("train", "dev")
-    assert task.columns == ("form", "upos", "head", "deprel", "ner")
-    batches = list(task.batches("train"))
-    assert [len(b.corpus) for b in batches] == [BATCH_SENTENCES, 1000]
-    assert np.concatenate([b.corpus.ids for b in batches]).tolist() == list(range(3000))
-    shares = Counter(label for b in batches for label in labels_of(b))
-    assert set(shares.values()) == {500}
-    source = task.as_source()
-    assert (source.splits, source.columns, source.fingerprint) == (task.splits, task.columns, task.fingerprint)
-    assert [s for c in source.batches("train") for s in c] == [s for b in batches for s in b.corpus]
-
-
 def test_a_long_group_is_cut_for_a_parser_only(tmp_path):
     context = " ".join(f"Word{i} ran." for i in range(BATCH_SENTENCES + 5))
     task = open_task(f"qa:{squad(tmp_path / 'q.json', {'context': context, 'qas': [question('a', (0, 'Word0'))]})}")
     assert [len(b.corpus) for b in task.batches("train")] == [BATCH_SENTENCES + 6]
     assert [len(c) for c in task.as_source().batches("train")] == [BATCH_SENTENCES, 6]
-
-
-def test_the_parent_language_changes_nothing(tmp_path):
-    for spec in ("nli:builtin:mini-english?types=500&sentences=50", "ner:builtin:mini-english?types=500&sentences=50"):
-        batch = only(open_task(spec))
-        result, counts = derive_task(batch, PARENT)
-        assert counts == {}
-        assert list(result.corpus) == list(batch.corpus)
-        assert result.ids == batch.ids
 
 
 def test_taking_items_keeps_what_is_theirs(tmp_path):
@@ -238,30 +188,166 @@ def test_taking_items_keeps_what_is_theirs(tmp_path):
     assert len(batch.take(np.asarray([], np.int64)).corpus) == 0
 
 
+NLI = "sentence1\tsentence2\tlabel\n"
+
+
+GOOD = {
+    "nli": (NLI + "He ran. She sat.\tShe sat.\tentailment\nA dog.\tA cat .\tneutral\n" * 3).encode(),
+    "ner": b"-DOCSTART- O\n\nen:Sioux\tB-ORG\nen:Falls\tI-ORG\n\nen:is\tO\nen:re:\tB-LOC\n",
+    "pos": b"# x\n1\tHe\t_\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tran\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n" * 2,
+    "slots": b"set\t5:7:x\tWake me up.\ten\t{}\nget\t0:4:a,5:7:b\tWake me\ten\t{}\n",
+    "qa": json.dumps(
+        {
+            "data": [
+                {
+                    "title": "T",
+                    "paragraphs": [
+                        {"context": CONTEXT, "qas": [question("a", (4, "old cat")), question("b", is_impossible=True)]}
+                    ],
+                }
+            ]
+        }
+    ).encode(),
+}
+
+
+GOOD["parsing"] = GOOD["pos"]
+NAMES = {"pos": "x.conllu", "parsing": "x.conllu", "nli": "x.tsv", "ner": "x.txt", "slots": "x.tsv", "qa": "x.json"}
+
+
+@pytest.mark.parametrize("scheme", list(GOOD))
+@given(data=st.data())
+@settings(max_examples=100)
+def test_damage_is_an_input_error_or_counted(tmp_path_factory, scheme, data):
+    path = tmp_path_factory.getbasetemp() / NAMES[scheme]
+    path.write_bytes(data.draw(damaged(GOOD[scheme])))
+    with contextlib.suppress(InputError):
+        for batch in open_task(f"{scheme}:{path}").batches("train"):
+            derive_task(batch, parse_language("trans+inv"))
+            assert all(count > 0 for count in batch.counts.values())
+
+
+def paragraph(**changes):
+    return {"context": CONTEXT, "qas": [question("a", (4, "old cat"))], **changes}
+
+
+def test_questions_that_are_all_left_out_say_why(tmp_path):
+    qas = [question("a", (5, "old")), question("b", (6, "old"), (7, "old")), question("c", (7, " "), text=" ")]
+    with pytest.raises(InputError) as info:
+        open_task(f"qa:{squad(tmp_path / 'x.json', paragraph(qas=qas))}")
+    assert str(info.value).endswith(
+        "x.json: holds no question that can be used (answers left out, the context has another text at their place: 3;"
+        " questions left out, no answer of theirs can be used: 2; answers left out, no word in them: 1;"
+        " questions left out, without a word: 1)"
+    )
+
+
+def test_ids_that_come_again_are_numbered(tmp_path):
+    qas = [question(name, (4, "old")) for name in ("a", "a", "b", "a#2", "a")]
+    task = open_task(f"qa:{squad(tmp_path / 'x.json', paragraph(qas=qas), paragraph(qas=qas[:1]))}")
+    [batch] = task.batches("train")
+    assert batch.ids == ("a", "a#2", "b", "a#2#2", "a#3", "a#4")
+    assert batch.counts == {"ids numbered, another item has the same": 4}
+    lines = "".join(f"{name}\ta\tb\tneutral\n" for name in "7787")
+    path = write(tmp_path / "x.tsv", "index\tsentence1\tsentence2\tlabel\n" + lines)
+    [batch] = open_task(f"nli:{path}").batches("train")
+    assert batch.ids == ("7", "7#2", "8", "7#3")
+
+
+QA = "x.json: data.0.paragraphs.0."
+FILES: list[tuple[str, Any, str]] = [
+    ("nli", "", r"x.tsv:1: the header names no column for the premise (premise or sentence1 or sentence_a)"),
+    ("nli", "sentence1\tsentence2\n", "the header names no column for the label"),
+    ("nli", NLI, "holds no labelled pair"),
+    ("nli", NLI + "a\tb\t-\n", "holds no labelled pair (pairs left out, no gold label: 1)"),
+    ("nli", NLI + "a\tb\tneutral\n\nc\td\n", "x.tsv:4: here are 2 columns, the header names 3"),
+    ("nli", NLI + "a\tb\tneutral\textra\n", "x.tsv:2: here are 4 columns"),
+    ("nli", NLI + "a\tb\tneutral\n?language=de", "has no column 'language' to choose from"),
+    ("qa", [], "x.json: Input should be an object"),
+    ("qa", {}, "x.json: data: Field required"),
+    ("qa", {"data": []}, "holds no question"),
+    ("qa", {"data": [3]}, "x.json: data.0: Input should be an object"),
+    ("qa", {"data": [{"paragraphs": {}}]}, "data.0.paragraphs: Input should be a valid array"),
+    ("qa", [paragraph(context=3)], QA + "context: Input should be a valid string"),
+    ("qa", [{"qas": []}], QA + "context: Field required"),
+    ("qa", [paragraph(context=" ")], "holds no question"),
+    ("qa", [paragraph(context="\ud800")], "x.json: Invalid JSON: unexpected end of hex escape"),
+    ("qa", [paragraph(qas=[{"id": 1}])], QA + "qas.0.id: Input should be a valid string"),
+    ("qa", [paragraph(qas=[question("a", ("4", "old"))])], "answers.0.answer_start: Input should be a valid integer"),
+    ("qa", [paragraph(qas=[question("a", (True, "old"))])], "answers.0.answer_start: Input should be a valid integer"),
+    ("qa", [paragraph(qas=[question("a", is_impossible=1)])], "is_impossible: Input should be a valid boolean"),
+    ("qa", b"{\n\xff}", "x.json: Invalid JSON: "),
+    ("qa", b"{\n,}", "Invalid JSON: key must be a string at line 2"),
+    ("slots", "set\t1:2:x", "x.tsv:1: a line has at least intent, slots and utterance; here are 2"),
+    ("slots", "\t1:2:x\tabc", "x.tsv:1: the intent is empty"),
+    ("slots", "set\t1:2\tabc", "the slot '1:2' must be start:end:name"),
+    ("slots", "set\t1:2:x,\tabc", "the slot '' must be start:end:name"),
+    ("slots", "", "holds no utterance"),
+    ("slots", "set\t0:9:x\tabc", "holds no utterance (utterances left out, a slot is not inside the text: 1)"),
+    ("pos", "", "x.conllu: holds no sentence"),
+    ("parsing", "1\tran\t_\tVERB\t_\t_\t9\troot\t_\t_\n", "x.conllu:1: the head 9 of word 1 is out of range"),
+    ("pos", "1\tran\n", "x.conllu:1: a word has 10 columns"),
+    ("pos:lines", "a O\n", "the task needs the column 'upos'; pos:lines:{x} has form. A parser gives trees"),
+    ("parsing:iob", "a O\n", "the task needs the column 'deprel'"),
+]
+
+
+@pytest.mark.parametrize(("scheme", "content", "message"), FILES)
+def test_wrong_files_are_one_line(tmp_path, scheme, content, message):
+    path = tmp_path / {"qa": "x.json", "nli": "x.tsv", "slots": "x.tsv"}.get(scheme, "x.conllu")
+    if scheme == "qa" and isinstance(content, list) and content:
+        content = {"data": [{"paragraphs": content}]}
+    language = ""
+    if isinstance(content, str):
+        content, _, language = content.partition("?")
+    written = json.dumps(content) if isinstance(content, dict | list) else content
+    path.write_bytes(written if isinstance(written, bytes) else written.encode())
+    with pytest.raises(InputError) as info:
+        list(open_task(f"{scheme}:{path}{language and '?'}{language}").batches("train"))
+    assert message.replace("{x}", str(path)) in str(info.value) and "\n" not in str(info.value)
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
         ("nli:", "must be one of: nli:PATH"),
-        ("pos:", "must be one of"),
         ("tags:x", "must be one of"),
         ("nli:/no/such.tsv", "no such file or folder"),
+        ("pos:/no/such.conllu", "no such file or folder"),
+        ("slots:x?language=de", "no such file or folder"),
         ("nli:builtin:other", "the only built-in one is mini-english"),
+        ("pos:builtin:other", "the only built-in one is mini-english"),
         ("ner:builtin:mini-english?types=1", "types must be between"),
-        ("nli:x.tsv?lang=de", r"after \? there must be language=… and not 'lang=de'"),
+        ("parsing:builtin:mini-english?bytes=3", "unknown option 'bytes'"),
+        ("nli:x.tsv?lang=de", "after ? there must be language=… and not 'lang=de'"),
+        ("nli:hf:x?lang=de", "after ? there must be language=… and not 'lang=de'"),
     ],
 )
 def test_specs_that_name_no_task(spec, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as info:
         open_task(spec)
+    assert message in str(info.value) and "\n" not in str(info.value)
 
 
-def test_which_specs_are_tasks():
-    assert [is_task(s) for s in ("nli:x", "qa:x", "text:x", "nli", "conllu:nli")] == [True, True, False, False, False]
+@pytest.mark.parametrize("scheme", list(GOOD))
+def test_the_good_files_are_good(tmp_path, scheme):
+    path = tmp_path / NAMES[scheme]
+    path.write_bytes((b"\xef\xbb\xbf" if scheme == "qa" else b"") + GOOD[scheme])  # a byte order mark means nothing
+    [batch] = open_task(f"{scheme}:{path}").batches("train")
+    assert len(batch) == (6 if scheme == "nli" else 2)
+    assert batch.counts == {}
 
 
-def test_fields_that_there_are_not():
+def test_answers_outside_their_context(tmp_path):
+    qas = [question(str(start), (start, "old")) for start in (-1, 1000, 10**18)] + [question("b", (4, "old"))]
+    [batch] = open_task(f"qa:{squad(tmp_path / 'x.json', paragraph(qas=qas))}").batches("train")
+    assert batch.ids == ("b",)
+
+
+def test_fields_and_which_specs_are_tasks():
     task = open_task("nli:builtin:mini-english?types=500&sentences=3")
-    assert task.field_rows(None) == (0, 1)
-    assert task.field_rows(("hypothesis",)) == (1,)
+    assert (task.field_rows(None), task.field_rows(("hypothesis",))) == ((0, 1), (1,))
     with pytest.raises(InputError, match="there is no field 'answer'; there are premise, hypothesis"):
         task.field_rows(("answer",))
+    assert [is_task(s) for s in ("nli:x", "qa:x", "text:x", "nli", "conllu:nli")] == [True, True, False, False, False]
+    assert all(is_task(f"{scheme}:x") and f"{scheme}:PATH" in FORMS for scheme in SCHEMES)

@@ -13,6 +13,7 @@ from synthlang.tasks.derive import NO_PARSE, ParsedTask
 from tests.task_cases import labels_of
 from tests.test_tasks import question, squad
 
+MINI = "builtin:mini-english?types=500&sentences=60&dev=7&test=0"
 NLI = "nli:builtin:mini-english?types=500&sentences=1100&dev=5&test=0"
 
 
@@ -107,3 +108,13 @@ class Lossy(Parser):
                 words = self.cut(s.words)
                 rows.append({n: words if n == "form" else v[: len(words)] for n, v in s.columns.items()})
             yield Corpus.of(rows)
+
+
+def test_gold_tags_stay_and_gold_trees_want_no_parser():
+    task = open_task(f"pos:{MINI}")
+    parsed = ParsedTask(task, Parser)
+    [before], [after] = list(task.batches("train")), list(parsed.batches("train"))
+    assert after.corpus.columns["upos"].values() == before.corpus.columns["upos"].values()
+    assert set(after.corpus.columns["deprel"].values()) == {"dep"}  # the parser's
+    with pytest.raises(InputError, match=r"trees are the labels here; a parser would replace them"):
+        ParsedTask(open_task(f"parsing:{MINI}"), Parser)

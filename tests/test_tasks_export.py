@@ -1,4 +1,4 @@
-"""Exported task sets: loadable with datasets alone, whole, streamed, with the hub's columns."""
+"""Exported task sets: the hub's columns, loadable with datasets alone, read back equal; which split is meant."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ import re
 import shlex
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from probes.cli import app
-from synthlang.derive import derive_task_command
+from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.export import push_to_hub, verify_manifest
 from synthlang.fingerprint import sha256_file
 from synthlang.language import parse_language
-from synthlang.scripts import SCRIPTS
-from synthlang.tasks import derive_task, open_task
+from synthlang.tasks import SCHEMES, choose, derive_task, open_split, open_task, split_for
+from synthlang.tasks.batch import join_batches
 from synthlang.tasks.export import answer_texts, export_task
+from tests.hub_folders import datasets, offline  # noqa: F401  a fixture
+from tests.real_data import DATA
 from tests.task_cases import labels_of
-from tests.test_tasks import CONTEXT, question, squad, write
+from tests.test_tasks import CONTEXT, only, question, squad, write
 
 NLI = "nli:builtin:mini-english?types=500&sentences=1100&dev=5&test=4"
+
+
+SMALL = "nli:builtin:mini-english?types=500&sentences=30&dev=5&test=4"
 
 ALONE = """
 import json, sys
@@ -36,7 +42,6 @@ print(json.dumps({split: list(data[split]) for split in data}))
 
 def load(folder, tmp_path):
     """Config → rows of each split and features; the rows are the same streamed."""
-    datasets = pytest.importorskip("datasets")
     cache = str(tmp_path / "cache")
     found = {}
     for config in datasets.get_dataset_config_names(str(folder)):
@@ -74,40 +79,6 @@ def test_pairs_in_three_configs(tmp_path, monkeypatch):
         assert sha256_file(tmp_path / "d" / path) == digest
 
 
-def test_questions(tmp_path):
-    qas = [question("a", (4, "old cat"), (0, "The")), question("b"), question("c", (12, "saw her. It"))]
-    task = open_task(f"qa:{squad(tmp_path / 'dev.json', {'context': CONTEXT, 'qas': qas})}")
-    manifest = export_task(task, parse_language("inv"), tmp_path / "d")
-    rows = {c: v["rows"]["validation"] for c, v in load(tmp_path / "d", tmp_path).items()}
-    assert list(rows["derived"][0]) == ["id", "title", "question", "context", "answers"]
-    assert [r["id"] for r in rows["parent"]] == ["a", "b", "c"]
-    assert [(r["id"], r["answers"]) for r in rows["derived"]] == [
-        ("a", {"text": ["cat old", "The"], "answer_start": [8, 16]}),
-        ("b", {"text": [], "answer_start": []}),
-    ]
-    for row in [*rows["parent"], *rows["derived"]]:
-        for text, start in zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True):
-            assert row["context"][start : start + len(text)] == text
-    lost = {"answers torn apart": 1, "items dropped, no answer is in one piece": 1}
-    assert manifest["changes"] == {"derived": {"validation": lost}}
-    assert "| derived | validation | answers torn apart | 1 |" in (tmp_path / "d" / "README.md").read_text()
-
-
-def test_words_with_tags_and_intents(tmp_path):
-    for split, words, tags in (("train", "fly to new york", "O O B-to I-to"), ("test", "go", "O")):
-        write(tmp_path / "s" / split / "seq.in", f"{words}\n")
-        write(tmp_path / "s" / split / "seq.out", f"{tags}\n")
-        write(tmp_path / "s" / split / "label", f"{split}#é\n")
-    export_task(open_task(f"slots:{tmp_path / 's'}"), parse_language("trans+inv"), tmp_path / "d")
-    found = load(tmp_path / "d", tmp_path)
-    assert "ClassLabel(names=['test#é', 'train#é'])" in found["derived"]["features"]
-    assert found["parent"]["rows"]["test"] == [{"id": "0", "tokens": ["go"], "slots": ["O"], "intent": 0}]
-    [row] = found["derived"]["rows"]["train"]
-    script = SCRIPTS["cyrillic"]
-    assert row["tokens"] == [script.encode(word) for word in ("york", "new", "to", "fly")]
-    assert (row["slots"], row["intent"]) == (["B-to", "I-to", "O", "O"], 1)
-
-
 def test_a_split_that_loses_every_item(tmp_path):
     write(tmp_path / "s" / "train", "a B-X\nb I-X\n! I-X\nc I-X\n\nx O\n")
     write(tmp_path / "s" / "test", "a B-X\nb I-X\nc O\n! B-X\nc I-X\n")
@@ -128,55 +99,11 @@ def test_a_split_that_loses_every_item(tmp_path):
     assert torn.fingerprint != parse_language(spec).fingerprint
 
 
-def test_the_same_bytes_and_a_fingerprint_of_all_that_matters(tmp_path):
-    small = NLI.replace("1100", "30")
-    cases = [("trans", None), ("trans", None), ("inv", None), ("trans", ("premise",)), ("trans", ("hypothesis",))]
-    names = []
-    for number, (language, fields) in enumerate(cases):
-        manifest = export_task(open_task(small), parse_language(language), tmp_path / str(number), fields=fields)
-        names.append(manifest["fingerprint"])
-    assert len(set(names)) == 4
-    files = [{p.name: p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()} for n in "01"]
-    assert files[0] == files[1]
-
-
-def test_a_language_that_needs_columns_the_task_has_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(type(parse_language("inv").transforms[0]), "requires", ("head",))
-    path = write(tmp_path / "x.txt", "a O\n")
-    with pytest.raises(InputError, match="the language inv needs the column 'head'; the source has form, ner"):
-        export_task(open_task(f"ner:{path}"), parse_language("inv"), tmp_path / "d")
-
-
-def test_the_command(tmp_path, capsys):
-    spec = NLI.replace("1100", "30")
-    manifest = derive_task_command(
-        spec, "inv", tmp_path / "d", fields=("premise",), counts_source=spec.removeprefix("nli:")
-    )
-    shown = capsys.readouterr().err
-    assert "derived: train 30 items" in shown
-    card = (tmp_path / "d" / "README.md").read_text()
-    assert "license: apache-2.0" in card
-    assert f"synthlang derive '{spec}' --language language.yaml --counts " in card
-    assert "--field premise --out DIR" in card
-    again = derive_task_command(spec, str(tmp_path / "d" / "language.yaml"), tmp_path / "e", fields=("premise",))
-    assert again["fingerprint"] == manifest["fingerprint"]
-    assert {k: v for k, v in again["sha256"].items() if k != "README.md"} == {
-        k: v for k, v in manifest["sha256"].items() if k != "README.md"
-    }
-    with pytest.raises(InputError, match="exists already"):
-        derive_task_command(spec, "inv", tmp_path / "d")
-    with pytest.raises(InputError, match="there is no field 'x'"):
-        derive_task_command(spec, "inv", tmp_path / "f", fields=("x",))
-    with pytest.raises(InputError, match="licence"):
-        derive_task_command(spec, "inv", tmp_path / "f", licence="no licence")
-    assert not (tmp_path / "f").exists()
-
-
 def test_the_manifest_vouches_for_every_file(tmp_path):
     """The language has a file of its own, and the set can be pushed."""
     write(tmp_path / "words.txt", "dog\n")
     language = {"name": "x", "transforms": [{"kind": "transliterate", "types": str(tmp_path / "words.txt")}]}
-    manifest = export_task(open_task(NLI.replace("1100", "30")), parse_language(language), tmp_path / "d")
+    manifest = export_task(open_task(SMALL), parse_language(language), tmp_path / "d")
     assert verify_manifest(tmp_path / "d") == manifest
     assert {"README.md", "language.yaml", "language/words.txt"} <= set(manifest["sha256"])
     sent = []
@@ -195,39 +122,179 @@ def test_the_manifest_vouches_for_every_file(tmp_path):
         verify_manifest(tmp_path / "d")
 
 
-@pytest.mark.parametrize("licence", [None, "CC-BY-4.0"])
-def test_the_command_of_the_card_makes_the_same_bytes(tmp_path, licence):
-    spec = NLI.replace("1100", "30")
-    derive_task_command(spec, "trans", tmp_path / "d", fields=("premise",), counts_source=spec[4:], licence=licence)
-    [command] = re.findall(r"^synthlang derive .*$", (tmp_path / "d" / "README.md").read_text(), re.MULTILINE)
-    words = shlex.split(command.replace("language.yaml", str(tmp_path / "d" / "language.yaml")))
+MINI = "builtin:mini-english?types=500&sentences=60&dev=7&test=0"
+
+
+TREE = """\
+1\tThe\t_\tDET\t_\t_\t2\tdet\t_\tNER=O
+2\tcat\t_\tNOUN\t_\t_\t3\tnsubj\t_\tNER=B-PET
+3\tran\t_\tVERB\t_\t_\t0\troot\t_\tNER=O
+4\t.\t_\tPUNCT\t_\t_\t3\tpunct\t_\tNER=O
+
+"""
+
+
+CONLL_2003 = "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\nPeter NNP B-NP B-PER\nB NNP I-NP I-PER\n"
+
+
+def write_task(folder, scheme):
+    """A small task of each scheme in files; returns its spec."""
+    if scheme == "nli":
+        rows = ['7\tHe said "Go". She left!\tShe left.\tentailment', "7\tA b\tDon't!\tneutral", "9\tC\tD 3.5\tweird"]
+        head = "index\tsentence1\tsentence2\tlabel\n"
+        write(folder / "train.tsv", head + "\n".join(rows))
+        write(folder / "dev.tsv", head + rows[0])
+    elif scheme == "qa":
+        qas = [question("a", (4, "old cat"), (0, "The")), question("b"), question("a", (12, "saw her. It"))]
+        other = {"context": "He (B.) paid $5.", "qas": [question("c", (3, "(B.) paid"), text="Who? Why?")]}
+        squad(folder / "train.json", {"context": CONTEXT, "qas": qas}, other)
+    elif scheme == "slots":
+        for split, words, tags in (("train", "fly to new york\ngo", "O O B-to I-to\nO"), ("valid", "go", "B-x")):
+            write(folder / split / "seq.in", f"{words}\n")
+            write(folder / split / "seq.out", f"{tags}\n")
+            write(folder / split / "label", f"{split}\nother\n" if split == "train" else f"{split}\n")
+    elif scheme == "ner":
+        write(folder / "train.txt", CONLL_2003)
+    else:
+        write(folder / "train.conllu", TREE * 3)
+        write(folder / "dev.conllu", TREE)
+    return f"{scheme}:{folder}"
+
+
+def read_items(task, split, language=None):
+    """Everything there is to know of the items of a split, in plain values; sentences are cut as readers see fit."""
+    batches = list(task.batches(split))
+    batch = join_batches([derive_task(b, language)[0] for b in batches] if language is not None else batches)
+    columns = {"slots": ("slot",), "pos": ("upos",), "parsing": ("upos", "head", "deprel"), "ner": ("ner",)}
+    return {
+        "ids": batch.ids,
+        "texts": [batch.strings(field) for field in range(len(task.fields))],
+        "labels": None if batch.label is None else batch.label.values(),
+        "answers": list(zip(batch.answers.item.tolist(), *answer_texts(batch), strict=True)),
+        "extra": dict(batch.extra),
+        "tags": {n: batch.corpus.columns[n].values() for n in columns.get(task.name.partition(":")[0], ())},
+    }
+
+
+def about(task):
+    return task.kind, task.fields, task.tags, task.label_name, task.labels, task.splits
+
+
+LANGUAGES: dict[str, Any] = {
+    "trans+inv": "trans+inv",
+    "perm": {"name": "x", "seed": 3, "transforms": [{"kind": "permute"}], "torn_entities": "drop"},
+    "marked": {"name": "x", "transforms": [{"kind": "mark", "case": {"nsubj": "ka"}, "as_words": True}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "source", "language"),
+    [
+        (scheme, source, language)
+        for scheme in SCHEMES
+        for source in ("file", "mini")
+        for language in LANGUAGES
+        if language != "marked" or source == "mini" or scheme in ("pos", "parsing")  # it needs trees
+    ],
+)
+def test_what_was_exported_reads_back_equal(tmp_path, scheme, source, language):
+    task = open_task(f"{scheme}:{MINI}" if source == "mini" else write_task(tmp_path / "in", scheme))
+    spoken = parse_language(LANGUAGES[language])
+    manifest = export_task(task, spoken, tmp_path / "d")
+    for config, change in (("parent", None), ("derived", spoken)):
+        again = open_task(f"{scheme}:hf:{tmp_path / 'd'}:{config}")
+        left = {"dev" if s == "validation" else s for s, n in manifest["items"][config].items() if n}
+        assert about(again) == (*about(task)[:-1], tuple(s for s in task.splits if s in left))
+        for split in again.splits:
+            assert read_items(again, split) == read_items(task, split, change)
+            assert next(again.batches(split)).counts == {}
+
+
+def test_parts_of_speech_and_trees(tmp_path):
+    path = write(tmp_path / "x-dev.conllu", TREE)
+    for spec in (f"pos:{path}", f"pos:conllu:{path}"):
+        task = open_task(spec)
+        assert about(task) == ("words", ("text",), "upos", "intent", (), ("dev",))
+        assert only(task, "dev").corpus.columns["upos"].values() == ["DET", "NOUN", "VERB", "PUNCT"]
+    task = open_task(f"parsing:{path}")
+    assert (task.tags, task.kind) == ("deprel", "words")
+    derived, _ = derive_task(only(task, "dev"), parse_language("inv"))
+    assert dict(derived.corpus[0].columns) | {"ner": []} == {
+        "form": ["ran", "cat", "The", "."],
+        "upos": ["VERB", "NOUN", "DET", "PUNCT"],
+        "head": [0, 1, 2, 1],
+        "deprel": ["root", "nsubj", "det", "punct"],
+        "ner": [],
+    }
+    assert only(open_task(f"ner:conllu:{path}"), "dev").corpus.columns["ner"].values() == ["O", "B-PET", "O", "O"]
+    assert open_task(f"pos:{path}").fingerprint != task.fingerprint
+
+
+def test_which_split_is_meant(tmp_path):
+    cases = ["a#dev", "a#test", "nli:hf:x:y#train", "a#b", "a#devs", "a#dev/x", "#dev", "a#dev#test", "a#validation"]
+    assert [choose(spec) for spec in cases] == [
+        ("a", "dev"), ("a", "test"), ("nli:hf:x:y", "train"), ("a#b", None), ("a#devs", None), ("a#dev/x", None),
+        ("#dev", None), ("a#dev", "test"), ("a#validation", None),
+    ]  # fmt: skip
+    folder = tmp_path / "a#b"
+    write(folder / "train.conllu", TREE)
+    write(folder / "dev.conllu", TREE)
+    spec = f"pos:{folder}"
+    assert [open_split(s, "train")[1] for s in (spec, f"{spec}#dev", f"{spec}#train")] == ["train", "dev", "train"]
+    one, split = open_split(f"{spec}/dev.conllu", "test")  # the only one
+    assert (split, split_for(one, "train", None, "x")) == ("dev", "dev")
+    with pytest.raises(InputError, match=r"has no split 'test'; it has train, dev; choose one, as in pos:.*a#b#train$"):
+        open_split(spec, "test")
+    for wrong in (f"{spec}#test", f"{spec}/dev.conllu#train"):
+        with pytest.raises(InputError, match=r"has no split '(test|train)'; it has (train, )?dev$"):
+            open_split(wrong, "dev")
+
+
+@pytest.mark.skipif(not (DATA / "qa").exists(), reason="the real data is not here")
+@pytest.mark.parametrize(
+    ("scheme", "path", "n"),
+    [("qa", "qa/xquad/xquad.es.json", 1190), ("slots", "slots/snips/test", 700), ("nli", "nli/xnli/dev.de.tsv", 2495),
+     ("parsing", "ud2/tr_imst", 2200), ("pos", "ud2/ja_gsd", 1068)],
+)  # fmt: skip
+def test_real_data_reads_back_equal(tmp_path, scheme, path, n):
+    task, language = open_task(f"{scheme}:{DATA / path}"), parse_language("trans+inv")
+    manifest = export_task(task, language, tmp_path / "d")
+    assert sum(manifest["items"]["parent"].values()) == n
+    for config, change in (("parent", None), ("derived", language)):
+        again = open_task(f"{scheme}:hf:{tmp_path / 'd'}:{config}")
+        assert about(again) == about(task)
+        for split in task.splits:
+            assert read_items(again, split) == read_items(task, split, change)
+    assert json.loads((tmp_path / "d" / "manifest.json").read_text())["task"] == task.name
+
+
+def test_the_command_and_that_of_the_card_make_the_same_bytes(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "new" / "d"
+    derive_command(SMALL, "trans", out, fields=("premise",), counts_source=SMALL[4:])
+    assert "derived: train 30 items" in capsys.readouterr().err
+    card = (out / "README.md").read_text()
+    assert "license: apache-2.0" in card
+    [command] = re.findall(r"^synthlang derive .*$", card, re.MULTILINE)
+    assert (
+        command
+        == f"synthlang derive '{SMALL}' --language language.yaml --counts '{SMALL[4:]}' --field premise --out DIR"
+    )
+    words = shlex.split(command.replace("language.yaml", str(out / "language.yaml")))
     words[words.index("DIR")] = str(tmp_path / "e")
     result = CliRunner().invoke(app, words[1:])
     assert result.exit_code == 0, result.output
-    files = [{p.name: p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()} for n in "de"]
+    files = [{p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()} for folder in (out, tmp_path / "e")]
     assert files[0] == files[1]
-
-
-def test_leftovers_of_a_killed_run_and_folders_of_a_wrong_one(tmp_path, monkeypatch):
-    spec = NLI.replace("1100", "30")
-    others = [tmp_path / ".tmp-d-dev-0123abcd", tmp_path / ".tmp-d2-0123abcd"]
-    for folder in (tmp_path / ".tmp-d-0123abcd", *others):
-        (folder / "data").mkdir(parents=True)
-    derive_task_command(spec, "inv", tmp_path / "d")
-    assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "d"])
     bad = write(tmp_path / "in" / "x.tsv", "premise\thypothesis\tlabel\n" + "a\tb\tneutral\n" * 5 + "a\tb\n")
-    with pytest.raises(InputError, match=r"x.tsv:7: here are 2 columns"):
-        derive_task_command(f"nli:{bad}", "inv", tmp_path / "p" / "q" / "r")
-    assert not (tmp_path / "p").exists()
-
-
-def test_answers_against_a_search_by_words(tmp_path):
-    """Where each word stands in the text, by walking over it."""
-    qas = [question("a", (12, "saw"), (35, "$5 house")), question("b", (0, "The"))]
-    [batch] = open_task(f"qa:{squad(tmp_path / 'q.json', {'context': CONTEXT, 'qas': qas})}").batches("train")
-    derived, _ = derive_task(batch, parse_language("trans"))
-    texts, starts = answer_texts(derived)
-    for item, text, start in zip(derived.answers.item.tolist(), texts, starts, strict=True):
-        context = derived.strings(1)[item]
-        assert context[start : start + len(text)] == text
-        assert start == 0 or context[start - 1] == " "
+    monkeypatch.setattr(type(parse_language("inv").transforms[0]), "requires", ("tree",))
+    for spec, language, options, message in (
+        (SMALL, "trans", {"fields": ("x",)}, "there is no field 'x'"),
+        (SMALL, "trans", {"licence": "no licence"}, "licence"),
+        (SMALL, "inv", {}, "the language inv needs the column 'tree'; the source has form"),
+        (f"nli:{bad}", "trans", {}, "x.tsv:7: here are 2 columns"),
+    ):
+        with pytest.raises(InputError, match=message):
+            derive_command(spec, language, tmp_path / "f" / "g", **options)
+        assert not (tmp_path / "f").exists()
+    with pytest.raises(InputError, match="exists already"):
+        derive_command(SMALL, "trans", out)

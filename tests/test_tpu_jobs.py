@@ -19,7 +19,7 @@ def cloud(tmp_path, monkeypatch):
     """A cloud, and a project of the scripts and one config (its path has a space) in place of this one."""
     made = Cloud.make(tmp_path / "a cloud")
     project = tmp_path / "a project"
-    for folder in ("synthlang", "pretrain", "probes", "configs"):
+    for folder in ("synthlang", "pretrain", "probes", "synthlang_bench", "configs"):
         (project / folder).mkdir(parents=True)
     shutil.copytree(SCRIPTS, project / "tpu_scripts", ignore=shutil.ignore_patterns("__pycache__", "tpu.env"))
     for name in ("pyproject.toml", "setup.py", "constraints.txt", "README.md", "LICENSE"):
@@ -108,19 +108,13 @@ def test_stop_ends_the_job_and_its_last_state_reaches_the_bucket(cloud):
     assert not (cloud.project / "runs/a/done.json").exists()
 
 
-def test_a_changed_config_must_be_brought_first(cloud):
+def test_what_must_be_brought_first(cloud):
     (cloud.project / CONFIG).write_text("steps: 4\n")
     done = cloud.run("train.sh", CONFIG, "--out", "runs/a")
-    assert done.returncode == 2
-    assert "run setup.sh --code-only" in done.stderr
-    assert cloud.verbs == ["start"]
-
-
-def test_a_vm_without_setup_says_so(cloud):
+    assert (done.returncode, "run setup.sh --code-only" in done.stderr, cloud.verbs) == (2, True, ["start"])
     shutil.rmtree(cloud.project / ".venv-tpu")
     done = cloud.run("train.sh", CONFIG, "--out", "runs/a")
-    assert done.returncode == 2
-    assert "run setup.sh" in done.stderr
+    assert (done.returncode, "run setup.sh" in done.stderr) == (2, True)
 
 
 def test_a_pod_needs_a_bucket_and_runs_no_study(cloud):
@@ -148,19 +142,14 @@ def test_a_worker_that_writes_nothing_copies_nothing_to_the_bucket(cloud):
     assert weights(cloud.folder / "my-bucket") == kept
 
 
-def test_a_bucket_that_cannot_be_read_stops_the_job(cloud):
-    fails = [("storage ls", 1, "ERROR: no permission")]
+@pytest.mark.parametrize(
+    ("rule", "said"), [("storage ls", "no permission"), (r"storage rsync \S+copy", "was not copied")]
+)
+def test_a_bucket_that_cannot_be_read_or_written_fails_the_job(cloud, rule, said):
+    fails = [(rule, 1, "ERROR: no permission")]
     done = cloud.run("train.sh", CONFIG, "--out", "runs/a", "--bucket", BUCKET, fails=fails)
-    assert done.returncode == 1
-    assert "no permission" in done.stdout
-    assert not (cloud.project / "runs").exists()
-
-
-def test_a_bucket_that_cannot_be_written_fails_the_job(cloud):
-    fails = [(r"storage rsync \S+copy", 1, "ERROR: no permission")]
-    done = cloud.run("train.sh", CONFIG, "--out", "runs/a", "--bucket", BUCKET, fails=fails)
-    assert done.returncode == 1
-    assert "was not copied" in done.stdout
+    assert (done.returncode, said in done.stdout) == (1, True)
+    assert (cloud.project / "runs").exists() == (said == "was not copied")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ import pytest
 from tests.tpu_cloud import END, ROOT, SCRIPTS, Cloud
 
 FILES = sorted(SCRIPTS.glob("*.sh"))
-STARTED = [path for path in FILES if path.name != "lib.sh"]
 CONFIG = "tpu_scripts/overrides.txt"  # any file of the project: the scripts do not read it
 CKSUM = (
     subprocess.run(["cksum"], input=(ROOT / CONFIG).read_bytes(), capture_output=True, check=True)
@@ -39,15 +38,6 @@ def dry(cloud: Cloud, script: str, *arguments: str, **more: Any) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_script_is_sound_bash_and_says_that_it_has_not_run_on_hardware(path):
-    assert subprocess.run(["bash", "-n", path], check=False).returncode == 0
-    text = path.read_text()
-    assert "NOT RUN ON HARDWARE" in text
-    assert path.name == "lib.sh" or "set -euo pipefail" in text
-    assert path.name == "lib.sh" or path.stat().st_mode & 0o111, "not executable"
-
-
 def test_shellcheck_finds_nothing():
     tool = shutil.which("shellcheck") or shutil.which("shellcheck", path=str(Path(sys.executable).parent))
     if tool is None:
@@ -56,12 +46,15 @@ def test_shellcheck_finds_nothing():
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("path", STARTED, ids=lambda path: path.name)
-def test_every_script_has_help(path, cloud):
-    done = cloud.run(path.name, "--help", PROJECT="")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) > 5
-    assert "not run on hardware" in done.stdout.lower()
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_script_is_sound_and_has_help(path, cloud):
+    assert subprocess.run(["bash", "-n", path], check=False).returncode == 0
+    assert "NOT RUN ON HARDWARE" in path.read_text()
+    if path.name != "lib.sh":
+        assert "set -euo pipefail" in path.read_text() and path.stat().st_mode & 0o111
+        done = cloud.run(path.name, "--help", PROJECT="")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert len(done.stdout.splitlines()) > 5 and "not run on hardware" in done.stdout.lower()
 
 
 def test_dry_runs_print_every_command_and_run_none(cloud):
@@ -78,12 +71,12 @@ def test_dry_runs_print_every_command_and_run_none(cloud):
         f"--scopes=https://www.googleapis.com/auth/cloud-platform --spot --valid-until-duration=6h {END}",
         f"{queued} describe tpu-1 --format='value(state.state)' {END}",
     ]
-    packed = "pyproject.toml setup.py constraints.txt README.md LICENSE synthlang pretrain probes configs tpu_scripts"
+    code = "synthlang pretrain probes synthlang_bench configs tpu_scripts"
+    packed = f"pyproject.toml setup.py constraints.txt README.md LICENSE {code}"
     assert dry(cloud, "setup.sh", "--with", "tests/tiny.py") == [
         f"tar --exclude=__pycache__ -czf TEMPORARY/synthlang.tar.gz -C {ROOT} {packed} tests/tiny.py",
         f"gcloud compute tpus tpu-vm scp TEMPORARY/synthlang.tar.gz tpu-1:synthlang.tar.gz --worker=all {END}",
-        f"{SSH} --command='mkdir -p synthlang && cd synthlang && "
-        f"rm -rf synthlang pretrain probes configs tpu_scripts && tar -xzf ../synthlang.tar.gz' {END}",
+        f"{SSH} --command='mkdir -p synthlang && cd synthlang && rm -rf {code} && tar -xzf ../synthlang.tar.gz' {END}",
         f"{SSH} --command='cd synthlang && bash tpu_scripts/on_worker.sh install' {END}",
     ]
     assert len(dry(cloud, "setup.sh", "--code-only")) == 3

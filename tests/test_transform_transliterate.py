@@ -66,24 +66,6 @@ def test_a_list_of_types(tmp_path):
     assert same.fingerprint == listed.fingerprint != parse_language("trans").fingerprint
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "types.txt: no such file"),
-        (b"", "types.txt: holds no word"),
-        (b"\n\tNOUN\n", "types.txt:2: the first column is empty"),
-        (b"a\ntwo words\n", "types.txt:2: 'two words' is not one word"),
-        (b"a\n\xff\n", "types.txt:2: not UTF-8"),
-    ],
-)
-def test_damaged_lists(tmp_path, content, message):
-    path = tmp_path / "types.txt"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        parse_language({"name": "x", "transforms": [{"kind": "transliterate", "types": str(path)}]})
-
-
 @pytest.mark.parametrize("options", [{"order": "frequent"}, {"by": "token"}, {"order": "frequent", "by": "token"}])
 def test_counts_are_needed_and_make_the_share(options):
     source = open_source(SOURCE)
@@ -149,13 +131,6 @@ def test_types_are_those_of_the_parent():
     assert language.invert(derived).texts() == corpus.texts()
 
 
-def test_the_overlap_is_exact():
-    assert overlap({"a": 3, "b": 1, "z": 0}, {"a": 1, "c": 3}) == Overlap(1, 2, 1, 4)
-    assert overlap({}, {}) == Overlap(0, 0, 0, 0)
-    assert overlap({}, {"a": 1}).by_type == overlap({}, {}).by_token == 0.0
-    assert Overlap(1, 2, 1, 4).by_type == 0.5 and Overlap(1, 2, 1, 4).by_token == 0.25
-
-
 @given(
     st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=6),
     st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=6),
@@ -174,19 +149,3 @@ def test_the_overlap_against_multisets(first, second):
             rest.remove(word)
             shared += 1
     assert found == Overlap(len(set(words) & set(others)), len(set(words)), shared, len(words))
-
-
-def test_the_overlap_of_languages():
-    batch = next(open_source(SOURCE).batches("train"))
-    parent: Counter[str] = Counter()
-    count_words(parent, batch)
-    shares = {}
-    for name in ("inv", "trans", "trans:0.5"):
-        derived: Counter[str] = Counter()
-        count_words(derived, parse_language(name).derive(batch))
-        shares[name] = overlap(parent, derived)
-    assert shares["inv"].by_type == shares["inv"].by_token == 1.0
-    assert shares["trans"].by_type == shares["trans"].by_token == 0.0
-    half = parse_language("trans:0.5")
-    stay = set(parent) - changed(half.transforms[0], batch, half.keys[0])
-    assert shares["trans:0.5"] == Overlap(len(stay), len(parent), sum(parent[w] for w in stay), parent.total())

@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthlang.corpus import Corpus
-from synthlang.errors import InputError
-from synthlang.language import Language, parse_language
+from synthlang.language import parse_language
 from synthlang.sources import open_source
-from synthlang.transforms.layout import AFTER, BEFORE, Layout, attach_inserted, layout_forest
-from synthlang.transforms.relations import base
-from synthlang.transforms.typology import Typology
+from synthlang.transforms.layout import AFTER, BEFORE, Layout, base, layout_forest
 from synthlang.trees import Forest
 from tests.annotated import annotated
 from tests.real_data import DATA
@@ -104,46 +100,12 @@ def test_counts_by_reason_and_sentences_that_stay():
     assert not typology(order="SOV", strength=0.0).rewrite(corpus).counts
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "give a value to at least one of order, oblique"),
-        ({"order": "SVX"}, "SOV"),
-        ({"adposition": "after"}, "preposition"),
-        ({"order": "SOV", "strength": 2}, "strength"),
-        ({"article": "after", "articles": []}, "articles"),
-        ({"adjectives": "after"}, "did you mean adjective"),
-    ],
-)
-def test_wrong_specs(options, message):
-    with pytest.raises(InputError, match=message):
-        typology(**options)
-
-
-def test_it_has_no_inverse_and_needs_trees():
-    language = typology(order="SOV")
-    assert language.requires == ("upos", "head", "deprel") and not language.invertible
-    with pytest.raises(InputError, match="no inverse"):
-        language.invert(annotated(HOUSES))
-    with pytest.raises(InputError, match="typology needs the column 'upos'; the corpus has form"):
-        language.derive(Corpus.of_words([["a"]]))
-    assert len(language.derive(Corpus.of_words([]))) == 0
-
-
 def test_it_reads_the_parents_words_and_moves_inserted_ones():
     """After a transliteration articles are still articles; a particle moves with the word it was put to."""
     steps = [{"kind": "transliterate"}, {"kind": "mark", "case": {"obj": "o"}, "as_words": True}]
     after = {"kind": "typology", "article": "after", "order": "SOV"}
     language = parse_language({"name": "x", "transforms": [*steps, after]})
     assert language.derive(annotated(HOUSES)).texts() == ["ман тхе тшо биг хоусес o ин Парис саш Ѣ"]
-
-
-def test_the_fingerprint_knows_every_value():
-    prints = {typology(**{"order": order}).fingerprint for order in ("SOV", "VSO")}
-    prints |= {typology(adposition="postposition").fingerprint, typology(order="SOV", strength=0.5).fingerprint}
-    assert len(prints) == 4
-    assert isinstance(typology(order="SOV").transforms[0], Typology)
-    assert Language(name="a", transforms=(Typology(order="SOV"),)).fingerprint in prints
 
 
 LABELS = ["nsubj", "obj", "case", "mark", "amod", "det", "nmod", "punct", "conj", "cc", "flat", "acl:relcl", "weird"]
@@ -241,19 +203,6 @@ def test_nothing_moves_without_a_change_of_sides(sentence):
     assert index.tolist() == list(range(len(index)))
 
 
-@given(projective(), st.data())
-def test_inserted_words_keep_a_tree_projective(sentence, data):
-    corpus = annotated(sentence)
-    columns = dict(corpus[0].columns)
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(columns["form"])))
-        new = {"form": "ka", "upos": "_", "deprel": "_", "head": -1}
-        heads = [h + 1 if h > at else h for h in columns["head"]]
-        columns = {n: [*c[:at], new[n], *c[at:]] for n, c in {**columns, "head": heads}.items()}
-    fixed = attach_inserted(Corpus.of([columns]))
-    assert Forest.of(fixed).is_projective.all()
-
-
 SOURCES = ["builtin:mini-english?types=500&sentences=1000&dev=0&test=0", f"conllu:{DATA}/ud2/en_ewt"]
 SIDES = ("before", "after")
 
@@ -319,29 +268,3 @@ def test_every_clause_has_the_order(batch, order):
         assert shown == "".join(letter for letter in order if letter in found)
         full += len(shown) == 3
     assert full > 100
-
-
-@pytest.mark.parametrize("options", [{"head_direction": "final"}, {"order": "VSO", "adposition": "postposition"}])
-def test_trees_labels_and_final_marks_stay(batch, options):
-    language = typology(**options)
-    numbers = np.arange(len(batch.form.codes), dtype=np.int32)
-    extra = Corpus(batch.offsets, {**batch.columns, "n": type(batch.form)(numbers)}, batch.ids)
-    derived = language.derive(extra)
-    n, starts = derived.columns["n"].codes, np.repeat(derived.offsets[:-1], derived.lengths)
-    head = derived.columns["head"].codes
-    old = batch.columns["head"].codes
-    old_rows = np.where(old > 0, old - 1 + np.repeat(batch.offsets[:-1], batch.lengths), -1)
-    new_rows = np.where(head > 0, n[np.clip(head - 1, 0, None) + starts], -1)
-    assert (new_rows == old_rows[n]).all()
-    last = batch.offsets[1:] - 1
-    marks = last[np.asarray(batch.columns["upos"].values())[last] == "PUNCT"]
-    assert len(marks) > 100 and (n[marks] == marks).all()
-
-
-def test_stronger_changes_more_and_what_a_weaker_one_changed(batch):
-    changed = []
-    for strength in (0.0, 0.3, 0.6, 1.0):
-        origin = typology(head_direction="final", strength=strength).rewrite(batch).origin
-        changed.append(set(batch.sentence_of_word[origin != batch.position].tolist()))
-    assert not changed[0]
-    assert all(a < b for a, b in itertools.pairwise(changed))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
@@ -59,11 +59,7 @@ def transfer_of(model: str, load: Any = load_data, **changes: Any) -> Transfer:
     return Transfer(pretrained, load(config, pretrained), config)
 
 
-def test_the_tokenizer_of_these_tests_has_no_token_for_a_word(mute):
-    assert AutoTokenizer.from_pretrained(mute)("Der Löwe")["input_ids"] == [0, 2]
-
-
-@pytest.mark.parametrize("task", ["pos", "ner", "parsing", "slots", "nli", "qa"])
+@pytest.mark.parametrize("task", ["pos", "parsing", "nli", "qa"])
 def test_every_task_refuses_a_model_that_reads_no_word(task, mute):
     for load in (load_data, load_training):
         with pytest.raises(InputError, match=NOTHING) as raised:
@@ -72,10 +68,10 @@ def test_every_task_refuses_a_model_that_reads_no_word(task, mute):
         assert f"in the tokenizer of {Path(mute).name}, so nothing would be read" in str(raised.value)
 
 
-@pytest.mark.parametrize("task", ["pos", "ner", "parsing", "slots", "nli", "qa"])
-def test_a_model_that_reads_some_words_is_taken(task, tmp_path):
-    model = without_words(tmp_path, "abc")
-    transfer_of(str(model), load_training, task=task).check()
+def test_a_model_that_reads_some_words_is_taken(tmp_path):
+    model = str(without_words(tmp_path, "abc"))
+    for task in ("pos", "qa"):
+        transfer_of(model, load_training, task=task).check()
 
 
 def test_the_set_that_nothing_is_read_of_is_named(half):
@@ -97,7 +93,7 @@ def test_an_adjustment_says_it(mute, tmp_path):
         adjust(config, tmp_path / "run")
 
 
-@pytest.mark.parametrize("probe", ["retrieval", "maps", "cka", "distances"])
+@pytest.mark.parametrize("probe", ["retrieval", "cka"])
 def test_probes_say_it(probe, mute, tmp_path):
     settings = {"probes": [probe], "language": "trans", "pairs": {"x": PAIR}, "data": {"dev": 20}}
     given = ProbeInput(open_model(mute, "trans", False), parse(ProbeConfig, settings), None, Store(tmp_path / "store"))

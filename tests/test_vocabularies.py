@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 import weakref
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
@@ -20,15 +19,24 @@ from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
-from synthlang.vocabularies import OURS, ExtendSpec, VocabularySpec, build, build_id_space
+from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
+from synthlang.vocabularies.build import prefixed
 from synthlang.vocabulary import train_tokenizer
 from tests.real_data import DATA
-from tests.saved_tokenizers import encode_elsewhere
+from tests.tokenizer_folders import encode_elsewhere
 
 ENGLISH = ["the cat sat on the mat .", "a cat and a dog ran to the old house in town .", "don't say “naïve” 漢字 !"] * 3
+
+
 GERMAN = ["die katze saß auf der matte .", "der hund und die katze lief in das alte haus am tor ."] * 3
+
+
 LINES = [*ENGLISH, *GERMAN]
+
+
 anything = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.sampled_from(LINES))
+
+
 KINDS: tuple[Literal["copied", "joint", "joined", "prefixed"], ...] = ("copied", "joint", "joined", "prefixed")
 
 
@@ -208,16 +216,6 @@ def test_joined_cuts_as_each_members_own_bpe(joined, own_bpes, text):
         assert member.tokenizer.decode(member.tokenizer.encode(text).ids) == own.decode(own.encode(text).ids)
 
 
-def test_prefixed_shares_the_specials_only(natural, store, own_bpes):
-    space, _ = build_id_space(VocabularySpec(kind="prefixed", size=320, min_frequency=1), natural, store)
-    assert np.intersect1d(space.languages[0].ids, space.languages[1].ids).tolist() == list(OURS.all)
-    for member, own in zip(space.languages, own_bpes, strict=True):
-        assert len(member.ids) == own.get_vocab_size()
-        for line in LINES:
-            found = member.tokenizer.encode(line).ids
-            assert [int(np.searchsorted(member.ids, i)) for i in found] == own.encode(line).ids
-
-
 def test_saved_folders_give_the_same_ids_in_another_process(natural, mini, store, tmp_path):
     pair = [("en", mini, PARENT), ("trans", mini, parse_language("trans")), ("h", mini, parse_language("trans@hangul"))]
     asked, expected = [], []
@@ -237,20 +235,6 @@ def test_saved_folders_give_the_same_ids_in_another_process(natural, mini, store
         assert found["apart"] == apart
         assert found["text"] == [0, *(i for ids in apart for i in ids), 2]
         assert found["specials"] == list(OURS.all)
-
-
-def test_artifacts_are_read_not_trained_again(family, natural, store, monkeypatch):
-    built = {kind: build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0] for kind in KINDS}
-
-    def fail(*args):
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(build, "train_vocabulary", fail)
-    for kind, space in built.items():
-        again = build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0]
-        assert again.fingerprint == space.fingerprint
-    with pytest.raises(AssertionError, match="trained again"):
-        build_id_space(VocabularySpec(kind="joint", size=399), family, store)
 
 
 def test_fingerprints_cover_what_ids_depend_on_and_nothing_else(mini, natural, store):
@@ -285,75 +269,10 @@ def test_training_holds_one_batch_at_a_time(store):
     assert len(alive) == 8 and 0 < Watched.most <= 3
 
 
-TOKENS = {"name": "t", "transforms": [{"kind": "invert", "unit": "token"}]}
-
-
-@pytest.fixture(scope="module")
-def small():
-    return MiniEnglish(types=500, sentences=50, dev=10, test=0)
-
-
-@pytest.fixture
-def built(tmp_path):
-    return lambda kind, named: build_id_space(VocabularySpec(kind=kind, size=300), named, Store(tmp_path))
-
-
-def test_copied_needs_one_source(built, small):
-    other = MiniEnglish(types=500, sentences=60, dev=10, test=0)
-    with pytest.raises(InputError, match=r"but fr reads another one than en; choose joint, joined or prefixed"):
-        built("copied", [("en", small, PARENT), ("fr", other, parse_language("trans"))])
-    same = MiniEnglish(types=500, sentences=50, dev=10, test=0)
-    assert built("copied", [("en", small, PARENT), ("fr", same, parse_language("trans"))])[0].size == 600
-
-
-@pytest.mark.parametrize("kind", ["joint", "joined", "prefixed"])
-def test_languages_of_tokens_are_copied_only(built, small, kind):
-    with pytest.raises(InputError, match=rf"vocabulary.kind {kind}: t has a transform with unit: token.*kind copied"):
-        built(kind, [("en", small, PARENT), ("t", small, parse_language(TOKENS))])
-
-
-@pytest.mark.parametrize("name", ["trans+inv", "e n", "ä", "x" * 33])
-def test_prefixed_names(built, small, name, monkeypatch):
-    monkeypatch.setattr("synthlang.vocabularies.build.trained", None)  # refused before any training
-    with pytest.raises(InputError, match="to be a prefix of tokens"):
-        built("prefixed", [("en", small, PARENT), (name, small, parse_language("inv"))])
-
-
-def test_members(built, small, tmp_path):
-    with pytest.raises(InputError, match="two languages of the run have the name 'en'"):
-        built("joint", [("en", small, PARENT), ("en", small, parse_language("inv"))])
-    with pytest.raises(InputError, match="at least one language"):
-        built("joint", [])
-    (tmp_path / "x-test.txt").write_text("a b", encoding="utf-8")
-    only_test = TextSource(tmp_path)
-    with pytest.raises(InputError, match="the source of x has no split 'train'; it has test"):
-        built("joint", [("x", only_test, PARENT)])
-    (tmp_path / "x-train.txt").write_text("a b", encoding="utf-8")
-    with pytest.raises(InputError, match="needs the column 'upos'; the source of x has form"):
-        built("joint", [("x", TextSource(tmp_path), parse_language("typology@SOV"))])
-
-
-@pytest.mark.parametrize(
-    ("model", "data", "message"),
-    [
-        (VocabularySpec, {"size": 260}, "size"),
-        (VocabularySpec, {"kind": "shared"}, "kind"),
-        (VocabularySpec, {"min_frequency": 0}, "min_frequency"),
-        (VocabularySpec, {"size": "8k"}, "size"),
-        (ExtendSpec, {}, "language"),
-        (ExtendSpec, {"language": "de", "size": 0}, "size"),
-        (ExtendSpec, {"language": "de", "initialise": "zero"}, "initialise"),
-    ],
-)
-def test_settings(model, data, message):
-    with pytest.raises(InputError, match=message):
-        parse(model, data)
-
-
 FILES = {name: DATA / "multi30k" / f"test_2016_flickr.{name}" for name in ("en", "de", "fr")}
-pytestmark = pytest.mark.skipif(not all(f.exists() for f in FILES.values()), reason="no multi30k captions here")
 
 
+@pytest.mark.skipif(not all(f.exists() for f in FILES.values()), reason="no multi30k captions here")
 def test_default_anchors_and_none(tmp_path):
     named = []
     for name, file in FILES.items():
@@ -376,3 +295,84 @@ def test_default_anchors_and_none(tmp_path):
             joined.languages[number].tokenizer.decode(a.ids[: a.word_offsets[batch.offsets[1]]].tolist())
             == batch.texts()[0]
         )
+
+
+TEXTS = [*ENGLISH, *GERMAN, "len: en: den:x <mask> b", "Ġen:the Ġ", "en:the", "  a \t b  ", ""]
+
+
+any_text = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), st.sampled_from(TEXTS))
+
+
+@pytest.fixture(scope="module")
+def parents():
+    return {"en": train_tokenizer(ENGLISH, 330), "de": train_tokenizer(GERMAN, 320), "d": train_tokenizer(GERMAN, 300)}
+
+
+@pytest.fixture(scope="module")
+def prefixed_tokenizers(parents):
+    return prefixed(parents)
+
+
+@settings(max_examples=150)
+@given(text=any_text)
+def test_encoding_is_that_of_each_language_under_its_own_ids(parents, prefixed_tokenizers, text):
+    start = 5
+    for name, parent in parents.items():
+        own = parent.encode(text).ids
+        ids = prefixed_tokenizers[name].encode(text).ids
+        assert ids == [i if i < 5 else i - 5 + start for i in own]
+        assert prefixed_tokenizers[name].decode(ids) == parent.decode(own)
+        first, start_of_next = start, start + parent.get_vocab_size() - 5
+        named = prefixed_tokenizers[name]
+        assert all(
+            named.id_to_token(i).removeprefix("Ġ").startswith(f"{name}:") for i in range(first, start_of_next, 40)
+        )
+        start += parent.get_vocab_size() - 5
+
+
+def test_artifacts_are_read_not_trained_again(family, store, monkeypatch):
+    built = {kind: build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0] for kind in KINDS}
+    monkeypatch.setattr(build, "train_vocabulary", None)
+    for kind, space in built.items():
+        again = build_id_space(VocabularySpec(kind=kind, size=400), family, store)[0]
+        assert again.fingerprint == space.fingerprint
+    with pytest.raises(TypeError):  # trained again
+        build_id_space(VocabularySpec(kind="joint", size=399), family, store)
+
+
+TOKENS = {"name": "t", "transforms": [{"kind": "invert", "unit": "token"}]}
+OTHER = MiniEnglish(types=500, sentences=60, dev=10, test=0)
+WRONG: list[tuple[Any, list[tuple[str, Any, Any]], str]] = [
+    ("copied", [("en", None, "parent"), ("fr", OTHER, "trans")], "but fr reads another one than en; choose joint, "),
+    *(
+        (
+            kind,
+            [("en", None, "parent"), ("t", None, TOKENS)],
+            f"vocabulary.kind {kind}: t has a transform with unit: token",
+        )
+        for kind in ("joint", "joined", "prefixed")
+    ),
+    *(
+        ("prefixed", [("en", None, "parent"), (name, None, "inv")], "to be a prefix of tokens")
+        for name in ("trans+inv", "e n", "ä", "", "x" * 33)
+    ),
+    ("joint", [("en", None, "parent"), ("en", None, "inv")], "two languages of the run have the name 'en'"),
+    ("joint", [("x", "x-test.txt", "parent")], "the source of x has no split 'train'; it has test"),
+    ("joint", [("x", "x-train.txt", "typology@SOV")], "needs the column 'upos'; the source of x has form"),
+]
+
+
+@pytest.mark.parametrize(("kind", "named", "message"), WRONG)
+def test_what_cannot_be_is_refused_before_any_training(kind, named, message, mini, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "trained", None)
+
+    def source(wanted):
+        if not isinstance(wanted, str):
+            return wanted or mini
+        (tmp_path / wanted).write_text("a b", encoding="utf-8")
+        return TextSource(tmp_path)
+
+    languages = [(name, source(wanted), parse_language(language)) for name, wanted, language in named]
+    with pytest.raises(InputError) as info:
+        build_id_space(VocabularySpec(kind=kind, size=300), languages, Store(tmp_path))
+    assert message in str(info.value)

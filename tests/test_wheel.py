@@ -57,7 +57,6 @@ def test_every_file_is_in_the_wheel(unzipped, tracked):
     [
         (["configs", "sizes", "tiny"], "steps: 1500"),
         (["study", "align_mlm-table3", "--size", "tiny", "--dry-run", "--out", "out"], "36 cells"),
-        (["study", "cao2020-table1", "--size", "tiny", "--dry-run", "--out", "out"], "cells"),
         (
             ["derive", "builtin:mini-english?types=500&sentences=60", "--language", "french-order", "--out", "data"],
             "data",

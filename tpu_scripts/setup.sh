@@ -9,7 +9,7 @@ Copy this working tree (code and configs) to every worker and install it there.
   --with PATH       a file or folder inside the project goes along: corpora, dictionaries
   --code-only       do not install again: enough after a change of code or configs"
 
-folders=(synthlang pretrain probes configs tpu_scripts)
+folders=(synthlang pretrain probes synthlang_bench configs tpu_scripts)
 parts=(pyproject.toml setup.py constraints.txt README.md LICENSE "${folders[@]}")
 code_only=""
 

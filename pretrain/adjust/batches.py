@@ -48,7 +48,6 @@ class Words:
         return first, first + self.mask.sum(1) - 1
 
     def to(self, device: torch.device) -> Words:
-        """The same on a device."""
         tensors: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "language"}
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
@@ -65,7 +64,6 @@ class WordPairs:
     links: Tensor
 
     def side(self, side: Side) -> Words:
-        """One of the two sides."""
         return self.left if side == "left" else self.right
 
     def pulled(self, side: Side, settings: LossConfig) -> Tensor:
@@ -88,7 +86,6 @@ class WordPairs:
         return torch.arange(count, device=self.links.device) + len(words.start)
 
     def to(self, device: torch.device) -> WordPairs:
-        """The same on a device."""
         return WordPairs(self.left.to(device), self.right.to(device), self.links.to(device, non_blocking=True))
 
 

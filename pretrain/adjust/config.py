@@ -56,12 +56,10 @@ class LossConfig(StrictModel):
 
     @property
     def other(self) -> Side:
-        """The side that the moving one is pulled to."""
         return "right" if self.moves == "left" else "left"
 
     @property
     def pulls_words(self) -> bool:
-        """Whether linked words are pulled."""
         return self.pulled in ("words", "all")
 
     @property
@@ -71,7 +69,6 @@ class LossConfig(StrictModel):
 
     @property
     def held_sides(self) -> tuple[Side, ...]:
-        """The sides whose words are held."""
         if not self.hold or self.held == "none":
             return ()
         return SIDES if self.held == "both" else (self.other if self.held == "other" else self.moves,)

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import AutoModelForMaskedLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.checkpoints import disk_errors
+from pretrain.export import verify
 from pretrain.hub import Base
 from synthlang.files import atomic_folder
 from synthlang.vocabularies.checkpoint import read_checkpoint
@@ -43,7 +43,9 @@ def export_adjusted(
                 if (source / file).is_file():
                     shutil.copyfile(source / file, folder / file)
             (folder / "README.md").write_text(_card(config, language, name, str(parents["model"])), encoding="utf-8")
-            _verify(folder, model, base.checkpoints[language].fingerprint)
+            verify(folder, model.state_dict(), carried=True)
+            tokenizer = read_checkpoint(str(folder)).fingerprint
+            assert tokenizer == base.checkpoints[language].fingerprint, "the export has another tokenizer"
 
 
 def _carry(source: Path, folder: Path) -> None:
@@ -53,15 +55,6 @@ def _carry(source: Path, folder: Path) -> None:
         extra |= {key: tensor for key, tensor in load_file(path).items() if any(part in key for part in CARRIED)}
     if extra and (folder / WEIGHTS).is_file():
         save_file(load_file(folder / WEIGHTS) | extra, folder / WEIGHTS, metadata={"format": "pt"})
-
-
-def _verify(folder: Path, model: PreTrainedModel, tokenizer: str) -> None:
-    """Load the export as a stranger would: nothing missing, the same weights, the same ids."""
-    loaded, info = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True, local_files_only=True)
-    assert not info["missing_keys"], f"the export lacks {info['missing_keys']}"
-    mine, theirs = model.state_dict(), loaded.state_dict()
-    assert all(torch.equal(mine[key].cpu(), theirs[key]) for key in mine), "the export has other weights"
-    assert read_checkpoint(str(folder)).fingerprint == tokenizer, "the export has another tokenizer"
 
 
 def _card(config: AdjustConfig, language: str, name: str, weights: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate import Accelerator
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -20,8 +19,8 @@ from pretrain.adjust.measure import distances
 from pretrain.adjust.vectors import encoder_of
 from pretrain.config import OptimizerConfig
 from pretrain.config.training import micro_batches
-from pretrain.devices import process_state
-from pretrain.running import Loop
+from pretrain.devices import accelerator_of
+from pretrain.loop import Loop
 from pretrain.step import GradientStep
 from pretrain.stopping import Flag
 from synthlang.parallel.prepare import PairData
@@ -38,29 +37,26 @@ class AdjustStep(GradientStep[WordPairs]):
         frozen = copy.deepcopy(encoder_of(model)).to(accelerator.device)
         model.to(accelerator.device)
         self.loss = AlignmentLoss(model, frozen, config.loss)
-        settings = _optimizer(config, steps)
+        given = config.optimizer.model_dump()
+        settings = OptimizerConfig(warmup_steps=int(given.pop("warmup_share") * steps), **given)
         super().__init__(self.loss, encoder_of(model), settings, steps, config.precision, accelerator)
 
     def seed(self, step: int, micro: int) -> None:
-        """One key for all micro-batches of the step."""
-        if micro == 0:
+        if micro == 0:  # one key for all micro-batches of the step
             torch.manual_seed(key_of("adjust-dropout", self.config.seed, step, self.accelerator.process_index) >> 1)
 
     def counts(self, batch: WordPairs) -> dict[str, int]:
-        """Linked pairs and held items."""
         return self.loss.counts(batch)
 
     def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor | float]:
-        """1 and λ, or each divided by its count."""
         return self.loss.scales({name: count.item() for name, count in counts.items()})
 
     def on_device(self, batch: WordPairs) -> WordPairs:
-        """The pairs on the device."""
         return batch.to(self.accelerator.device)
 
 
-class Adjuster(Loop[PreTrainedModel]):
-    """One adjustment: its state, its steps, its checkpoints. ``model`` is changed in place."""
+class Adjuster(Loop[PreTrainedModel, WordPairs]):
+    """One adjustment. ``model`` is changed in place."""
 
     def __init__(
         self,
@@ -75,40 +71,22 @@ class Adjuster(Loop[PreTrainedModel]):
         stop: Flag | None = None,
     ) -> None:
         self.config, self.pairs, self.special, self.report = config, tuple(pairs), special, report
-        self.batches = PairBatches(pairs, special, config.rows, config.epochs, config.seed)
-        accelerator = _accelerator()
-        self.micro_batches = micro_batches(config.rows, config.accumulation, accelerator.num_processes)
-        steps = self.batches.steps
-        self.step_ = AdjustStep(config, model, steps, accelerator)
-        optimizer = self.step_.optimizer
-        super().__init__(run, name, steps, accelerator, model, optimizer, config.checkpoints, say, stop)
+        batches = PairBatches(pairs, special, config.rows, config.epochs, config.seed)
+        accelerator = accelerator_of(unused=True)  # layers above the ones that are adjusted have no gradient
+        micro_batches(config.rows, config.accumulation, accelerator.num_processes)
+        step = AdjustStep(config, model, batches.steps, accelerator)
+        policy = config.checkpoints, config.log_every
+        super().__init__(run, name, model, step, batches, config.accumulation, *policy, say, stop)
 
-    def train(self) -> None:
-        """Adjust to the last step, from the newest sound checkpoint if there is one."""
-        self.resume()
+    def begin(self) -> None:
         if self.step == 0:
             self.log.write({"step": 0, **self._distances()})
-        self.step_.module.train(self.config.dropout)  # dropout; the frozen copy is no part of the module
-        started, first = time.monotonic(), self.step
-        rank, micros = self.accelerator.process_index, self.config.accumulation
-        while self.step < self.steps:
-            mine = range(rank * micros, (rank + 1) * micros)
-            self.window.add(self.step_(self.step, [self.batches.batch(self.step, i, self.micro_batches) for i in mine]))
-            self.step += 1
-            if self.is_due(self.config.log_every) or self.is_due(self.config.measure):
-                self._write_log((self.step - first) / (time.monotonic() - started))
-            if self.is_due(self.config.checkpoints.every):
-                self.save()
-            self.stop_if_asked()
 
-    def _distances(self) -> dict[str, float]:
-        return distances(self.model, self.pairs, self.special, self.config.loss)
+    def measures_now(self) -> bool:
+        return self.is_due(self.config.measure)
 
-    def _write_log(self, steps_per_second: float) -> None:
-        self.read_losses()
-        rate = round(steps_per_second * self.config.rows * len(self.pairs), 1)
-        row: dict[str, Any] = {"step": self.step, **self.window.means(), "lr": self.step_.learning_rate(self.step - 1)}
-        row["sentence_pairs_per_second"] = rate
+    def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
+        row["sentence_pairs_per_second"] = rate = round(steps_per_second * self.config.rows * len(self.pairs), 1)
         if self.is_due(self.config.measure):
             row |= self._distances()
         self.log.write(row)
@@ -117,16 +95,5 @@ class Adjuster(Loop[PreTrainedModel]):
             note = f"{losses}, {rate} sentence pairs/s"
             self.report(f"adjust {' '.join(pair.name for pair in self.pairs)}", self.step, self.steps, note)
 
-
-def _accelerator() -> Accelerator:
-    state = process_state()  # before Accelerator, which would not join processes on CPUs
-    # layers above the ones that are adjusted have no gradient
-    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
-    return Accelerator(cpu=state.device.type == "cpu", kwargs_handlers=[unused])
-
-
-def _optimizer(config: AdjustConfig, steps: int) -> OptimizerConfig:
-    """The settings of the optimizer with the warm-up in steps."""
-    given = config.optimizer.model_dump()
-    share = given.pop("warmup_share")
-    return OptimizerConfig(warmup_steps=int(share * steps), **given)
+    def _distances(self) -> dict[str, float]:
+        return distances(self.model, self.pairs, self.special, self.config.loss)

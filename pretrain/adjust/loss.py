@@ -38,7 +38,6 @@ class AlignmentLoss(nn.Module):
 
     @staticmethod
     def of(model: nn.Module, settings: LossConfig) -> AlignmentLoss:
-        """With a frozen copy of the model as it is now."""
         return AlignmentLoss(model, copy.deepcopy(encoder_of(model)), settings)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from pretrain.adjust.batches import WordPairs, dev_batches
+from pretrain.adjust.batches import dev_batches
 from pretrain.adjust.config import LossConfig
 from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
 from synthlang.parallel.prepare import PairData
@@ -50,22 +50,15 @@ def _linked_vectors(
     """[layers, links, d] of both sides and [links] the sentence of each link, for the held-out sentence pairs."""
     layers = layer_numbers(settings.layers, encoder)
     device = next(encoder.parameters()).device
-    sides: tuple[list[Tensor], list[Tensor]] = ([], [])
-    sentences: list[Tensor] = []
+    left, right, sentences = [torch.zeros(1, 0, 1)], [torch.zeros(1, 0, 1)], [torch.zeros(0)]
     count = 0
     for batch in dev_batches(pair, special, ROWS):
         moved = batch.to(device)
-        for name, side in (("left", sides[0]), ("right", sides[1])):
-            words = moved.left if name == "left" else moved.right
-            vectors = word_vectors(encoder, words, layers, settings.subword)
-            side.append(vectors[:, moved.links[:, 0 if name == "left" else 1]].cpu())
-        sentences.append(count + _sentence(batch))
-        count += len(batch.left.input_ids)
-    if not sentences:
-        return torch.zeros(1, 0, 1), torch.zeros(1, 0, 1), torch.zeros(0)
-    return torch.cat(sides[0], 1), torch.cat(sides[1], 1), torch.cat(sentences)
-
-
-def _sentence(batch: WordPairs) -> Tensor:
-    """[links] the row of each link."""
-    return batch.left.start[batch.links[:, 0]] // batch.left.input_ids.shape[1]
+        for words, found, link in ((moved.left, left, moved.links[:, 0]), (moved.right, right, moved.links[:, 1])):
+            found.append(word_vectors(encoder, words, layers, settings.subword)[:, link].cpu())
+        rows, width = batch.left.input_ids.shape
+        sentences.append(count + batch.left.start[batch.links[:, 0]] // width)
+        count += rows
+    if not count:
+        return left[0], right[0], sentences[0]
+    return torch.cat(left[1:], 1), torch.cat(right[1:], 1), torch.cat(sentences[1:])

@@ -9,14 +9,13 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.export import export_adjusted
 from pretrain.adjust.loop import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
+from pretrain.claim import check_folder, claim
 from pretrain.devices import process_state
 from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
 from pretrain.stopping import Flag
-from synthlang.config import dump_yaml, load
-from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, atomic_file, read_json, remove_leftovers, write_json
-from synthlang.parallel.pairs import DerivedPair, TextPair, read_pair
+from synthlang.files import write_json
+from synthlang.parallel.pairs import DerivedPair, read_pair
 from synthlang.parallel.prepare import PairData, prepare_pair
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
@@ -32,23 +31,23 @@ def adjust(
     A folder that holds anything else is refused before it is written to. ``done.json`` then holds the distances before
     and after, what was left out of each pair, and the parents. When ``stop`` is set, it saves and raises Stopped.
     """
-    _check_folder(config, run)
+    check_folder(run, config, _settings, "adjustment")
     base = open_base(config.model)
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # an error before any work
     with process_state().main_process_first():  # the others find the aligner's work done
         pairs, parents = _prepare(config, base, longest_input(model), Store(run / "data"), say)
     name = config.fingerprint(parents)
-    _claim(config, run, name)
+    claim(run, config, name, _settings, "adjustment")
     if (run / DONE).exists():
         return name
     for pair in pairs:
         say(f"{pair.name}: " + ", ".join(f"{count:,} {what}" for what, count in pair.counts.items()))
     trainer = Adjuster(config, model, pairs, base.specials, run, name, report, say, stop)
-    trainer.train()
+    trainer.train(config.dropout)  # the frozen copy is no part of what has dropout
     if trainer.accelerator.is_main_process:
         export_adjusted(model, base, config, run, name, parents)
-        write_json(run / DONE, _record(name, trainer, parents, run))
+        write_json(run / DONE, _record(name, trainer, parents))
     trainer.accelerator.wait_for_everyone()
     return name
 
@@ -61,65 +60,30 @@ def _prepare(
     pairs, parents = [], base.parents()
     parents["pairs"] = {}
     for name, settings in config.texts.items():
-        left, right = _languages(settings)
+        of_run = (settings.left.name, settings.right.name) if isinstance(settings, DerivedPair) else ("left", "right")
+        left, right = settings.tokenizers or of_run  # the languages of a run whose tokenizers the pair needs
         checkpoints = base.checkpoint(left, name), base.checkpoint(right, name)
         text = read_pair(settings, checkpoints, store, say)
         tokenizers = (checkpoints[0].tokenizer, checkpoints[1].tokenizer)
         pairs.append(prepare_pair(name, text, tokenizers, config.data, length, config.seed))
-        parents["pairs"][name] = text.fingerprint
-        if base.is_run:
-            parents["pairs"][name] = [text.fingerprint, left, right]
+        parents["pairs"][name] = [text.fingerprint, left, right] if base.is_run else text.fingerprint
     return pairs, parents
 
 
-def _languages(pair: TextPair | DerivedPair) -> tuple[str, str]:
-    """The languages of a run whose tokenizers a pair needs."""
-    if pair.tokenizers is not None:
-        return pair.tokenizers
-    return (pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else ("left", "right")
-
-
-def _record(name: str, trainer: Adjuster, parents: dict[str, Any], run: Path) -> dict[str, Any]:
-    rows = read_metrics(run / "metrics.jsonl")
+def _record(name: str, trainer: Adjuster, parents: dict[str, Any]) -> dict[str, Any]:
+    rows = read_metrics(trainer.run / "metrics.jsonl")
     measured = [{k: v for k, v in row.items() if k.startswith(("related/", "unrelated/"))} for row in rows]
     return {
         "fingerprint": name,
         "steps": trainer.steps,
         "parents": parents,
-        EXPORT: export_sizes(run),
+        EXPORT: export_sizes(trainer.run),
         "counts": {pair.name: pair.counts for pair in trainer.pairs},
         "before": measured[0],
         "after": measured[-1],
     }
 
 
-def _check_folder(config: AdjustConfig, run: Path) -> None:
-    """Raise InputError if the folder holds something else; writes nothing."""
-    if (run / "config.yaml").is_file():
-        if _settings(load(AdjustConfig, run / "config.yaml")) != _settings(config):
-            raise InputError("holds another adjustment (see its config.yaml); choose another folder", run)
-    elif run.exists() and not all(p.name == "data" or p.name.startswith(TEMPORARY) for p in run.iterdir()):
-        raise InputError("is not empty and holds no adjustment; choose another folder", run)
-
-
-def _settings(config: AdjustConfig) -> tuple[Any, ...]:
+def _settings(config: AdjustConfig) -> tuple[object, ...]:
     """What makes an adjustment another one, as far as the config alone tells."""
     return config.model, config.pairs, config.fingerprint({})
-
-
-def _claim(config: AdjustConfig, run: Path, name: str) -> None:
-    """Make the folder this adjustment's, or see that it is."""
-    state = process_state()
-    if (run / "run.json").exists():
-        record = read_json(run / "run.json")
-        if not isinstance(record, dict) or record.get("fingerprint") != name:
-            raise InputError(
-                "the model, the texts or the links have changed since it began; choose another folder", run
-            )
-    elif state.is_main_process:
-        if run.exists():
-            remove_leftovers(run)
-        with atomic_file(run / "config.yaml", "w") as handle:
-            handle.write(dump_yaml(config))
-        write_json(run / "run.json", {"fingerprint": name})
-    state.wait_for_everyone()

@@ -43,7 +43,7 @@ def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Ten
     Columns beyond what the model reads are padding (widths are rounded up), and 0 here.
     """
     full = words.input_ids.shape[1]
-    width = min(full, _longest(encoder))
+    width = min(full, encoder.embeddings.length if isinstance(encoder, MaskedLM) else longest_input(encoder))
     ids, mask = words.input_ids[:, :width], words.mask[:, :width]
     if isinstance(encoder, MaskedLM):
         states = encoder.read(Text.of(ids, words.language, mask.bool()), layers=layers)
@@ -53,10 +53,6 @@ def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Ten
         states = [out.last_hidden_state if layer == count else out.hidden_states[layer] for layer in layers]
     stacked = torch.stack(states).float()
     return stacked if width == full else F.pad(stacked, (0, 0, 0, full - width))
-
-
-def _longest(encoder: nn.Module) -> int:
-    return encoder.embeddings.length if isinstance(encoder, MaskedLM) else longest_input(encoder)
 
 
 def word_vectors(

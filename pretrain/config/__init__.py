@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pretrain.config.languages import LanguageConfig, ParallelConfig, SamplingConfig, StartConfig
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
-from pretrain.config.run import PretrainConfig
+from pretrain.config.run import LanguageConfig, ParallelConfig, PretrainConfig, SamplingConfig, StartConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig
 
 __all__ = [

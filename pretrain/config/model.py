@@ -62,7 +62,6 @@ class SharingConfig(StrictModel):
 
     @property
     def separates(self) -> bool:
-        """Whether a language has parts of its own."""
         return self.embeddings == "separate" or bool(self.layers)
 
 

@@ -79,7 +79,6 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
 
     @property
     def on(self) -> tuple[Term[Any], ...]:
-        """The terms that are on."""
         return tuple(term for term in TERMS if term.name in self.terms)
 
     def needing(self, need: Need) -> str | None:

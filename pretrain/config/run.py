@@ -1,4 +1,4 @@
-"""The whole config of a run: its parts, and what they must agree on."""
+"""The whole config of a run: which languages it has, what it starts from, its other parts, what they must agree on."""
 
 from __future__ import annotations
 
@@ -7,23 +7,88 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from pretrain.config.languages import LanguageConfig, ParallelConfig, SamplingConfig, StartConfig
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig, micro_batches
 from synthlang.config import StrictModel
 from synthlang.dictionary.words import DictionarySpec
 from synthlang.errors import InputError
+from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
-from synthlang.language import NamedLanguage
-from synthlang.references import SourceSpec
-from synthlang.vocabularies import VocabularySpec
+from synthlang.language import PARENT, NamedLanguage
+from synthlang.references import ModelName, SourceSpec
+from synthlang.vocabularies import ExtendSpec, VocabularySpec
 
 FORMAT = 2  # raise when training gives other weights for the same config
 OF_WEIGHTS = frozenset(
     {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision", "objective"}
 )
 """The settings that change the weights, besides the data."""
+
+
+class LanguageConfig(StrictModel):
+    """One language of a run: ``language`` derived from ``source``.
+
+    name      what it is called in metrics and exports (default: the language's name)
+    source    default: the source of the run
+    language  default: the source's own language, as it is
+    """
+
+    name: str = ""
+    source: SourceSpec = ""
+    language: NamedLanguage = PARENT
+
+    @field_validator("name")
+    @classmethod
+    def _safe(cls, value: str) -> str:
+        return safe_name(value, "language name") if value else value
+
+    @model_validator(mode="after")
+    def _has_name(self) -> LanguageConfig:
+        if not self.name:
+            object.__setattr__(self, "name", self.language.name)
+        return self
+
+
+class ParallelConfig(StrictModel):
+    """Sentence pairs of two natural languages, for TLM: sentence n of one source translates sentence n of the other.
+
+    A language derived from the same source has its pairs by construction.
+    """
+
+    languages: tuple[str, str]
+    sources: tuple[SourceSpec, SourceSpec]
+
+    @field_validator("languages")
+    @classmethod
+    def _two(cls, value: tuple[str, str]) -> tuple[str, str]:
+        if value[0] == value[1]:
+            raise ValueError(f"must be two languages, not {value[0]!r} twice")
+        return value
+
+    @field_validator("sources")
+    @classmethod
+    def _keeps_lines(cls, value: tuple[str, str]) -> tuple[str, str]:
+        for spec in value:
+            if spec.startswith("text:"):
+                raise ValueError(f"{spec} cuts lines into sentences; write lines:{spec.removeprefix('text:')}")
+        return value
+
+
+class SamplingConfig(StrictModel):
+    """A language is sampled by its share of the sentences, to the power of ``exponent`` (0: all alike; 0.7: XLM)."""
+
+    exponent: float = Field(default=0.0, ge=0.0, le=1.0)
+
+
+class StartConfig(StrictModel):
+    """Go on from a checkpoint in the format of Hugging Face: a name or a folder with model and tokenizer.
+
+    extend   add new subwords of a language to its vocabulary first
+    """
+
+    model: ModelName = Field(min_length=1)
+    extend: ExtendSpec | None = None
 
 
 class PretrainConfig(StrictModel):

@@ -11,27 +11,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.data.batch import Batch, Group
-from pretrain.data.masking import MaskedRows
+from pretrain.data.batch import Batch, Group, RowSource
+from pretrain.data.masking import Masker
 from pretrain.data.quotas import Quotas
-from pretrain.data.rows import Rows, RowSource
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 
 FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
-
-
-class RowMasker(Protocol):
-    """What turns text into masked positions and labels."""
-
-    def mask(self, rows: Rows, source: RowSource, samples: NDArray[np.int64]) -> MaskedRows:
-        """The masked rows; each depends on its text and its number in ``samples`` only."""
-        ...
 
 
 class Epochs:
@@ -64,7 +55,7 @@ class Batches:
         sources: Sequence[RowSource],
         weights: Sequence[Fraction | int],
         rows: int,
-        masker: RowMasker,
+        masker: Masker,
         seed: int,
         positions: bool | None = None,
         padded: bool | None = None,
@@ -103,7 +94,6 @@ class Batches:
 
     @property
     def epoch_rows(self) -> int:
-        """The rows of all sources."""
         return sum(source.rows for source in self.sources)
 
     def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.data.batch import IGNORE
-from pretrain.data.rows import Rows, RowSource
+from pretrain.data.batch import IGNORE, Rows, RowSource
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import Specials
 

@@ -72,7 +72,6 @@ class Quotas:
         return np.asarray(table, np.int64)
 
     def _step(self, state: _State) -> None:
-        """Go on by one step, in place."""
         whole, rest, ahead, total = state.whole, state.rest, state.ahead, self._total
         for i, (more, more_rest) in enumerate(self._gain):
             over = rest[i] + more_rest

@@ -98,7 +98,6 @@ def _and(x: Tensor, keep: Tensor) -> Tensor:
 
 
 def _dropped(rate: float) -> int:
-    """How many of the LEVELS are dropped."""
     return min(round(rate * LEVELS), LEVELS - 1)
 
 

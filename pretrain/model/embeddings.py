@@ -55,7 +55,6 @@ class Embeddings(nn.Module):
         self.segments: Tensor
 
     def ids(self, language: int) -> Tensor:
-        """The sorted ids of a language."""
         own: Tensor = self.get_buffer(f"ids_{language}")
         return own
 

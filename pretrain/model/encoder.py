@@ -18,11 +18,10 @@ from torch.nn import functional as F
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Group
-from pretrain.model.attention import Kept, Layer, at_columns
+from pretrain.model.attention import Kept, Layer, SeparateLayers, at_columns
 from pretrain.model.dropout import Noise, dropout
 from pretrain.model.embeddings import Embeddings
-from pretrain.model.routing import SeparateLayers
-from pretrain.model.slot_loss import Exponentials, exponentials, slot_loss
+from pretrain.model.losses import Exponentials, exponentials, slot_loss
 from pretrain.model.tensors import TensorBatch
 from pretrain.model.text import Packed, Text
 from synthlang.rng import key_of
@@ -88,7 +87,6 @@ class MaskedLM(nn.Module):
         self._initialise(seed)
 
     def _initialise(self, seed: int) -> None:
-        """Random weights, a function of the shape and the seed."""
         generator = torch.Generator().manual_seed(key_of("init", seed) >> 1)  # torch takes signed 64-bit seeds
         with torch.no_grad():
             for parameter in self.parameters():
@@ -167,7 +165,6 @@ class MaskedLM(nn.Module):
         return [name for name, _ in self.named_parameters() if name.startswith(own)]
 
     def seed_dropout(self, key: int) -> None:
-        """Make the dropout of the next forward pass a function of ``key``."""
         self.noise.seed(key, self.embeddings.words.device)
 
     def compile_steps(self, backend: str = "inductor") -> None:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.config import ModelConfig, SharingConfig
+from pretrain.model.attention import SeparateLayers
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV
-from pretrain.model.routing import SeparateLayers
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
 
@@ -96,7 +96,6 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
 
 
 def _positions(config: Any) -> int:
-    """How many tokens a row can have."""
     before = config.pad_token_id + 1 if ARCHITECTURES[config.model_type].counts_from_pad else 0
     return int(config.max_position_embeddings) - before
 
@@ -135,21 +134,20 @@ def _shape_of(config: Any, dropout: float | None) -> ModelConfig:
     )
 
 
-def _take(source: dict[str, Tensor], name: str, module: nn.Module) -> None:
+def _take(source: dict[str, Tensor], name: str, *modules: nn.Module) -> None:
     for part in PARTS:
-        module.get_parameter(part).copy_(source.pop(f"{name}.{part}"))
+        weight = source.pop(f"{name}.{part}")
+        for module in modules:
+            module.get_parameter(part).copy_(weight)
 
 
 def _fill_layer(source: dict[str, Tensor], place: str, layer: nn.Module) -> None:
-    weights = {
-        f"{name}.{part}": source.pop(f"{place}.{name}.{part}") for name in (*LAYER.values(), *QKV) for part in PARTS
-    }
-    for copy in layer if isinstance(layer, SeparateLayers) else (layer,):
-        own = dict(weights)
-        for ours, theirs in LAYER.items():
-            _take(own, theirs, copy.get_submodule(ours))
-        for part in PARTS:
-            fused = torch.cat([own[f"{name}.{part}"] for name in QKV])
+    copies = [*layer] if isinstance(layer, SeparateLayers) else [layer]
+    for ours, theirs in LAYER.items():
+        _take(source, f"{place}.{theirs}", *(copy.get_submodule(ours) for copy in copies))
+    for part in PARTS:
+        fused = torch.cat([source.pop(f"{place}.{name}.{part}") for name in QKV])
+        for copy in copies:
             copy.get_submodule("qkv").get_parameter(part).copy_(fused)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -35,14 +36,5 @@ class TensorBatch:
             tensor = torch.from_numpy(array)
             return (tensor.pin_memory() if pinned else tensor).to(device, non_blocking=pinned)
 
-        return TensorBatch(
-            moved(batch.input_ids),
-            moved(batch.languages),
-            moved(batch.masked),
-            moved(batch.labels),
-            moved(batch.terms),
-            None if batch.positions is None else moved(batch.positions),
-            None if batch.valid is None else moved(batch.valid),
-            batch.groups,
-            moved(batch.samples),
-        )
+        fields: dict[str, Any] = {n: moved(v) if isinstance(v, np.ndarray) else v for n, v in vars(batch).items()}
+        return TensorBatch(**fields)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from pretrain.data.rows import Span
+from pretrain.data.batch import Span
 
 WORTH = 0.9  # of the columns: with more tokens than that, picking them costs more than the padding
 
@@ -31,7 +31,6 @@ class Packed:
         return Packed(valid.flatten().nonzero().squeeze(1), valid)
 
     def to(self, device: torch.device) -> Packed:
-        """The same on a device."""
         return Packed(self.places.to(device, non_blocking=True), self.valid.to(device, non_blocking=True))
 
     def pick(self, x: Tensor) -> Tensor:
@@ -74,14 +73,12 @@ class Text:
 
     @property
     def languages(self) -> Tensor:
-        """[rows, width] the language of each token."""
         columns = torch.zeros(self.input_ids.shape[1], dtype=torch.int64, device=self.input_ids.device)
         for start, stop, language in self.spans:
             columns[start:stop] = language
         return columns.expand_as(self.input_ids)
 
     def to(self, device: torch.device) -> Text:
-        """The same on a device."""
 
         def moved(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else tensor.to(device, non_blocking=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from pretrain.model.attention import SeparateLayers
 from pretrain.model.embeddings import Embeddings
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV, Names
-from pretrain.model.routing import SeparateLayers
 from synthlang.vocabularies import OURS
 
 if TYPE_CHECKING:

@@ -33,7 +33,6 @@ class Align(Term[AlignSettings]):
     masked = False
 
     def own_loss(self, settings: AlignSettings, artifacts: Artifacts, device: torch.device) -> Alignment:
-        """Over the whole dictionary of the run."""
         assert artifacts.dictionary is not None, "prepare draws the dictionary of align"
         return Alignment(artifacts.dictionary, not artifacts.own_rows, device)
 
@@ -41,9 +40,7 @@ class Align(Term[AlignSettings]):
 class WordRows(Protocol):
     """A model whose word embedding can be read."""
 
-    def word_rows(self, ids: torch.Tensor, language: int) -> torch.Tensor:
-        """The raw rows [n, d] of ids [n] of a language."""
-        ...
+    def word_rows(self, ids: torch.Tensor, language: int) -> torch.Tensor: ...
 
 
 class Alignment:
@@ -69,14 +66,13 @@ class Alignment:
             self.blocks.append((left, right, here[:, 0].contiguous(), here[:, 1].contiguous()))
 
     def count(self, batch: Batch) -> int:
-        """The pairs of the dictionary."""
         return self.pairs
 
     def sum(self, model: WordRows, batch: TensorBatch | None = None) -> torch.Tensor:
         """Minus the sum of the cosines, each in [−1, 1]; float32."""
         import torch
 
-        from pretrain.model.cosines import sum_of_cosines
+        from pretrain.model.losses import sum_of_cosines
 
         totals = []
         for left, right, sources, targets in self.blocks:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pretrain.artifacts import Artifacts
+from pretrain.data.batch import RowSource
 from pretrain.data.masking import Draw, Masked, Relabel
-from pretrain.data.rows import RowSource
 from pretrain.objectives.term import Term, Texts
 from synthlang.config import StrictModel
 from synthlang.dictionary.ids import Synonyms
@@ -53,11 +53,9 @@ class Dict(Term[DictSettings]):
     language_ids = other_languages = True
 
     def rows(self, settings: DictSettings, texts: Texts) -> Sequence[RowSource]:
-        """Those of each language."""
         return texts.monolingual
 
     def relabel(self, settings: DictSettings, artifacts: Artifacts, language_ids: bool) -> Relabel:
-        """The positions of the table above."""
         assert artifacts.dictionary is not None, "prepare draws the dictionary of dict"
         synonyms = Synonyms.of(artifacts.dictionary, len(artifacts.languages), artifacts.id_space.size)
         return Translated(synonyms, settings.dict_rate, settings.dict_target, language_ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pretrain.data.rows import RowSource
+from pretrain.data.batch import RowSource
 from pretrain.objectives.term import Term, Texts
 from synthlang.config import StrictModel
 
@@ -15,5 +15,4 @@ class Mlm(Term[StrictModel]):
     name = kind = "mlm"
 
     def rows(self, settings: StrictModel, texts: Texts) -> Sequence[RowSource]:
-        """Those of each language."""
         return texts.monolingual

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pretrain.artifacts import Artifacts
-from pretrain.data.batch import Batch
+from pretrain.data.batch import Batch, RowSource
 from pretrain.data.masking import Relabel
-from pretrain.data.rows import RowSource
 from synthlang.config import StrictModel
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from pretrain.data.rows import RowSource
+from pretrain.data.batch import RowSource
 from pretrain.objectives.term import Term, Texts
 from synthlang.config import StrictModel
 
@@ -26,5 +26,4 @@ class Tlm(Term[TlmSettings]):
     language_ids = True
 
     def rows(self, settings: TlmSettings, texts: Texts) -> Sequence[RowSource]:
-        """A share of the pairs of each pair of languages."""
         return texts.pairs(settings.tlm_rate)

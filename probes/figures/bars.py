@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -15,6 +16,7 @@ from synthlang.errors import InputError
 
 BARS = 48
 """Most bars of Δ in one figure: more are taller than a page, and the table has their numbers."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -43,71 +45,62 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
     if not bars:
         raise InputError(f"{title}: no part of speech has words to draw")
     palette = colours([bar.model for bar in bars])
-    rows = _rows(bars)
+    rows: dict[str, dict[str, list[Bar]]] = {}
+    for bar in bars:
+        rows.setdefault(bar.group, {}).setdefault(bar.tag, []).append(bar)
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
-        y = 0.0
-        ticks: list[tuple[float, str]] = []
-        headings: list[int] = []
-        for group, tags in rows.items():
-            if group:
-                headings.append(len(ticks))
-                ticks.append((y, group))
-                y += 1
-            for tag, models in tags.items():
-                ticks.append((y, _with_number(tag, models)))
-                _beside(axes, y, models, palette)
-                y += 1
-            y += 0.3
-        _name_rows(axes, [(at, shorten(label, 30)) for at, label in ticks], headings, y)
+        places = list(palette)
+        height = 0.8 / len(palette)
+        for y, models in _under_headings(axes, rows, _with_number, 30):
+            for bar in models:
+                at = y - 0.4 + height * (places.index(bar.model) + 0.5)
+                axes.barh(at, bar.accuracy.mean, height=height, color=palette[bar.model], alpha=0.75)
+                if bar.accuracy.low is not None and bar.accuracy.high is not None:
+                    ends = [bar.accuracy.low, bar.accuracy.high]
+                    axes.plot(ends, [at, at], color=INK, linewidth=1.1, solid_capstyle="butt")
         axes.set_xlim(0, 100)
         axes.set_xlabel("retrieval accuracy (%)")
         if len(palette) > 1:
             handles = [Line2D([], [], color=c, linewidth=6, label=shorten(m, 30)) for m, c in palette.items()]
             legend_above(axes, handles)
 
-    told = "; ".join(f"{bar.tag}, {bar.model}: {bar.accuracy.mean:.1f} %" for bar in bars[:40])
+    told = "; ".join(f"{bar.tag}, {bar.model}: {bar.accuracy.mean:.1f} %" for bar in bars[:TOLD])
     lines = sum(1.3 + len(tags) * max(1.0, 0.55 * len(palette)) for tags in rows.values())
     return Drawing(name, title, paint, note, f"{title}. {told}.", 0.9 + 0.24 * lines)
 
 
-def _with_number(tag: str, models: Mapping[str, Bar]) -> str:
-    counts = [bar.n for bar in models.values() if bar.n is not None]
+def _with_number(tag: str, models: Sequence[Bar]) -> str:
+    counts = [bar.n for bar in models if bar.n is not None]
     return f"{tag} ({max(counts):,})" if counts else tag
 
 
-def _rows(bars: Sequence[Bar]) -> Mapping[str, Mapping[str, Mapping[str, Bar]]]:
-    """Group → tag → model → its bar, in order of appearance."""
-    rows: dict[str, dict[str, dict[str, Bar]]] = {}
-    for bar in bars:
-        rows.setdefault(bar.group, {}).setdefault(bar.tag, {})[bar.model] = bar
-    return rows
-
-
-def _beside(axes: Axes, y: float, models: Mapping[str, Bar], palette: Mapping[str, str]) -> None:
-    """The bars of a tag, around y."""
-    height = 0.8 / len(palette)
-    for i, (model, colour) in enumerate(palette.items()):
-        if model in models:
-            _bar(axes, y - 0.4 + height * (i + 0.5), height, models[model], colour)
-
-
-def _bar(axes: Axes, y: float, height: float, bar: Bar, colour: str) -> None:
-    axes.barh(y, bar.accuracy.mean, height=height, color=colour, alpha=0.75)
-    if bar.accuracy.low is not None and bar.accuracy.high is not None:
-        axes.plot([bar.accuracy.low, bar.accuracy.high], [y, y], color=INK, linewidth=1.1, solid_capstyle="butt")
-
-
-def _name_rows(axes: Axes, ticks: Sequence[tuple[float, str]], headings: Sequence[int], end: float) -> None:
-    """Names at the left, those of groups bold."""
+def _under_headings(
+    axes: Axes, groups: Mapping[str, Mapping[str, T]], told: Callable[[str, T], str], length: int
+) -> list[tuple[float, T]]:
+    """The items of each group one under another and named at the left, the name of the group above them, bold; where
+    each item stands."""
+    y = 0.0
+    ticks, headings, places = list[tuple[float, str]](), list[int](), list[tuple[float, T]]()
+    for group, items in groups.items():
+        if group:
+            headings.append(len(ticks))
+            ticks.append((y, shorten(group, 60)))
+            y += 1
+        for label, item in items.items():
+            ticks.append((y, shorten(told(label, item), length)))
+            places.append((y, item))
+            y += 1
+        y += 0.35
     axes.set_yticks([at for at, _ in ticks], [label for _, label in ticks])
-    for i in headings:
-        axes.get_yticklabels()[i].set_fontweight("bold")
-    axes.set_ylim(end - 0.7, -0.6)
+    for number in headings:
+        axes.get_yticklabels()[number].set_fontweight("bold")
+    axes.set_ylim(y - 0.7, -0.6)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     grid(axes, "x")
+    return places
 
 
 @dataclass(frozen=True)
@@ -123,26 +116,21 @@ class Gap:
 
 def delta_bars(file: str, task: str, gaps: Sequence[Gap], palette: Mapping[str, str], axis: str) -> Figure:
     """A bar per condition in groups: mean Δ, 95 % t interval, a dot per run or seed."""
-    groups: dict[str, list[Gap]] = {}
+    groups: dict[str, dict[str, Gap]] = {}
     for gap in gaps[:BARS]:
-        groups.setdefault(gap.group, []).append(gap)
+        groups.setdefault(gap.group, {})[gap.name] = gap
 
     def paint(canvas: Canvas) -> None:
-        axes, y = canvas.subplots(), 0.0
-        ticks: list[tuple[float, str]] = []
-        headings: list[int] = []
-        bars: list[tuple[float, Gap, str]] = []
-        for group, members in groups.items():
-            if group:
-                headings.append(len(ticks))
-                ticks.append((y, shorten(group, 60)))
-            for gap in members:
-                y += 1
-                bars.append((y, gap, palette[gap.name]))
-                ticks.append((y, shorten(gap.name)))
-            y += 1.4
-        _gaps(axes, bars)
-        _name_rows(axes, ticks, headings, y)
+        axes = canvas.subplots()
+        known = [(y, gap.delta.shown, gap) for y, gap in _under_headings(axes, groups, lambda name, _: name, 34)]
+        # all bars, then all intervals, then all dots: few artists, since each takes its time
+        places, shades = [y for y, *_ in known], [palette[gap.name] for *_, gap in known]
+        axes.barh(places, [delta.mean for _, delta, _ in known], height=0.66, color=shades, alpha=0.75)
+        lines = [(y - 0.1, d.low, d.high) for y, d, _ in known if d.low is not None and d.high is not None]
+        if lines:
+            axes.hlines(*zip(*lines, strict=True), color=INK, linewidth=1.4)
+        dots = [(value, y + 0.2) for y, _, gap in known for value in gap.values]  # below, or they would hide lines
+        axes.plot(*zip(*dots, strict=True), linestyle="", marker="o", markersize=3.8, color="white", mec=INK, mew=0.8)
         axes.axvline(0, color=INK, linewidth=0.7)
         axes.set_xlabel(axis)
 
@@ -155,16 +143,3 @@ def delta_bars(file: str, task: str, gaps: Sequence[Gap], palette: Mapping[str, 
     )
     caption += f" The first {BARS} of {len(gaps):,} conditions." if len(gaps) > BARS else ""
     return Figure(file, svg, alt, caption)
-
-
-def _gaps(axes: Axes, bars: Sequence[tuple[float, Gap, str]]) -> None:
-    """All bars, then all intervals, then all dots: few artists, since each takes its time."""
-    known = [(y, gap.delta.shown, gap, colour) for y, gap, colour in bars]
-    places, shades = [y for y, *_ in known], [colour for *_, colour in known]
-    axes.barh(places, [delta.mean for _, delta, *_ in known], height=0.66, color=shades, alpha=0.75)
-    lines = [(y - 0.1, d.low, d.high) for y, d, *_ in known if d.low is not None and d.high is not None]
-    if lines:
-        axes.hlines(*zip(*lines, strict=True), color=INK, linewidth=1.4)
-    dots = [(value, y + 0.2) for y, _, gap, _ in known for value in gap.values]  # below, or they would hide lines
-    x, at = zip(*dots, strict=True)
-    axes.plot(x, at, linestyle="", marker="o", markersize=3.8, color="white", mec=INK, mew=0.8)

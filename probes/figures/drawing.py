@@ -14,7 +14,8 @@ import re
 import textwrap
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -110,12 +111,12 @@ def writable(text: str, fonts: tuple[str, ...] = (FONT,)) -> bool:
 
     Shaping depends on how matplotlib was built; without it Arabic or Devanagari come out wrong, not missing.
     """
-    for letter in text:
-        if unicodedata.bidirectional(letter) in ("R", "AL") or unicodedata.category(letter) in ("Mc", "Me", "Cc", "Cs"):
-            return False
-        if not any(_has_glyph(letter, font) for font in fonts):
-            return False
-    return True
+    return all(
+        unicodedata.bidirectional(letter) not in ("R", "AL")
+        and unicodedata.category(letter) not in ("Mc", "Me", "Cc", "Cs")
+        and any(_has_glyph(letter, font) for font in fonts)
+        for letter in text
+    )
 
 
 @lru_cache(maxsize=100_000)
@@ -128,18 +129,27 @@ def _is_wide(letter: str) -> bool:
     return unicodedata.east_asian_width(letter) in ("W", "F")
 
 
-def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
-    """SVG text of a canvas of ``width`` × ``height`` inches that ``paint`` fills.
+@contextmanager
+def _painted(
+    width: float, height: float, paint: Callable[[Canvas], None], backend: Callable[[Canvas], Any], **options: Any
+) -> Iterator[tuple[Canvas, Any]]:
+    """A canvas of ``width`` × ``height`` inches that ``paint`` has filled, and its backend, in our style.
 
     Settings of the user's matplotlibrc are left out: they would change the bytes.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
-        canvas = Canvas(figsize=(width, height), layout="constrained")
-        canvas.patch.set_visible(False)
-        writer = _Canvas(canvas)
+        canvas = Canvas(figsize=(width, height), layout="constrained", **options)
+        writer = backend(canvas)
         paint(canvas)
+        yield canvas, writer
+
+
+def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
+    """SVG text of a canvas of ``width`` × ``height`` inches that ``paint`` fills."""
+    with _painted(width, height, paint, _Canvas) as (canvas, writer):
+        canvas.patch.set_visible(False)
         for axes in canvas.axes:
             axes.patch.set_visible(False)
         buffer = io.BytesIO()
@@ -148,6 +158,14 @@ def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
     return re.sub(r"\s*\n\s*", "\n", text)
+
+
+def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
+    """PNG of a canvas in inches, white, in the style of the SVG figures, without a date or version."""
+    with _painted(width, height, paint, FigureCanvasAgg, dpi=DPI) as (canvas, _):
+        buffer = io.BytesIO()
+        canvas.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+    return buffer.getvalue()
 
 
 def inline_svg(figure: Figure) -> str:
@@ -220,7 +238,8 @@ class Drawing:
 
         Bytes of the PNG, and of the SVG where text is measured, may differ between versions of matplotlib.
         """
-        height = self.height + self._extra()
+        lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
+        height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1
         svg = standalone_svg(Figure(self.name, draw(self.width, height, self._paint_all), self.alt, ""))
         paths = [folder / f"{self.name}.svg", folder / f"{self.name}.png"]
         for path, content in zip(paths, (svg.encode(), png(self.width, height, self._paint_all)), strict=True):
@@ -232,16 +251,10 @@ class Drawing:
         # the note in points that are narrower than those of the title
         return textwrap.wrap(text, int(self.width * CHARACTERS * NOTE_POINTS / points))
 
-    def _extra(self) -> float:
-        """Inches of title and note."""
-        return 0.17 * len(self._lines(self.title, TITLE_WRAP)) + 0.135 * len(self._lines(self.note, NOTE_POINTS)) + 0.1
-
     def _paint_all(self, canvas: Canvas) -> None:
-        canvas.suptitle(
-            "\n".join(self._lines(self.title, TITLE_WRAP)), x=0.01, ha="left", fontsize=10, fontweight="bold"
-        )
-        note = "\n".join(self._lines(self.note, NOTE_POINTS))
-        canvas.supxlabel(note, x=0.01, ha="left", fontsize=NOTE_POINTS)
+        title = "\n".join(self._lines(self.title, TITLE_WRAP))
+        canvas.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+        canvas.supxlabel("\n".join(self._lines(self.note, NOTE_POINTS)), x=0.01, ha="left", fontsize=NOTE_POINTS)
         self.paint(canvas)
 
 
@@ -250,19 +263,6 @@ def legend_above(axes: Axes, handles: Sequence[Artist] | None = None) -> None:
     handles = axes.get_legend_handles_labels()[0] if handles is None else handles
     place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}
     axes.legend(handles=list(handles), borderaxespad=0.2, fontsize=8.5, handletextpad=0.5, **place)
-
-
-def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
-    """PNG of a canvas in inches, white, in the style of the SVG figures, without a date or version."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(STYLE)
-        canvas = Canvas(figsize=(width, height), layout="constrained", dpi=DPI)
-        FigureCanvasAgg(canvas)
-        paint(canvas)
-        buffer = io.BytesIO()
-        canvas.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
-    return buffer.getvalue()
 
 
 def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:

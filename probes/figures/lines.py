@@ -21,6 +21,7 @@ from probes.statistics.base import Floats
 from synthlang.errors import InputError
 
 HEADROOM = 1.05
+STEP = "pretraining step"
 TICKS = 8
 """Up to so many numbers of an axis each have a tick."""
 LOG_RATIO = 20.0
@@ -93,24 +94,7 @@ def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawi
 def emergence(name: str, title: str, series: Sequence[Series], label: str = "alignment (%)") -> Drawing:
     """Scores over the steps of pretraining, one line a score."""
     note = "Each point is a checkpoint of the run: when the line rises, the languages become aligned."
-    return _lines(name, title, series, ("pretraining step", label), (0, None), note, steps=True)
-
-
-def dose_response(
-    name: str,
-    title: str,
-    series: Sequence[Series],
-    dose: str,
-    label: str,
-    note: str,
-    written: Mapping[float, str] | None = None,
-) -> Drawing:
-    """Scores over the numbers of an axis that is called ``dose``, one line a condition; ``written``: number → label."""
-    held = written or {}
-    ticks = {x: held.get(x, f"{x:g}") for x in sorted({x for line in series for x in line.x})}
-    log = bool(ticks) and min(ticks) > 0 and max(ticks) >= LOG_RATIO * min(ticks)
-    axes = (f"{dose} (log scale)" if log else dose, label)
-    return _lines(name, title, series, axes, _limits(series), note, ticks=ticks, log=log)
+    return _lines(name, title, series, (STEP, label), (0, None), note)
 
 
 def over_layers(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
@@ -120,7 +104,17 @@ def over_layers(name: str, title: str, series: Sequence[Series], label: str, not
 
 def over_steps(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
     """Any measure over the steps of pretraining, one line a condition."""
-    return _lines(name, title, series, ("pretraining step", label), _limits(series), note, steps=True)
+    return _lines(name, title, series, (STEP, label), _limits(series), note)
+
+
+def dose_response(
+    name: str, title: str, series: Sequence[Series], dose: str, label: str, note: str, written: Mapping[float, str]
+) -> Drawing:
+    """Scores over the numbers of an axis that is called ``dose``, one line a condition; ``written``: number → label."""
+    ticks = {x: written.get(x, f"{x:g}") for x in sorted({x for line in series for x in line.x})}
+    log = bool(ticks) and min(ticks) > 0 and max(ticks) >= LOG_RATIO * min(ticks)
+    axes = (f"{dose} (log scale)" if log else dose, label)
+    return _lines(name, title, series, axes, _limits(series), note, ticks=ticks, log=log)
 
 
 def _limits(series: Sequence[Series]) -> tuple[float, float]:
@@ -170,47 +164,40 @@ def _lines(
     note: str,
     chance: float | None = None,
     *,
-    steps: bool = False,
     log: bool = False,
     ticks: Mapping[float, str] | None = None,
 ) -> Drawing:
     if not series:
         raise InputError(f"{title}: no lines to draw")
+    kinds = np.cumsum([not line.pair for line in series]) - 1  # the number of the colour and marker of each line
+    named, steps, few = int(kinds[-1]) + 1, labels[0] == STEP, ticks is not None and len(ticks) <= TICKS
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
         if chance is not None:
             axes.axhline(chance, color=INK, linewidth=1, linestyle=":")
-        for i, line in zip(_kinds(series), series, strict=True):
+        for i, line in zip(kinds, series, strict=True):
             _line(axes, line, COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        top = max(
-            [*(y for line in series for y in line.y), *(b for line in series for b in line.high if b is not None)]
-        )
+        top = max(y for line in series for y in (*line.y, *line.high) if y is not None)
         axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
         if log:
             axes.set_xscale("log")
-        if ticks and len(ticks) <= TICKS:
+        if ticks and few:
             axes.set_xticks(list(ticks), list(ticks.values()))
             axes.xaxis.set_minor_locator(NullLocator())
         elif not log and not ticks:
             axes.xaxis.set_major_locator(MaxNLocator(8 if not steps else 6, steps=[1, 2, 5, 10], integer=True))
-        if steps or (log and not (ticks and len(ticks) <= TICKS)):
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
+        if steps or (log and not few):
+            axes.xaxis.set_major_formatter(FuncFormatter(_steps))
         grid(axes, "both")
-        if len(set(_kinds(series))) > 1:
+        if named > 1:
             legend_above(axes)
 
     ends = "; ".join(f"{line.name}: from {line.y[0]:.3g} to {line.y[-1]:.3g}" for line in series[:20])
-    named = len(set(_kinds(series)))
-    rows = (named + 1) // 2 if named > 1 else 0
-    return Drawing(name, title, paint, note, f"{title}. {labels[1]} over {labels[0]}: {ends}.", 2.9 + 0.2 * rows)
-
-
-def _kinds(series: Sequence[Series]) -> list[int]:
-    """The number of the colour and marker of each line."""
-    return [int(n) - 1 for n in np.cumsum([not line.pair for line in series])]
+    height = 2.9 + 0.2 * ((named + 1) // 2 if named > 1 else 0)
+    return Drawing(name, title, paint, note, f"{title}. {labels[1]} over {labels[0]}: {ends}.", height)
 
 
 def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
@@ -229,35 +216,26 @@ def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
     if len(losses) == 2 and "loss" in losses:
         losses.remove("loss")  # the total of one loss is that loss
     positive = [key for key in losses if min(_curve(records, key)[1]) > 0]
+    signed, terms = [k for k in losses if k not in positive], [k for k in keys if k in OF_ADJUSTMENT]
+    distances, aligned = ([k for k in keys if k.split("/")[0] in kinds] for kinds in (DISTANCES, ALIGNMENT))
     panels = (
         ("loss", "Losses", "loss (nats per masked token)", positive),
-        (
-            "signed-loss",
-            "Losses that may be negative",
-            "loss (unit of the objective)",
-            [k for k in losses if k not in positive],
-        ),
-        (
-            "adjustment",
-            "Terms of the adjustment",
-            "distance (as its loss has it)",
-            [k for k in keys if k in OF_ADJUSTMENT],
-        ),
-        ("distances", "Distances of words", "mean L2 distance", [k for k in keys if k.split("/")[0] in DISTANCES]),
+        ("signed-loss", "Losses that may be negative", "loss (unit of the objective)", signed),
+        ("adjustment", "Terms of the adjustment", "distance (as its loss has it)", terms),
+        ("distances", "Distances of words", "mean L2 distance", distances),
         ("perplexity", "Validation perplexity", "perplexity", [k for k in keys if k.startswith("validation/")]),
-        ("alignment", "Alignment", "word-embedding alignment (%)", [k for k in keys if k.split("/")[0] in ALIGNMENT]),
+        ("alignment", "Alignment", "word-embedding alignment (%)", aligned),
     )
     return [
-        _panel(f"{kind}-{slug(name, number)}", f"{name}: {title}", label, records, shown)
+        _panel(f"{kind}-{slug(name, number)}", f"{name}: {title}", label, {key: _curve(records, key) for key in shown})
         for kind, title, label, shown in panels
         if shown
     ]
 
 
-def _panel(file: str, title: str, label: str, records: Records, keys: Sequence[str]) -> Figure:
-    curves = {key: _curve(records, key) for key in keys}
+def _panel(file: str, title: str, label: str, curves: Mapping[str, tuple[Floats, Floats]]) -> Figure:
     values = np.concatenate([y for _, y in curves.values()])
-    alignment = keys[0].split("/")[0] in ALIGNMENT
+    alignment = next(iter(curves)).split("/")[0] in ALIGNMENT
     log = not alignment and values.min() > 0 and values.max() > CURVE_LOG_RATIO * values.min()
 
     def paint(canvas: Canvas) -> None:
@@ -265,16 +243,18 @@ def _panel(file: str, title: str, label: str, records: Records, keys: Sequence[s
         for i, (key, curve) in enumerate(curves.items()):
             x, y = map(_thin, curve)
             name = shorten(key.removeprefix("validation/").replace("_", " "), 24)
-            axes.plot(
-                x, y, color=COLOURS[i % len(COLOURS)], label=name, marker="o" if len(x) < 30 else "", markersize=3
-            )
+            marker, colour = "o" if len(x) < 30 else "", COLOURS[i % len(COLOURS)]
+            axes.plot(x, y, color=colour, label=name, marker=marker, markersize=3)
         axes.set_xlabel("step")
         axes.set_ylabel(label + (", log scale" if log else ""))
         grid(axes, "both")
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         axes.xaxis.set_major_formatter(FuncFormatter(_steps))
-        if log:
-            _log(axes)
+        if log:  # with plain numbers (mathtext is off) at 1, 2 and 5
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
         elif alignment:
             axes.set_ylim(0, max(5.0, 1.05 * float(values.max())))
         if len(curves) > 1 or not alignment:
@@ -305,11 +285,3 @@ def _steps(value: float, _position: int | None) -> str:
     ('12.5k', '300')
     """
     return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
-
-
-def _log(axes: Axes) -> None:
-    """A log axis with plain numbers (mathtext is off) at 1, 2 and 5."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -89,17 +90,11 @@ def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str
     canvas.legend(handles=handles, loc="outside upper left", ncols=2, fontsize=8.5, handletextpad=0.3)
 
 
-SIDES = [
-    (dx, dy, {-1: "right", 0: "center", 1: "left"}[dx], {-1: "top", 0: "center", 1: "bottom"}[dy])
-    for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-]
-
-
 def _label(canvas: Canvas, axes: Axes, points: Sequence[Point]) -> None:
     """Put each label on the side of its point where it covers least: points, intervals, labels, the frame."""
+    shown = [(point.alignment, point.delta.shown, shorten(point.cell, 26)) for point in points]
     canvas.draw_without_rendering()
     taken: list[Bbox] = []
-    shown = [(point.alignment, point.delta.shown, shorten(point.cell, 26)) for point in points]
     for x, delta, _ in shown:
         at, y = axes.transData.transform((x, delta.mean))
         taken.append(Bbox.from_extents(at - 5, y - 5, at + 5, y + 5))
@@ -107,22 +102,24 @@ def _label(canvas: Canvas, axes: Axes, points: Sequence[Point]) -> None:
             ends = axes.transData.transform([(x, delta.low), (x, delta.high)])
             taken.append(Bbox.from_extents(at - 1, ends[0][1], at + 1, ends[1][1]))
     for x, delta, text in shown:
-        best: tuple[int, Annotation, Bbox] | None = None
-        for dx, dy, ha, va in SIDES:
-            offset = (7 * dx, (4 if dx else 7) * dy)
-            label = axes.annotate(
-                text, (x, delta.mean), offset, textcoords="offset points", ha=ha, va=va, fontsize=8, in_layout=False
-            )
+        label = axes.annotate(text, (x, delta.mean), (0, 0), textcoords="offset points", fontsize=8, in_layout=False)
+        boxes: list[tuple[int, int, Bbox]] = []
+        for number, side in enumerate(SIDES):
+            _put(label, *side)
             box = label.get_window_extent()
             inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
-            cost = sum(box.overlaps(other) for other in taken) + 3 * (not inside)
-            loser = label if best is not None and cost >= best[0] else best[1] if best is not None else None
-            if best is None or cost < best[0]:
-                best = cost, label, box
-            if loser is not None:
-                loser.remove()
-        assert best is not None
-        taken.append(best[2])
+            boxes.append((sum(box.overlaps(other) for other in taken) + 3 * (not inside), number, box))
+        _, number, box = min(boxes, key=lambda one: one[:2])
+        _put(label, *SIDES[number])
+        taken.append(box)
+
+
+SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+
+
+def _put(label: Annotation, dx: int, dy: int) -> None:
+    label.xyann = (7 * dx, (4 if dx else 7) * dy)
+    label.set(ha=("center", "left", "right")[dx], va=("center", "bottom", "top")[dy])
 
 
 @dataclass(frozen=True)
@@ -166,11 +163,9 @@ def scatter(x: str, y: str, panels: Sequence[Panel], block: str) -> Figure:
 def _panel(axes: Axes, panel: Panel, palette: dict[str, str], shapes: dict[str, str]) -> None:
     for name, colour in palette.items():
         points = [(x, y) for x, y, block in panel.points if block == name]
+        style: Any = {"linestyle": "", "markersize": 5.5, "mec": INK, "mew": 0.4, "alpha": 0.85}
         if points:
-            xs, ys = zip(*points, strict=True)
-            axes.plot(
-                xs, ys, linestyle="", marker=shapes[name], markersize=5.5, color=colour, mec=INK, mew=0.4, alpha=0.85
-            )
+            axes.plot(*zip(*points, strict=True), marker=shapes[name], color=colour, **style)
     axes.set_title(f"{shorten(panel.name, 40)}\n{_said(panel)}", fontsize=9)
     grid(axes, "both")
     axes.margins(0.1)

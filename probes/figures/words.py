@@ -53,11 +53,10 @@ class Picture:
 
     def to_json(self) -> dict[str, Any]:
         """Words with their places, to draw the picture elsewhere."""
-
-        def places(points: Tensor) -> list[list[float]]:
-            return [[float(f"{x:.6g}") for x in point] for point in points.tolist()]
-
-        sides = {"left": places(self.left), "right": places(self.right)}
+        sides = {
+            side: [[float(f"{x:.6g}") for x in point] for point in places.tolist()]
+            for side, places in (("left", self.left), ("right", self.right))
+        }
         words = {"left_words": list(self.left_words), "right_words": list(self.right_words)}
         return {"method": self.method, "explained": self.explained, "perplexity": self.perplexity, **sides, **words}
 
@@ -163,33 +162,25 @@ def word_pairs(
         legend_above(axes, handles)
         _label(canvas, axes, points, labels, families)
 
-    apart = np.linalg.norm(points[0] - points[1], axis=1)
-    note = _note(drawn, any("‹" in label for pair in labels for label in pair))
+    apart, spread = (np.median(np.linalg.norm(points[0] - places, axis=1)) for places in (points[1], points[0].mean(0)))
+    note = "A line joins a word and its translation; labels without room are left out. "
+    if any("‹" in label for pair in labels for label in pair):
+        note += "‹word›: the translation of a word that the font cannot write. "
+    if drawn.perplexity is None:
+        note += "Principal components: distances are those of the vectors, seen from their broadest side."
+    else:
+        note += f"t-SNE, perplexity {drawn.perplexity:.3g}: neighbours are near; distances between groups mean little."
     alt = (
         f"{title}. {len(labels)} word pairs of {left} and {right} in a plane; translations are "
-        f"{np.median(apart):.3g} apart (median), the words of {left} {_spread(points[0]):.3g} from their middle."
+        f"{apart:.3g} apart (median), the words of {left} {spread:.3g} from their middle."
     )
     return Drawing(name, title, paint, note, alt, height)
-
-
-def _spread(places: Floats) -> float:
-    return float(np.median(np.linalg.norm(places - places.mean(0), axis=1)))
 
 
 def _axis(drawn: Picture, number: int) -> str:
     if drawn.explained is None:
         return f"t-SNE {number + 1} (no unit)"
     return f"principal axis {number + 1} ({100 * drawn.explained[number]:.0f} % of the variance)"
-
-
-def _note(drawn: Picture, translated: bool) -> str:
-    method = (
-        "Principal components: distances are those of the vectors, seen from their broadest side."
-        if drawn.perplexity is None
-        else f"t-SNE, perplexity {drawn.perplexity:.3g}: neighbours are near; distances between groups mean little."
-    )
-    words = "A line joins a word and its translation; labels without room are left out. "
-    return words + ("‹word›: the translation of a word that the font cannot write. " if translated else "") + method
 
 
 def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,)) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,10 @@ from rich.console import Console
 from pretrain.config import PretrainConfig
 from pretrain.run import store_of
 from probes.measures import FORMAT, ProbeConfig
-from probes.measures.page import write_page
+from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
-from probes.measures.together import cka_against_retrieval
 from probes.transfer.model import open_pretrained
 from probes.transfer.model_names import derived_numbers, is_run, model_path
 from synthlang.catalogue import load_yaml
@@ -68,21 +67,14 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
         results = measure(given, folder)
     if work.exists():
         shutil.rmtree(work)
-    _tell(results, pretrained.notes, console)
-    console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)
-    console.print(f"report:  {(folder / 'probes.html').resolve()}", soft_wrap=True, markup=False, emoji=False)
-    return folder
-
-
-def _tell(results: Mapping[str, ProbeResult], notes: Sequence[str], console: Console) -> None:
-    """Print the tables and notes of each probe, and the notes on all of them."""
-    for result in results.values():
+    for result in (*results.values(), ProbeResult({}, notes=pretrained.notes)):
         for table in result.tables:
             console.print(table)
         for note in result.notes:
             console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for note in notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+    console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)
+    console.print(f"report:  {(folder / 'probes.html').resolve()}", soft_wrap=True, markup=False, emoji=False)
+    return folder
 
 
 def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeConfig:
@@ -175,7 +167,6 @@ def _check_folder(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError("is a file; name a folder with --out", folder)
-    if any(folder.iterdir()) and not (folder / "probes.json").exists():
-        raise InputError("holds something else than results of probes; name another folder with --out", folder)
-    if (folder / "probes.json").exists() and "probes" not in read_json(folder / "probes.json"):
+    record = folder / "probes.json"
+    if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
         raise InputError("holds something else than results of probes; name another folder with --out", folder)

@@ -97,7 +97,7 @@ class ProbeInput:
         corpus, sentences = (text.left, data.left) if role == "target" else (text.right, data.right)
         numbers = self.layers(role) if layers is None else layers
         reader = StateReader(self.body(role), self.reader(role).specials, numbers, subword or self.config.subword)
-        return LanguageSide(role, self.name(role), corpus, sentences, reader)
+        return LanguageSide(self.name(role), corpus, sentences, reader)
 
     def reading(self) -> AbstractContextManager[None]:
         """Without gradients and dropout, on a GPU where there is one; the models are then as they were."""

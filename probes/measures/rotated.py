@@ -5,9 +5,8 @@ Static vectors are normalised, then rotated, as Cao et al. 2020 have it (section
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,11 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measures.probe_input import ProbeInput
-from probes.rotation.fitted import Batches, MapFitter, NormalisedMap, fit_layers, passes_of, spooled
+from probes.rotation.fitted import Batches, MapFitter, NormalisedMap, fit_layers
 from probes.rotation.normalise import Normaliser
 from probes.rotation.settings import FitSettings
-from probes.states import LanguageSide, linked_vectors, paired_means
-from probes.static.settings import LoadedVectors, StaticBaseline, TrainedVectors
+from probes.states import LanguageSide, linked_vectors, sentence_pairs
+from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.training import train_vectors
 from probes.static.vec_file import read_vec
 from probes.static.vectors import StaticVectors
@@ -61,90 +60,87 @@ def fit_read(
 ) -> tuple[NormalisedMap, ...]:
     """A map of each layer of ``sides``, fitted on what is read for it of the sentence pairs that maps are fitted on.
 
-    Pairs are linked words in context, or means of sentences, batch by batch; memory is that of 2 · layers · d² and a
-    batch; see ``FitSettings.words``.
+    Pairs are linked words in context, or means of sentences, batch by batch; memory is that of layers · d² and a batch;
+    see ``FitSettings.words``.
     """
     readers = sides[0].reader, sides[1].reader
     if supervision == "parallel":
         batches = linked_vectors(given.data, *readers, config.words, given.config.seed, report)
     else:
-        batches = paired_means(given.data, *readers, np.sort(given.fitted), report)
-    return fit_moving(spooled(batches) if passes_of(config.normalise) > 1 else lambda: batches, sides, config)
+        batches = sentence_pairs(given.data, *readers, np.sort(given.fitted), report=report)
+    return fit_moving(batches, sides, config)
 
 
-def fit_moving(pairs: Callable[[], Batches], sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    """A map of each layer from the language that moves to the other one; ``pairs()`` as ``fit_layers`` has it."""
-    moved = pairs if config.moves == "target" else lambda: ((y, x) for x, y in pairs())
+def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
+    """A map of each layer from the language that moves to the other one; ``pairs`` as ``fit_layers`` has them."""
+    moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     reader = sides[0].reader
     return fit_layers(moved, len(reader.layers), reader.body.shape.hidden, config.normalise, config.rounds)
 
 
 @dataclass(frozen=True, eq=False)
-class StaticText:
-    """The sentences as word vectors see them: of the other language, then of the parent.
+class Static:
+    """Word vectors of the other language, then of the parent, and what they are rotated on.
 
     corpora   the sentences of both sides, whose words are looked up as they are written there
-    wanted    [types] of each side, the codes of words that are measured: they get a vector where one can be made
     pairs     [n], [n] codes of words that mean the same, to fit the rotation on
+    vectors   as they are read or trained, each language by itself
     """
 
+    config: TrainedVectors | LoadedVectors
     corpora: tuple[Corpus, Corpus]
-    wanted: tuple[Codes, Codes]
     pairs: tuple[Codes, Codes]
+    vectors: tuple[StaticVectors, StaticVectors]
+
+    def rotated(self, moves: Role, name: str) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
+        """Both languages' vectors in one space, none of them zero, and what the rotation is like.
+
+        Each language is normalised by itself; those of the one that ``moves`` are rotated onto the other. InputError,
+        which calls the settings ``name``: no pair to fit on has a vector on both sides, or the vectors have not the
+        same size.
+        """
+        looked_up = zip(self.vectors, self.corpora, self.pairs, strict=True)
+        rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])
+        known = (rows >= 0).all(0)
+        if not known.any():
+            raise InputError(f"{name}: no pair of words to fit the rotation on has a vector on both sides")
+        order = (0, 1) if moves == "target" else (1, 0)
+        x, y = (self.vectors[i] for i in order)
+        fitter = MapFitter(*(Normaliser.fit(one.vectors, self.config.normalise) for one in (x, y)))
+        at = torch.from_numpy(rows[:, known])
+        for of_x, of_y in zip(torch.split(at[order[0]], ROWS), torch.split(at[order[1]], ROWS), strict=True):
+            fitter.update(x.vectors[of_x], y.vectors[of_y])
+        fitted = fitter.fit()
+        facts = {
+            "vectors": {"left": dict(self.vectors[0].facts), "right": dict(self.vectors[1].facts)},
+            "fit": fitted.to_json(),
+            "counts": {"pairs of words without a vector": int((~known).sum())},
+        }
+        moved, other = x.mapped(fitted.apply).without_zeros(), y.mapped(fitted.apply_right).without_zeros()
+        return (moved, other, facts) if moves == "target" else (other, moved, facts)
 
 
-def static_vectors(
-    given: ProbeInput, config: TrainedVectors | LoadedVectors, text: StaticText, report: Report
-) -> tuple[StaticVectors, StaticVectors]:
-    """As they are read or trained, each language by itself; InputError without gensim and for files that are none."""
+def read_static(
+    given: ProbeInput,
+    config: TrainedVectors | LoadedVectors,
+    corpora: tuple[Corpus, Corpus],
+    wanted: Sequence[Codes],
+    pairs: tuple[Codes, Codes],
+    report: Report,
+) -> Static:
+    """Vectors as the settings have them; ``wanted`` [types] of each side are the codes of words that are measured: they
+    get a vector where one can be made. InputError without gensim and for files that are none."""
     found = []
-    for i, (corpus, wanted) in enumerate(zip(text.corpora, text.wanted, strict=True)):
+    for i, (corpus, codes) in enumerate(zip(corpora, wanted, strict=True)):
+        names = corpus.form.names or ()
         if isinstance(config, LoadedVectors):
             vectors = read_vec(user_path((config.left, config.right)[i]), config.words, report)
-            found.append(vectors.with_small_letters(corpus.form.names or ()) if config.lower else vectors)
+            found.append(vectors.with_small_letters(names) if config.lower else vectors)
             continue
         rows = given.fitted if config.text == "fitted" else np.arange(i, int(given.measured.min()), 2)
-        names = corpus.form.names or ()
-        also = [names[code] for code in wanted.tolist()] if config.vectors.kind == "fasttext" else ()
-        found.append(train_vectors(config.vectors, partial(_once, corpus.take(rows)), also, report))
-    return found[0], found[1]
-
-
-def _once(corpus: Corpus) -> list[Corpus]:
-    return [corpus]
-
-
-def rotated_pair(
-    vectors: tuple[StaticVectors, StaticVectors], config: StaticBaseline, text: StaticText, moves: Role, name: str
-) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
-    """Vectors of the other language and of the parent in one space, none of them zero, and what the rotation is like.
-
-    Each language is normalised by itself; those of the one that ``moves`` are rotated onto the other. InputError, which
-    calls the settings ``name``: no pair to fit on has a vector on both sides, or the vectors have not the same size.
-    """
-    rows = np.stack(
-        [
-            one.rows_of(corpus.form.names or ())[codes]
-            for one, corpus, codes in zip(vectors, text.corpora, text.pairs, strict=True)
-        ]
-    )
-    known = (rows >= 0).all(0)
-    if not known.any():
-        raise InputError(f"{name}: no pair of words to fit the rotation on has a vector on both sides")
-    order = (0, 1) if moves == "target" else (1, 0)
-    x, y = (vectors[i] for i in order)
-    fitter = MapFitter(*(Normaliser.fit(one.vectors, config.normalise) for one in (x, y)))
-    at = torch.from_numpy(rows[:, known])
-    for of_x, of_y in zip(torch.split(at[order[0]], ROWS), torch.split(at[order[1]], ROWS), strict=True):
-        fitter.update(x.vectors[of_x], y.vectors[of_y])
-    fitted = fitter.fit()
-    facts = {
-        "vectors": {"left": dict(vectors[0].facts), "right": dict(vectors[1].facts)},
-        "fit": fitted.to_json(),
-        "counts": {"pairs of words without a vector": int((~known).sum())},
-    }
-    moved, other = x.mapped(fitted.apply).without_zeros(), y.mapped(fitted.apply_right).without_zeros()
-    return (moved, other, facts) if moves == "target" else (other, moved, facts)
+        also = [names[code] for code in codes.tolist()] if config.vectors.kind == "fasttext" else ()
+        found.append(train_vectors(config.vectors, corpus.take(rows), also, report))
+    return Static(config, corpora, pairs, (found[0], found[1]))
 
 
 def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Codes, Codes]:

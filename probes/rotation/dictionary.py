@@ -66,8 +66,7 @@ class TranslationSet:
         that reach over the end of the list are cut there.
         """
         width = neighbours.shape[1]
-        if not 1 <= at <= width:
-            raise InputError(f"precision at {at} needs as many neighbours of each word; there are {width}")
+        at = min(at, width)  # there may be fewer candidates
         right, known = self.right(neighbours), neighbours >= 0
         last = np.where(known[:, at - 1], scores[:, at - 1], -np.inf)[:, None]  # −∞: fewer candidates than that
         above = known & (scores > last + TIE)

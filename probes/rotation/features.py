@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
@@ -19,7 +18,7 @@ from probes.rotation.fitted import fit_layers
 from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import check_linear, load_maps
 from probes.rotation.settings import RotationConfig
-from probes.states import StateReader, anchors, drawn_pairs, linked_vectors, paired_means, reading
+from probes.states import LanguageSide, StateReader, anchors, linked_vectors, reading, sentence_pairs
 from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.batch import Role
 from probes.transfer.config import FeaturesConfig
@@ -28,6 +27,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.progress import Report, silent
+from synthlang.rng import key_of, permutation
 from synthlang.store import Store
 
 FORMAT = 1  # raise when the same settings and texts give other maps
@@ -53,14 +53,10 @@ class Rotation:
 
     def apply(self, states: Tensor, index: int) -> Tensor:
         """[…, d] → […, d]: the states of a layer, mapped; ``index`` is its place among ``features.layers``."""
-        return self._map(index, states.device, torch.promote_types(states.dtype, torch.float32)).apply(states)
-
-    def _map(self, index: int, device: torch.device, dtype: torch.dtype) -> LinearMap:
-        """The map of a layer on a device, copied there once."""
-        key = index, device, dtype
-        if key not in self._moved:
-            self._moved[key] = self.fits[index].map.to(device, dtype)
-        return self._moved[key]
+        key = index, states.device, torch.promote_types(states.dtype, torch.float32)
+        if key not in self._moved:  # copied to a device once
+            self._moved[key] = self.fits[index].map.to(*key[1:])
+        return self._moved[key].apply(states)
 
     def to_json(self) -> dict[str, Any]:
         """How many pairs each layer's map was fitted on, and how close it brings them."""
@@ -101,11 +97,10 @@ def fit_rotation(
     subword = SUBWORDS[features.subword]
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: StateReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
-    text, types = _dictionary(config, texts[0]) if config.supervision == "dictionary" else (texts[0], None)
-    pairs = _pairs(config, text, types, sides, seed, report)
+    text, pairs = _pairs(config, texts[0], (sides["target"], sides["source"]), seed, report)
     moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     with reading(bodies.values()):
-        maps = fit_layers(lambda: moved, len(features.layers), next(iter(sizes)), "none", centre=config.centre)
+        maps = fit_layers(moved, len(features.layers), next(iter(sizes)), "none", centre=config.centre)
     name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
     return Rotation(config.moves, features.layers, tuple(one.fit for one in maps), dict(text.data.counts), name)
 
@@ -150,38 +145,40 @@ def _saved(
     return Rotation(config.moves, features.layers, tuple(fits), {}, saved.name)
 
 
-def _dictionary(config: RotationConfig, text: Aligned) -> tuple[Aligned, NDArray[np.int64]]:
-    """The text as the dictionary has its words, and codes of types [n, 2] that translate each other; what is not found
-    is counted in the text's data."""
+def _pairs(
+    config: RotationConfig, text: Aligned, sides: tuple[StateReader, StateReader], seed: int, report: Report
+) -> tuple[Aligned, Iterator[tuple[Tensor, Tensor]]]:
+    """Batches of vectors [layers, n, d] of target words and of the source words that they belong to.
+
+    And the text as a dictionary has its words; what is not found of it is counted in the text's data.
+    """
+    data = text.data
+    if config.supervision == "parallel":
+        return text, linked_vectors(data, *sides, config.words, seed, report)
+    if config.supervision == "sentences":
+        order = permutation(key_of("rotation-order", seed, data.name), len(data.train))
+        return text, sentence_pairs(data, *sides, np.sort(data.train[order][: config.words]), report=report)
     read = lowered_text(text) if config.in_small_letters else text
     if config.dictionary is None:
-        return read, translations(read, config.words)
-    path = user_path(config.dictionary)
-    types, missing = named_translations(read, path, config.words, config.in_small_letters)
-    counts = {**text.data.counts, "pairs of the dictionary with a word that is not in the sentences": missing}
-    return replace(read, data=replace(text.data, counts=counts)), types
+        types = translations(read, config.words)
+    else:
+        path = user_path(config.dictionary)
+        types, missing = named_translations(read, path, config.words, config.in_small_letters)
+        counts = {**data.counts, "pairs of the dictionary with a word that is not in the sentences": missing}
+        read = replace(read, data=replace(data, counts=counts))
 
+    def means() -> Iterator[tuple[Tensor, Tensor]]:
+        left, right = (
+            anchors(LanguageSide(name, corpus, sentences, reader), data.train, wanted, report)
+            for name, corpus, sentences, reader, wanted in zip(
+                ("target", "source"),
+                (read.text.left, read.text.right),
+                (data.left, data.right),
+                sides,
+                types.T,
+                strict=True,
+            )
+        )
+        yield left, right
 
-def _pairs(
-    config: RotationConfig,
-    text: Aligned,
-    types: NDArray[np.int64] | None,
-    sides: dict[Role, StateReader],
-    seed: int,
-    report: Report,
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of vectors [layers, n, d] of target words and of the source words that they belong to."""
-    left, right = sides["target"], sides["source"]
-    if config.supervision == "parallel":
-        yield from linked_vectors(text.data, left, right, config.words, seed, report)
-        return
-    if config.supervision == "sentences":
-        yield from paired_means(text.data, left, right, drawn_pairs(text.data, config.words, seed), report)
-        return
-    assert types is not None, "of a dictionary"
-    corpora = (text.text.left, text.data.left, types[:, 0]), (text.text.right, text.data.right, types[:, 1])
-    of_left, of_right = (
-        anchors(corpus, sentences, text.data.train, wanted, side, report)
-        for (corpus, sentences, wanted), side in zip(corpora, (left, right), strict=True)
-    )
-    yield of_left, of_right
+    return read, means()

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from probes.rotation.normalise import Normaliser, NormaliserFitter, largest_of, plan
+from probes.rotation.normalise import Normaliser, fit_normaliser, largest_of, plan
 from probes.rotation.procrustes import Fit, Fitter, LinearMap
 from probes.rotation.settings import ROUNDS, Method
-from probes.spool import Spool
+from probes.spool import ROWS, LayerFiles
 from synthlang.errors import InputError
 
 LINEAR = ("none", "centre")
@@ -82,9 +84,6 @@ class MapFitter:
             raise InputError(
                 f"the vectors of the two sides have {x.shape[1]} and {y.shape[1]} dimensions, not the same"
             )
-        for side in self.sides:
-            if side.means.shape[1] != x.shape[1]:
-                raise InputError(f"the vectors have {x.shape[1]} dimensions, their normaliser {side.means.shape[1]}")
         # in float64, as the fitter computes: the map of vectors far from 0 keeps its digits
         normal = [side.apply(rows.detach().double()) for side, rows in zip(self.sides, (x, y), strict=True)]
         kept = ~(_nothing(x, normal[0], self.sides[0]) | _nothing(y, normal[1], self.sides[1]))
@@ -104,21 +103,8 @@ def _nothing(rows: Tensor, normal: Tensor, side: Normaliser) -> Tensor:
     return zero if side.method in LINEAR else zero | (largest_of(normal)[..., 0] == 0)
 
 
-def passes_of(method: Method, rounds: int = ROUNDS) -> int:
-    """How often ``fit_layers`` goes through the pairs."""
-    return plan(method, rounds).count("centre") + 1
-
-
-def spooled(batches: Batches) -> Callable[[], Batches]:
-    """The batches again and again, from a temporary file: a model reads its text once, and memory is a batch."""
-    spool = Spool(None)
-    for left, right in batches:
-        spool.write(left.float().cpu(), right.float().cpu())
-    return spool.read
-
-
 def fit_layers(
-    pairs: Callable[[], Batches], layers: int, width: int, method: Method, rounds: int = ROUNDS, centre: bool = False
+    pairs: Batches, layers: int, width: int, method: Method, rounds: int = ROUNDS, centre: bool = False
 ) -> tuple[NormalisedMap, ...]:
     """For each layer the orthogonal map of the left vectors onto their counterparts, both normalised before.
 
@@ -126,28 +112,43 @@ def fit_layers(
     side (``Fitter.fit``): with the method ``none`` this is the map of Kulshreshtha et al. 2020, equation 5. Pairs with
     a vector of zeros on a side are left out and counted.
 
-    ``pairs()`` gives the same batches each time; it is called ``passes_of(method)`` times. Memory is that of
-    2 · layers · d² and a batch. InputError if the sides differ in number or width, if a vector is not finite, and if no
+    The pairs are read once: a method that has means to fit keeps them in temporary files. Memory is that of
+    layers · d² and a batch. InputError if the sides differ in number or width, if a vector is not finite, and if no
     pair is left.
     """
-    fitters = [
-        (NormaliserFitter(width, method, rounds), NormaliserFitter(width, method, rounds)) for _ in range(layers)
-    ]
-    for _ in range(passes_of(method, rounds) - 1):
-        for batch in pairs():
-            for both, *sides in zip(fitters, *batch, strict=True):
-                for fitter, rows in zip(both, sides, strict=True):
-                    fitter.update(rows)
-        for both in fitters:
-            for fitter in both:
-                fitter.end_pass()
-    maps = [MapFitter(left.normaliser(), right.normaliser()) for left, right in fitters]
-    for batch in pairs():
-        for one, x, y in zip(maps, *batch, strict=True):
-            one.update(x, y)
-    return tuple(one.fit(centre) for one in maps)
+    if "centre" not in plan(method, rounds):
+        fitters = [MapFitter(*_without_means(method, width)) for _ in range(layers)]
+        for batch in pairs:
+            for one, x, y in zip(fitters, *batch, strict=True):
+                one.update(x, y)
+        return tuple(one.fit(centre) for one in fitters)
+    left, right = LayerFiles(layers, width), LayerFiles(layers, width)
+    for x, y in pairs:
+        left.write(x)
+        right.write(y)
+    return tuple(
+        _fit(partial(left.blocks, i), partial(right.blocks, i), width, method, rounds, centre) for i in range(layers)
+    )
 
 
 def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False, rounds: int = ROUNDS) -> NormalisedMap:
     """The map of one layer: ``fit_layers`` of the rows x [n, d] and their counterparts y."""
-    return fit_layers(lambda: [(x[None], y[None])], 1, x.shape[1], method, rounds, centre)[0]
+    return _fit(lambda: torch.split(x, ROWS), lambda: torch.split(y, ROWS), x.shape[1], method, rounds, centre)
+
+
+Blocks = Callable[[], Iterable[Tensor]]
+
+
+def _fit(x: Blocks, y: Blocks, width: int, method: Method, rounds: int, centre: bool) -> NormalisedMap:
+    sides = _without_means(method, width)
+    if "centre" in plan(method, rounds):
+        sides = fit_normaliser(x, width, method, rounds), fit_normaliser(y, width, method, rounds)
+    fitter = MapFitter(*sides)
+    for rows in zip(x(), y(), strict=True):
+        fitter.update(*rows)
+    return fitter.fit(centre)
+
+
+def _without_means(method: Method, width: int) -> tuple[Normaliser, Normaliser]:
+    normaliser = Normaliser(method, 1, torch.zeros(0, width, dtype=torch.float64))
+    return normaliser, normaliser

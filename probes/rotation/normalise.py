@@ -16,13 +16,14 @@ a row that lies on the mean of unit rows (within ``ON_THE_MEAN``): what is left 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from probes.rotation.settings import METHODS, ROUNDS, Method
+from probes.rotation.settings import ROUNDS, Method
 from synthlang.errors import InputError
 
 ON_THE_MEAN = 1e-6  # distance of a unit row from the mean
@@ -30,21 +31,16 @@ FITTED_ROWS = 1024  # at a time, so that the copies in float64 stay in the proce
 
 
 def plan(method: Method, rounds: int = ROUNDS) -> tuple[str, ...]:
-    """The steps ``unit`` and ``centre`` of a method; InputError for one that is not known.
+    """The steps ``unit`` and ``centre`` of a method.
 
     >>> plan("iterative", 2)
     ('unit', 'centre', 'unit', 'centre', 'unit')
     """
-    if rounds < 1:
-        raise InputError(f"normalisation needs at least 1 round, not {rounds}")
     both = ("unit", "centre")
-    steps: dict[str, tuple[str, ...]] = {
+    return {
         "none": (), "centre": ("centre",), "unit": ("unit",), "unit-centre-unit": (*both, "unit"),
         "iterative": (*both * rounds, "unit"), "iterative-as-printed": both * rounds,
-    }  # fmt: skip
-    if method not in steps:
-        raise InputError(f"no normalisation {method!r}; there are {', '.join(METHODS)}")
-    return steps[method]
+    }[method]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +59,8 @@ class Normaliser:
 
     @staticmethod
     def fit(rows: Tensor, method: Method = "iterative", rounds: int = ROUNDS) -> Normaliser:
-        """Fit to the rows [n, d] of one language; copies in float64 are of ``FITTED_ROWS`` rows at a time.
-
-        InputError without rows, if one is not finite, if all are zeros, and where all rows point the same way so that
-        nothing is left of them without their mean (methods with ``unit`` before ``centre``).
-        """
-        fitter = NormaliserFitter(rows.shape[-1], method, rounds)
-        while not fitter.done:
-            fitter.update(rows)
-            fitter.end_pass()
-        return fitter.normaliser()
+        """Fit to the rows [n, d] of one language; ``fit_normaliser`` with blocks of ``FITTED_ROWS`` rows."""
+        return fit_normaliser(lambda: torch.split(rows.detach(), FITTED_ROWS), rows.shape[-1], method, rounds)
 
     def apply(self, rows: Tensor) -> Tensor:
         """[…, d] → […, d], of the type of ``rows`` and on its device; half precision is computed in float32.
@@ -89,68 +77,35 @@ class Normaliser:
         return {"method": self.method, **rounds, "rows": self.rows, "zeros": self.zeros, "means": lengths}
 
 
-class NormaliserFitter:
-    """Fits a normaliser pass by pass, so that one reading of a model can serve many of them (one for each layer).
+def fit_normaliser(
+    blocks: Callable[[], Iterable[Tensor]], width: int, method: Method, rounds: int = ROUNDS
+) -> Normaliser:
+    """Fit to rows [n, d] that come in blocks, the same ones each time; memory is a block.
 
-    All rows go into ``update``, in any batches, then ``end_pass``; again from the first row until ``done``.
+    InputError without rows, if one is not finite, if all are zeros, and where all rows point the same way so that
+    nothing is left of them without their mean (methods with ``unit`` before ``centre``).
     """
-
-    def __init__(self, width: int, method: Method, rounds: int = ROUNDS) -> None:
-        self.method, self.rounds, self._steps = method, rounds, plan(method, rounds)
-        self._centres = [at for at, step in enumerate(self._steps) if step == "centre"]
-        self._means = torch.zeros(0, width, dtype=torch.float64)
-        self.passes = 0
-        self.rows = self.zeros = 0
-        self._start()
-
-    @property
-    def done(self) -> bool:
-        """Whether all means are known; rows are seen once at least, for their number and to be checked."""
-        return self.passes >= max(1, len(self._centres))
-
-    def _start(self) -> None:
-        self._sum = torch.zeros(self._means.shape[1], dtype=torch.float64)
-        self._counted = self._seen = self._empty = 0
-
-    def update(self, rows: Tensor) -> None:
-        """Add rows [n, d]; InputError if one is not finite."""
-        assert rows.ndim == 2 and rows.shape[1] == self._means.shape[1], (rows.shape, self._means.shape)
-        for start in range(0, len(rows), FITTED_ROWS):
-            part = rows[start : start + FITTED_ROWS].detach()
-            largest = largest_of(part)
-            if not bool(largest.isfinite().all()):
-                raise InputError("the vectors hold NaN or infinity, so they cannot be normalised")
-            self._seen += len(part)
-            self._empty += int((largest == 0).sum())
-            if self._centres and not self.done:
-                before = self._steps[: self._centres[self.passes]]
-                x, nothing = _follow(part.double(), before, self._means.to(part.device))
-                self._sum += x.sum(0).cpu()
-                self._counted += len(x) - int(nothing.sum())
-
-    def end_pass(self) -> None:
-        """All rows have been seen: take their mean; see ``Normaliser.fit`` for what is refused."""
-        if not self._seen:
-            raise InputError("there are no vectors to normalise")
-        assert self.passes == 0 or (self._seen, self._empty) == (self.rows + self.zeros, self.zeros), "other rows"
-        self.rows, self.zeros = self._seen - self._empty, self._empty
-        if self._steps and not self.rows:
-            raise InputError(f"all {self.zeros} vectors are zeros, so they cannot be normalised")
-        if self._centres and not self.done:
-            mean = self._sum / max(self._counted, 1)
-            # the rows are unit vectors: the squared length of their mean is 1 − their variance
-            if self._centres[self.passes] and (not self._counted or 1.0 - float(mean @ mean) < ON_THE_MEAN**2):
-                raise InputError("all vectors point the same way, so nothing is left of them without their mean")
-            self._means = torch.cat([self._means, mean[None]])
-        self.passes += 1
-        self._start()
-
-    def normaliser(self) -> Normaliser:
-        """The fitted normaliser, once all passes are ``done``; a method without means needs none."""
-        if not self._centres and not self.passes:
-            return Normaliser(self.method, 1, self._means)
-        assert self.done, f"{self.passes} passes, {len(self._centres)} means"
-        return Normaliser(self.method, self.rounds, self._means, self.rows, self.zeros)
+    steps, means = plan(method, rounds), torch.zeros(0, width, dtype=torch.float64)
+    largest = torch.cat([torch.zeros(0), *(largest_of(rows)[:, 0].float().cpu() for rows in blocks())])
+    if not len(largest):
+        raise InputError("there are no vectors to normalise")
+    if not bool(largest.isfinite().all()):
+        raise InputError("the vectors hold NaN or infinity, so they cannot be normalised")
+    zeros = int((largest == 0).sum())
+    if steps and zeros == len(largest):
+        raise InputError(f"all {zeros} vectors are zeros, so they cannot be normalised")
+    for at in (at for at, step in enumerate(steps) if step == "centre"):
+        total, count = torch.zeros(width, dtype=torch.float64), 0
+        for rows in blocks():
+            x, nothing = _follow(rows.double(), steps[:at], means.to(rows.device))
+            total += x.sum(0).cpu()
+            count += len(x) - int(nothing.sum())
+        mean = total / max(count, 1)
+        # the rows are unit vectors: the squared length of their mean is 1 − their variance
+        if at and (not count or 1.0 - float(mean @ mean) < ON_THE_MEAN**2):
+            raise InputError("all vectors point the same way, so nothing is left of them without their mean")
+        means = torch.cat([means, mean[None]])
+    return Normaliser(method, rounds, means, len(largest) - zeros, zeros)
 
 
 def largest_of(x: Tensor) -> Tensor:
@@ -167,15 +122,9 @@ def _follow(x: Tensor, steps: tuple[str, ...], means: Tensor) -> tuple[Tensor, T
         if step == "unit":
             # scaled first: squares neither over- nor underflow; later rows are of about unit length
             x = x / largest.where(~nothing, 1.0) if not at else x
-            x = x / _length(x).masked_fill(nothing, torch.inf)
+            x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).masked_fill(nothing, torch.inf)
         else:
             x = x - next(left)
-            nothing = nothing | (_length(x) < ON_THE_MEAN) if at else nothing
+            nothing = nothing | (torch.linalg.vector_norm(x, dim=-1, keepdim=True) < ON_THE_MEAN) if at else nothing
             x = x * ~nothing
     return x, nothing
-
-
-def _length(x: Tensor) -> Tensor:
-    """[…, 1]."""
-    length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return length

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from probes.moments import Centre
 from synthlang.errors import InputError
 
 # a direction that both sides have only by the rounding of float32 says nothing: its share of the largest one
@@ -70,53 +69,50 @@ class Fit:
 class Fitter:
     """Gathers pairs of rows batch by batch; ``fit`` may be called at any time.
 
-    Products and squares are about a point near each side's mean (``probes.moments.Centre``), so that a mean far from 0
-    costs no digits.
+    Sums are about a point near each side's mean, the mean of the first batch, so that a mean far from 0 costs no digits
+    ("shifted data": Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3).
     """
 
     def __init__(self, width: int) -> None:
-        self._width = width
-        self._x, self._y = Centre(), Centre()
+        self.pairs = 0
+        self._points = self._sums = torch.zeros(2, width, dtype=torch.float64)  # of x and of y
         self._products = torch.zeros(width, width, dtype=torch.float64)  # Σ (y − c)(x − b)ᵀ about the points b, c
-        self._x_squares = self._y_squares = 0.0
-
-    @property
-    def pairs(self) -> int:
-        """Rows so far."""
-        return self._x.count
+        self._squares = 0.0  # Σ ‖x − b‖² + ‖y − c‖²
 
     def update(self, x: Tensor, y: Tensor) -> None:
         """Add rows [n, d] of ``x`` and their counterparts in ``y``; InputError for one that is not finite."""
-        assert x.shape == y.shape and x.shape[1:] == (self._width,), (x.shape, y.shape, self._width)
         if not len(x):
             return
-        if not bool(x.isfinite().all() and y.isfinite().all()):
+        rows = torch.stack([x, y]).detach().double()
+        if not bool(rows.isfinite().all()):
             raise InputError("the vectors hold NaN or infinity, so no map can be fitted: the model has diverged")
-        x, y = self._x.add(x.detach()), self._y.add(y.detach())
-        self._products += (y.T @ x).cpu()
-        self._x_squares += float(x.square().sum())
-        self._y_squares += float(y.square().sum())
+        if not self.pairs:
+            self._points = rows.mean(1).cpu()
+        rows -= self._points.to(rows.device)[:, None]
+        self.pairs += len(x)
+        self._sums = self._sums + rows.sum(1).cpu()
+        self._products += (rows[1].T @ rows[0]).cpu()
+        self._squares += float(rows.square().sum())
 
     def fit(self, centre: bool = False) -> Fit:
         """The best map of x to y (see ``procrustes``); InputError without any rows."""
         if not self.pairs:
             raise InputError("there are no pairs of vectors to fit a map on")
-        x_mean, y_mean, x_shift, y_shift = (
-            side.cpu() for side in (self._x.mean, self._y.mean, self._x.shift, self._y.shift)
-        )
-        centred = torch.addr(self._products, y_shift, x_shift, alpha=-self.pairs)
-        squares = self._x_squares + self._y_squares - self.pairs * float(x_shift @ x_shift + y_shift @ y_shift)
-        raw = centred + self.pairs * torch.outer(y_mean, x_mean)
-        raw_squares = squares + self.pairs * float(x_mean @ x_mean + y_mean @ y_mean)
+        shifts = self._sums / self.pairs
+        means = self._points + shifts
+        centred = torch.addr(self._products, shifts[1], shifts[0], alpha=-self.pairs)
+        squares = self._squares - self.pairs * float(shifts.square().sum())
+        raw = centred + self.pairs * torch.outer(means[1], means[0])
+        raw_squares = squares + self.pairs * float(means.square().sum())
         products, identity = (centred if centre else raw), raw_squares - 2.0 * float(raw.trace())
         squares = squares if centre else raw_squares
         matrix, rank = _nearest_orthogonal(products)
-        means = (x_mean, y_mean) if centre else (torch.zeros_like(x_mean), torch.zeros_like(y_mean))
         # ‖W x − y‖² = ‖x‖² + ‖y‖² − 2 tr(Wᵀ y xᵀ)
         residual = squares - 2.0 * float((matrix * products).sum())
         off = float((matrix.T @ matrix - torch.eye(len(matrix), dtype=torch.float64)).abs().max())
         residual, identity = (max(value, 0.0) / self.pairs for value in (residual, identity))
-        return Fit(LinearMap(matrix, *means), self.pairs, rank, residual, identity, off)
+        linear = LinearMap(matrix, *(means if centre else torch.zeros_like(means)))
+        return Fit(linear, self.pairs, rank, residual, identity, off)
 
 
 def procrustes(x: Tensor, y: Tensor, centre: bool = False) -> Fit:

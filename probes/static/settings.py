@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from probes.rotation.settings import Method
 from synthlang.config import StrictModel
@@ -18,7 +18,7 @@ class StaticConfig(StrictModel):
     """Settings of the training, the defaults mostly those of fastText.
 
     kind            ``fasttext``: a word is the mean of vectors of itself and its character n-grams; ``word2vec``; or
-                    ``ppmi``, singular vectors of counts (ppmi.py), which need no gensim: of the keys below only
+                    ``ppmi``, singular vectors of counts, which need no gensim: of the keys below only
                     ``size``, ``window`` and ``min_count`` are theirs
     size            dimensions; the vectors of Cao et al. 2020 have 300
     min_count       rarer words have no vector
@@ -41,6 +41,12 @@ class StaticConfig(StrictModel):
     max_n: int = Field(default=6, ge=1)
     buckets: int = Field(default=200_000, ge=1)
     seed: int = Field(default=0, ge=0, lt=2**32)
+
+    @model_validator(mode="after")
+    def _lengths(self) -> StaticConfig:
+        if self.max_n < self.min_n:
+            raise ValueError(f"max_n is {self.max_n}, smaller than min_n, {self.min_n}")
+        return self
 
     @property
     def needs_gensim(self) -> bool:

@@ -1,56 +1,55 @@
 """Word vectors trained on a corpus, the same bytes every time: fastText or word2vec by gensim, or from counts.
 
 fastText: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"; word2vec: Mikolov et al. 2013.
+From counts: singular vectors of the positive pointwise mutual information of words near each other (Levy, Goldberg &
+Dagan 2015). They need SciPy only.
 """
 
 from __future__ import annotations
 
 import importlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.linalg import svds
 
-from probes.static.ppmi import count_vectors
 from probes.static.settings import StaticConfig
 from probes.static.vectors import StaticVectors
-from synthlang.corpus import Corpus
+from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
 INSTALL = 'pip install "synthlang[probe]"'
 LONGEST = 10_000  # words; gensim leaves out the rest of a longer sentence in silence
+SMOOTHING = 0.75  # of the frequencies of contexts (Levy et al., section 3.1), as in word2vec
 
 
 def train_vectors(
-    config: StaticConfig,
-    batches: Callable[[], Iterable[Corpus]],
-    also: Sequence[str] = (),
-    report: Report = silent,
+    config: StaticConfig, corpus: Corpus, also: Sequence[str] = (), report: Report = silent
 ) -> StaticVectors:
     """Vectors of the words of a corpus, the most frequent first.
 
-    ``batches()`` gives the corpus; it is called ``epochs + 1`` times, so that memory holds a batch and the vectors.
     ``also`` are further words, say those of the test sentences: with ``fasttext`` they get the mean of their n-grams,
     unless they have a vector. A function of the corpus, its order and the settings (with one version of gensim and one
     kind of processor): one thread, and no hash that depends on the interpreter.
 
     Raises InputError without gensim, for a corpus in which no word is frequent enough, and if the training diverges.
     """
-    if also and config.kind != "fasttext":
-        raise InputError(f"words that are not in the corpus have no vector with {config.kind}; use fasttext")
-    if config.max_n < config.min_n:
-        raise InputError(f"max_n is {config.max_n}, smaller than min_n, {config.min_n}")
     if config.kind == "ppmi":
-        return _counted(config, batches, report)
-    sentences = _Sentences(batches, config.epochs + 1, report)
+        names, vectors = count_vectors(corpus, config.size, config.window, config.min_count)
+        settings = config.model_dump(mode="json", include={"kind", "size", "window", "min_count"})
+        return StaticVectors(names, torch.from_numpy(vectors), {"source": "counts", "settings": settings})
+    sentences = _Sentences(corpus, config.epochs + 1, report)
     model = _model(config)
     model.build_vocab(corpus_iterable=sentences)
     if not len(model.wv):
-        raise InputError(f"no word of the corpus occurs {config.min_count} times; lower min_count or give more text")
+        raise _too_rare(config.min_count)
     model.train(
         corpus_iterable=sentences,
         total_examples=model.corpus_count,
@@ -75,27 +74,19 @@ def train_vectors(
     return StaticVectors((*words, *extra), torch.from_numpy(rows.copy()), facts)
 
 
-def _counted(config: StaticConfig, batches: Callable[[], Iterable[Corpus]], report: Report) -> StaticVectors:
-    words, vectors = count_vectors(batches(), config.size, config.window, config.min_count, report)
-    settings = config.model_dump(mode="json", include={"kind", "size", "window", "min_count"})
-    return StaticVectors(words, torch.from_numpy(vectors), {"source": "counts", "settings": settings})
-
-
 class _Sentences:
     """The sentences of a corpus as lists of words, again for each pass."""
 
-    def __init__(self, batches: Callable[[], Iterable[Corpus]], passes: int, report: Report) -> None:
-        self._batches, self._report, self._pass = batches, report, 0
-        self.passes = passes
+    def __init__(self, corpus: Corpus, passes: int, report: Report) -> None:
+        self._words, self._bounds = corpus.form.values(), corpus.offsets.tolist()
+        self._report, self._pass, self.passes = report, 0, passes
 
     def __iter__(self) -> Iterator[list[str]]:
         self._report("word vectors", self._pass, self.passes, "")
         self._pass += 1
-        for corpus in self._batches():
-            words = corpus.form.values()
-            for start, stop in pairwise(corpus.offsets.tolist()):
-                for at in range(start, stop, LONGEST):
-                    yield words[at : min(at + LONGEST, stop)]
+        for start, stop in pairwise(self._bounds):
+            for at in range(start, stop, LONGEST):
+                yield self._words[at : min(at + LONGEST, stop)]
 
 
 def _model(config: StaticConfig) -> Any:
@@ -107,13 +98,67 @@ def _model(config: StaticConfig) -> Any:
     settings: dict[str, Any] = {
         "vector_size": config.size, "window": config.window, "min_count": config.min_count, "workers": 1,
         "sg": int(config.skipgram), "negative": config.negative, "sample": config.sample, "alpha": config.learning_rate,
-        "epochs": config.epochs, "seed": config.seed, "hashfxn": _hash,
+        # of the letters only; Python's own hash differs between interpreters
+        "epochs": config.epochs, "seed": config.seed, "hashfxn": lambda text: zlib.crc32(text.encode("utf-8")),
     }  # fmt: skip
     if config.kind == "word2vec":
         return models.Word2Vec(**settings)
     return models.FastText(**settings, min_n=config.min_n, max_n=config.max_n, bucket=config.buckets)
 
 
-def _hash(text: str) -> int:
-    """Of the letters only; Python's own hash differs between interpreters."""
-    return zlib.crc32(text.encode("utf-8"))
+def _too_rare(least: int) -> InputError:
+    return InputError(f"no word of the corpus occurs {least} times; lower min_count or give more text")
+
+
+def count_vectors(
+    corpus: Corpus, size: int, window: int, min_count: int
+) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """Words, the most frequent first, and their vectors [words, size].
+
+    With U S Vᵀ the ``size`` largest singular values of max(0, log p(w, c) / (p(w) p(c)^0.75)) over words c at most
+    ``window`` away in the sentence, the vectors are U √S (Levy et al., section 3.3). Smaller tables are filled up with
+    zeros, so that two languages have vectors of one size. The sign of a dimension is that of its largest number. Rarer
+    words than ``min_count`` are no contexts, either. Memory is that of the pairs of types that stand near each other.
+    InputError if no word is frequent enough, and if none has another one near it.
+    """
+    types = Column.of(corpus.form.names or ())  # a table of words may have one of them twice
+    names, words, sentence = types.names or (), types.codes[corpus.form.codes], corpus.sentence_of_word
+    near = csr_array((len(names), len(names)), dtype=np.float64)  # how often one stands before another
+    for away in range(1, window + 1):
+        here = sentence[:-away] == sentence[away:]
+        pairs = words[:-away][here], words[away:][here]
+        near = near + coo_array((np.ones(len(pairs[0])), pairs), shape=near.shape).tocsr()
+    frequency = np.bincount(words, minlength=len(names))
+    order = np.argsort(-frequency, kind="stable")
+    kept = order[frequency[order] >= min_count]
+    if not len(kept):
+        raise _too_rare(min_count)
+    table = _ppmi(csr_array((near + near.T)[kept][:, kept]))
+    if not table.nnz:
+        raise InputError("no two words of the corpus stand near each other more often than by chance; give more text")
+    return tuple(names[i] for i in kept.tolist()), _singular(table, size)
+
+
+def _ppmi(near: csr_array) -> csr_array:
+    """max(0, log p(w, c) / (p(w) p(c)^0.75)) where w and c were seen near each other, else 0."""
+    found = near.tocoo()
+    of_word, of_context = near.sum(1), near.sum(0) ** SMOOTHING
+    share = found.data / (of_word[found.row] * (of_context[found.col] / of_context.sum()))
+    positive = share > 1
+    at = found.row[positive], found.col[positive]
+    return coo_array((np.log(share[positive]), at), shape=near.shape).tocsr()
+
+
+def _singular(table: csr_array, size: int) -> NDArray[np.float32]:
+    """[words, size] left singular vectors times the root of their values, the largest first."""
+    count = table.shape[0]
+    if size < count:
+        left, values, _ = svds(table, size, v0=np.full(count, count**-0.5))
+        order = np.argsort(-values, kind="stable")
+        left, values = left[:, order], values[order]
+    else:
+        left, values, _ = np.linalg.svd(table.toarray())
+    signs = np.sign(left[np.abs(left).argmax(0), np.arange(left.shape[1])])
+    vectors = np.zeros((count, size), np.float32)
+    vectors[:, : len(values)] = left * (signs * np.sqrt(np.maximum(values, 0)))
+    return vectors

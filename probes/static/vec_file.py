@@ -22,7 +22,6 @@ from synthlang.files import lines_of, read_lines
 from synthlang.progress import Report, silent
 
 GZIP = b"\x1f\x8b"
-Vector = NDArray[np.float32]
 
 
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
@@ -77,12 +76,20 @@ def _header(line: str, path: Path) -> tuple[int, int]:
     return count, width
 
 
-def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, Vector]:
-    """A line's word and its vector."""
+def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
+    """A line's word, which may have spaces in it, and its vector."""
     word, _, numbers = line.partition(" ")
     row = _numbers(numbers)
     if not word or row is None or len(row) != width:
-        word, row = _slow_entry(line, width, path, number)
+        parts = line.rstrip(" ").rsplit(" ", width)
+        if len(parts) != width + 1 or not parts[0]:
+            raise InputError(f"needs a word and {width} numbers, has {len(parts)} fields", path, number)
+        word, row = parts[0], _numbers(" ".join(parts[1:]))
+        if row is None or len(row) != width:
+            raise InputError(f"a field is no number; the file has {width} dimensions", path, number)
+        # a number too many would become part of the word
+        if " " in word and _numbers(word.rsplit(" ", 1)[1]) is not None:
+            raise InputError(f"has more than {width} numbers", path, number)
     with np.errstate(over="ignore"):
         short = row.astype(np.float32)
     if not np.isfinite(short).all():
@@ -100,39 +107,15 @@ def _numbers(text: str) -> NDArray[np.float64] | None:
             return None
 
 
-def _slow_entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float64]]:
-    """The same for a word with spaces in it, or what is wrong with the line."""
-    parts = line.rstrip(" ").rsplit(" ", width)
-    if len(parts) != width + 1 or not parts[0]:
-        raise InputError(f"needs a word and {width} numbers, has {len(parts)} fields", path, number)
-    row = _numbers(" ".join(parts[1:]))
-    if row is None or len(row) != width:
-        raise InputError(f"a field is no number; the file has {width} dimensions", path, number)
-    # a number too many would become part of the word
-    if " " in parts[0] and _is_number(parts[0].rsplit(" ", 1)[1]):
-        raise InputError(f"has more than {width} numbers", path, number)
-    return parts[0], row
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line) of a text file that may be gzipped."""
-    try:
-        with path.open("rb") as handle:
-            zipped = handle.read(2) == GZIP
-    except OSError:
-        zipped = False  # read_lines says what is wrong
-    yield from _unzipped(path) if zipped else read_lines(path)
-
-
-def _unzipped(path: Path) -> Iterator[tuple[int, str]]:
+    """(number, line) of a text file that may be gzipped; InputError for one that cannot be read."""
+    zipped = False
+    if path.is_file():
+        with path.open("rb") as start:
+            zipped = start.read(len(GZIP)) == GZIP
+    if not zipped:
+        yield from read_lines(path)
+        return
     try:
         with gzip.open(path, "rb") as handle:
             yield from lines_of(handle, path)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -75,57 +75,44 @@ class StaticVectors:
         return StaticVectors(self.words, rows.float(), self.facts)
 
 
-SENTENCES = 500
+SENTENCES = 500  # whose words are given out at once
 ROWS = 8192  # of vectors that are mapped at once
 
 
-def augmented(
-    vectors: StaticVectors, batches: Iterable[Corpus], pools: Sequence[Pool] = POOLS, sentences: int = SENTENCES
-) -> Iterator[Tensor]:
-    """[words, d · (1 + pools)] float32 of a corpus, at most so many sentences at a time: a word's own vector, then its
-    sentence's. A word without a vector of its own has zeros, so that it is a miss whatever its sentence.
+def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = POOLS) -> Iterator[Tensor]:
+    """[words, d · (1 + pools)] float32 of a corpus, some sentences at a time: a word's own vector, then its sentence's.
+    A word without a vector of its own has zeros, so that it is a miss whatever its sentence.
 
     As the paper has it, ``vectors`` are normalised (``unit-centre-unit``) and rotated before, by ``mapped``: a rotation
     does not keep largest and smallest values. A sentence's vectors are, element by element, the
     mean, the largest and the smallest of its words' (Rücklé et al. 2018), so 300 dimensions become 1,200. No pools give
     the words alone. Words without a vector take no part in their sentence's.
     """
-    if sentences < 1:
-        raise InputError(f"at least 1 sentence at a time, not {sentences}")
-    for batch in batches:
-        for start in range(0, len(batch), sentences):
-            part = batch.between(start, start + sentences)
-            rows = vectors.rows_of_column(part.form)
-            known = rows >= 0
-            own = vectors.vectors[torch.from_numpy(np.maximum(rows, 0))]
-            mask = torch.from_numpy(known)
-            inside = np.concatenate([[0], np.cumsum(known)])[part.offsets]
-            pooled = pool_rows(own[mask], inside, pools)
-            whole = torch.cat([own, pooled[torch.from_numpy(part.sentence_of_word)]], dim=1)
-            yield whole.masked_fill(~mask[:, None], 0.0)
+    for start in range(0, len(corpus), SENTENCES):
+        part = corpus.between(start, start + SENTENCES)
+        rows = vectors.rows_of_column(part.form)
+        known = rows >= 0
+        own = vectors.vectors[torch.from_numpy(np.maximum(rows, 0))]
+        mask = torch.from_numpy(known)
+        inside = np.concatenate([[0], np.cumsum(known)])[part.offsets]
+        pooled = pool_rows(own[mask], inside, pools)
+        whole = torch.cat([own, pooled[torch.from_numpy(part.sentence_of_word)]], dim=1)
+        yield whole.masked_fill(~mask[:, None], 0.0)
 
 
-def pool_rows(rows: Tensor, offsets: NDArray[np.int64], pools: Sequence[Pool] = ("mean",)) -> Tensor:
+def pool_rows(rows: Tensor, offsets: NDArray[np.int64], pools: Sequence[Pool]) -> Tensor:
     """[segments, d · pools] float32: the pools of the rows offsets[i] … offsets[i + 1] − 1, one beside the other.
 
-    ``rows`` [n, d] are the vectors of words or tokens, a segment is a sentence: its mean vector is what sentence
-    retrieval and rotations from parallel sentences are made of. Sums are in float64; a segment without rows is zeros.
+    Sums are in float64; a segment without rows is zeros.
     """
-    assert offsets[0] == 0 and offsets[-1] == len(rows), (offsets[-1], len(rows))
-    unknown = [name for name in pools if name not in POOLS]
-    if unknown:
-        raise InputError(f"no pool {unknown[0]!r}; there are {', '.join(POOLS)}")
-    values = rows.detach().float().cpu().numpy()
-    lengths = np.diff(offsets)
+    values, lengths = rows.numpy(), np.diff(offsets)
     filled = lengths > 0
     starts = offsets[:-1][filled]  # the next filled segment starts where this one ends
     result = np.zeros((len(lengths), len(pools), values.shape[1]), np.float32)
-    if len(starts):
-        for at, name in enumerate(pools):
-            if name == "mean":
-                sums = np.add.reduceat(values, starts, axis=0, dtype=np.float64)
-                result[filled, at] = sums / lengths[filled][:, None]
-            else:
-                largest = np.maximum if name == "max" else np.minimum
-                result[filled, at] = largest.reduceat(values, starts, axis=0)
+    for at, name in enumerate(pools if len(starts) else ()):
+        if name == "mean":
+            sums = np.add.reduceat(values, starts, axis=0, dtype=np.float64)
+            result[filled, at] = sums / lengths[filled][:, None]
+        else:
+            result[filled, at] = (np.maximum if name == "max" else np.minimum).reduceat(values, starts, axis=0)
     return torch.from_numpy(result.reshape(len(lengths), -1))

@@ -49,16 +49,12 @@ class Cell:
     @property
     def configs(self) -> dict[str, pydantic.BaseModel]:
         """All of them, by what a study calls them."""
-        single: list[tuple[str, pydantic.BaseModel | None]] = [
-            ("start", self.start),
-            ("pretrain", self.pretrain),
-            ("second", self.second),
-            ("adjust", self.adjust),
-            ("tuned", self.tuned),
-            *((f"tasks.{name}", task) for name, task in self.tasks.items()),
-            *((f"probes.{name}", probe) for name, probe in self.probes.items()),
-        ]
-        return {name: config for name, config in single if config is not None}
+        found: dict[str, pydantic.BaseModel | None] = {
+            name: getattr(self, name) for name in ("start", "pretrain", "second", "adjust", "tuned")
+        }
+        found |= {f"tasks.{name}": task for name, task in self.tasks.items()}
+        found |= {f"probes.{name}": probe for name, probe in self.probes.items()}
+        return {name: config for name, config in found.items() if config is not None}
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ def _two_the_same(cells: list[Cell], look: Look, included: int) -> str | None:
             return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
         other = cells[alike.setdefault(canonical_json(graph([cell], [0], look).of_cell[cell.name]), number)]
         if other is not cell:
-            told = ", ".join(key for key in {**other.overrides, **cell.overrides} if _differ(key, other, cell))
+            one, two = other.overrides, cell.overrides
+            told = ", ".join(key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...))
             return (
                 f"two cells of the grid are the same: {other.name!r} and {cell.name!r} differ in nothing that their "
                 f"results depend on (only in {told}); leave one out"
@@ -121,25 +122,18 @@ def _labelled_the_same(points: list[Point]) -> str | None:
     return None
 
 
-def _differ(key: str, one: Cell, other: Cell) -> bool:
-    missing = object()
-    return bool(one.overrides.get(key, missing) != other.overrides.get(key, missing))
-
-
 def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig) -> list[Cell]:
-    """The cells with the names of their axes where the values alone would name two of them."""
+    """The cells with the names of their axes where the values alone would name two of them, and with a number where a
+    label reads as the full name of another cell."""
     count = Counter(cell.name for cell in cells)
-    named = [
-        replace(cell, name=point.full_name or study.name) if count[cell.name] > 1 else cell
-        for cell, point in zip(cells, points, strict=True)
-    ]
-    twice = Counter(cell.name for cell in named)
-    number: Counter[str] = Counter()
-    for i, cell in enumerate(named):
-        if twice[cell.name] > 1:  # a label reads as the full name of another cell
-            number[cell.name] += 1
-            named[i] = replace(cell, name=f"{cell.name} ({number[cell.name]})")
-    return named
+    full = [point.full_name or study.name for point in points]
+    names = [name if count[cell.name] > 1 else cell.name for cell, name in zip(cells, full, strict=True)]
+    twice, number = Counter(names), Counter[str]()
+    for i, name in enumerate(names):
+        if twice[name] > 1:
+            number[name] += 1
+            names[i] = f"{name} ({number[name]})"
+    return [replace(cell, name=name) for cell, name in zip(cells, names, strict=True)]
 
 
 SHOWN = 20

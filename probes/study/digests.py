@@ -25,7 +25,7 @@ from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, parse_language
 from synthlang.order import model as order_model
 from synthlang.parsing import clearnlp, engines, open_engine
-from synthlang.references import Named, resolved
+from synthlang.references import Named, references, resolved
 from synthlang.sources import conllu, hub, iob, open_source, slots, words
 from synthlang.store import Store
 from synthlang.tasks import choose, pairs, questions
@@ -78,9 +78,9 @@ class Digests:
         if held is not None and stats(map(Path, held["files"])) == held["files"]:
             return Found(held["digest"], held["files"])
         try:
-            files = FILES[kind](name, task)
+            files, content = NAMED[kind](name, task, self)
             before = stats(files)
-            found = Found(CONTENT[kind](name, task, self), before)
+            found = Found(content(), before)
         except (InputError, OSError) as error:
             return Found(f"unreadable: {error}", {}, problem=str(error))
         if before and before == stats(files):
@@ -109,12 +109,37 @@ def _stat(path: Path) -> list[int]:
     return [0 if path.is_dir() else held.st_size, held.st_mtime_ns]
 
 
-# --- sources, and items of tasks ---
+Content = tuple[list[Path], Callable[[], str]]
+"""The files that something is in, and what works out the digest of its content from them."""
 
 
-def _plain(spec: str, task: str | None) -> str:
-    """A spec without a choice of a split and the name of its task."""
-    return choose(spec)[0].removeprefix(f"{task}:") if task else spec
+def _spec(name: str, task: str | None, _digests: Digests) -> Content:
+    """A source or, of a ``task``, items."""
+    spec, split = choose(name) if task else (name, None)
+    plain = spec.removeprefix(f"{task}:") if task else spec
+    if plain.startswith(HUB):  # not opened: that takes seconds
+        folder, rest = _hub_folder(plain.removeprefix(HUB))
+        files = _tree(folder)
+
+        def content() -> str:
+            inside = _digest_of(folder, files) if files else plain
+            return fingerprint("hub", files=inside, of=rest, readers=OF_READERS)
+
+    elif plain.startswith(BUILTIN):
+        files = []
+
+        def content() -> str:
+            return str(open_source(plain).fingerprint)
+
+    else:
+        files = _files_of_opened(_opened(spec, task))
+
+        def content() -> str:
+            return str(_opened(spec, task).fingerprint)
+
+    if task is None:
+        return files, content
+    return files, lambda: fingerprint("items", task=task, content=content(), split=split)
 
 
 def _opened(spec: str, task: str | None) -> Any:
@@ -123,35 +148,14 @@ def _opened(spec: str, task: str | None) -> Any:
     from probes.transfer.config import TransferConfig
     from probes.transfer.tasks.base import task_of  # with the heads of all tasks, and torch
 
-    return task_of(TransferConfig(task=task)).open(choose(spec)[0])
+    return task_of(TransferConfig(task=task)).open(spec)
 
 
-def _files_of_spec(spec: str, task: str | None) -> list[Path]:
-    plain = _plain(spec, task)
-    if plain.startswith(HUB):  # not opened: that takes seconds
-        return _tree(_hub_folder(plain.removeprefix(HUB))[0])
-    if plain.startswith(BUILTIN):
-        return []
-    opened = _opened(spec, task)
-    opened = getattr(opened, "source", opened)
-    places = [getattr(opened, "path", None), *getattr(opened, "files", {}).values()]
-    held = [place for place in places if place is not None]
+def _files_of_opened(opened: Any) -> list[Path]:
+    source = getattr(opened, "source", opened)
+    held = [place for place in (getattr(source, "path", None), *getattr(source, "files", {}).values()) if place]
     inside = [path for place in held if place.is_dir() for path in sorted(place.iterdir()) if path.is_file()]
     return list(dict.fromkeys([*held, *inside]))
-
-
-def _digest_of_spec(spec: str, task: str | None, digests: Digests) -> str:
-    del digests
-    plain, chosen = _plain(spec, task), choose(spec)[1] if task else None
-    if plain.startswith(BUILTIN):
-        content = open_source(plain).fingerprint
-    elif plain.startswith(HUB):
-        folder, rest = _hub_folder(plain.removeprefix(HUB))
-        files = _digest_tree(folder) if folder.is_dir() else plain
-        content = fingerprint("hub", files=files, of=rest, readers=OF_READERS)
-    else:
-        content = _opened(spec, task).fingerprint
-    return content if task is None else fingerprint("items", task=task, content=content, split=chosen)
 
 
 def _hub_folder(name: str) -> tuple[Path, str]:
@@ -164,9 +168,6 @@ def _hub_folder(name: str) -> tuple[Path, str]:
     return user_path(plain), rest
 
 
-# --- files and folders ---
-
-
 def _tree(folder: Path) -> list[Path]:
     """A folder with all that is in it, but for what only people and git read; nothing if it is none."""
     if not folder.is_dir():
@@ -175,63 +176,45 @@ def _tree(folder: Path) -> list[Path]:
     return [folder, *(p for p in inside if not any(part.startswith(".") for part in p.relative_to(folder).parts))]
 
 
-def _digest_tree(folder: Path) -> str:
-    paths = [path for path in _tree(folder) if path.is_file()]
-    return fingerprint("files", files=[(path.relative_to(folder).as_posix(), sha256_file(path)) for path in paths])
+def _digest_of(folder: Path, paths: Iterable[Path]) -> str:
+    """Of the files among the paths inside a folder."""
+    files = [(path.relative_to(folder).as_posix(), sha256_file(path)) for path in paths if path.is_file()]
+    return fingerprint("files", files=files)
 
 
-def _files_of_file(name: str, task: str | None) -> list[Path]:
-    del task
+def _file(name: str, _task: str | None, _digests: Digests) -> Content:
     path = user_path(name)
     if not path.exists():
         raise InputError("no such file", path)
-    return _tree(path) or [path]
+    if path.is_dir():
+        return (files := _tree(path)), lambda: _digest_of(path, files)
+    return [path], lambda: sha256_file(path)
 
 
-def _digest_of_file(name: str, task: str | None, digests: Digests) -> str:
-    del task, digests
-    path = user_path(name)
-    return _digest_tree(path) if path.is_dir() else sha256_file(path)
-
-
-# --- models ---
-
-
-def _files_of_model(name: str, task: str | None) -> list[Path]:
-    """Those of a local folder; of a run those that say what it is, and the texts that it was trained on, which are read
-    again where its languages are."""
-    del task
+def _model(name: str, _task: str | None, digests: Digests) -> Content:
+    """A local folder; of a run what says what it is, and the texts that it was trained on, which are read again where
+    its languages are."""
     folder = user_path(name)
     if name in (MODEL, SECOND, START) or not folder.is_dir():
-        return []
-    held = [folder / record for record in RECORDS if (folder / record).is_file()]
-    if not held:
-        return _model_tree(folder)
-    config = _config_of_run(folder)
-    return held if config is None else [*held, *_files_named(config)]
-
-
-def _digest_of_model(name: str, task: str | None, digests: Digests) -> str:
-    del task
-    folder = user_path(name)
-    if name in (MODEL, SECOND, START) or not folder.is_dir():
-        return name
-    if (record := folder / "run.json").is_file():
-        made, config = read_json(record), _config_of_run(folder)
-        if not isinstance(made, dict) or "fingerprint" not in made:
-            raise InputError("is no record of a run", record)
-        settings = None if config is None else resolved(config, lambda named: digests.of(named).digest)
-        return fingerprint("run", run=made["fingerprint"], settings=settings)
-    if (record := folder / "done.json").is_file():
-        return sha256_file(record)
-    files = [path for path in _model_tree(folder) if path.is_file()]
-    return fingerprint("files", files=[(path.relative_to(folder).as_posix(), sha256_file(path)) for path in files])
-
-
-def _model_tree(folder: Path) -> list[Path]:
-    """A folder of a checkpoint, or with one in ``export``; not other checkpoints that a trainer left in it."""
+        return [], lambda: name
+    # of a checkpoint, or with one in ``export``; not other checkpoints that a trainer left there
     own = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
-    return [folder, *own, *_tree(folder / EXPORT)]
+    tree = [folder, *own, *_tree(folder / EXPORT)]
+    records = [folder / record for record in RECORDS if (folder / record).is_file()]
+    config = _config_of_run(folder)
+    files = [*records, *(() if config is None else _files_named(config, digests))] or tree
+
+    def content() -> str:
+        if (record := folder / "run.json").is_file():
+            made = read_json(record)
+            if not isinstance(made, dict) or "fingerprint" not in made:
+                raise InputError("is no record of a run", record)
+            settings = None if config is None else resolved(config, lambda named: digests.of(named).digest)
+            return fingerprint("run", run=made["fingerprint"], settings=settings)
+        done = folder / "done.json"
+        return sha256_file(done) if done.is_file() else _digest_of(folder, tree)
+
+    return files, content
 
 
 def _config_of_run(folder: Path) -> PretrainConfig | None:
@@ -242,76 +225,49 @@ def _config_of_run(folder: Path) -> PretrainConfig | None:
         return None
 
 
-def _files_named(config: PretrainConfig) -> list[Path]:
+def _files_named(config: PretrainConfig, digests: Digests) -> list[Path]:
     """The files of what a run names but the model it starts from: of that it has weights and tokenizer."""
     found: list[Path] = []
-
-    def note(named: Named) -> None:
-        if isinstance(named.name, Language):
-            found.extend(_files_of_transforms(named.name))
-        elif named.kind != "model":
-            found.extend(FILES[named.kind](named.name, None))
-
     try:
-        resolved(config, note)
+        for named in references(config):
+            if isinstance(named.name, Language):
+                found += _files_of_transforms(named.name)
+            elif named.kind != "model":
+                found += NAMED[named.kind](named.name, None, digests)[0]
     except InputError:
         return []
     return found
-
-
-# --- languages and parsers ---
 
 
 def _files_of_transforms(language: Language) -> list[Path]:
     return [path for transform in language.transforms for path in transform.files().values()]
 
 
-def _files_of_language(name: str, task: str | None) -> list[Path]:
-    del task
+def _language(name: str, _task: str | None, _digests: Digests) -> Content:
+    is_file = name.endswith(YAML)
     try:
         language = parse_language(name)
     except InputError:  # the name of a language of the model
-        return [Path(name)] if name.endswith(YAML) else []
-    return [*(files_behind(Path(name)) if name.endswith(YAML) else []), *_files_of_transforms(language)]
+        return [Path(name)] if is_file else [], lambda: name
+    files = [*(files_behind(Path(name)) if is_file else []), *_files_of_transforms(language)]
+    # with the name, since a model may have a language of this name and of other content
+    return files, lambda: fingerprint("language", name=name, content=parse_language(name).fingerprint)
 
 
-def _digest_of_language(name: str, task: str | None, digests: Digests) -> str:
-    del task, digests
-    try:
-        content = parse_language(name).fingerprint
-    except InputError:  # the name of a language of the model
-        return name
-    return fingerprint("language", name=name, content=content)  # a model may have one of this name, of other content
-
-
-def _files_of_parser(name: str, task: str | None) -> list[Path]:
+def _parser(name: str, _task: str | None, _digests: Digests) -> Content:
     """A folder; of what is installed the library and the pipeline's own description, which another version replaces."""
-    del task
     kind, _, rest = name.partition(":")
     library, path = find_spec(kind), getattr(open_engine(name), "path", None)
     held = [Path(library.origin)] if library is not None and library.origin else []
     described = [] if path is None else [Path(path), *sorted(Path(path).glob("*.json"))]
-    return [*held, *described, *_tree(user_path(rest))]
+    return [*held, *described, *_tree(user_path(rest))], lambda: str(open_engine(name).fingerprint)
 
 
-def _digest_of_parser(name: str, task: str | None, digests: Digests) -> str:
-    del task, digests
-    return open_engine(name).fingerprint
-
-
-FILES: dict[str, Callable[[str, str | None], list[Path]]] = {
-    "source": _files_of_spec,
-    "items": _files_of_spec,
-    "file": _files_of_file,
-    "model": _files_of_model,
-    "language": _files_of_language,
-    "parser": _files_of_parser,
-}
-CONTENT: dict[str, Callable[[str, str | None, Digests], str]] = {
-    "source": _digest_of_spec,
-    "items": _digest_of_spec,
-    "file": _digest_of_file,
-    "model": _digest_of_model,
-    "language": _digest_of_language,
-    "parser": _digest_of_parser,
+NAMED: dict[str, Callable[[str, str | None, Digests], Content]] = {
+    "source": _spec,
+    "items": _spec,
+    "file": _file,
+    "model": _model,
+    "language": _language,
+    "parser": _parser,
 }

@@ -18,7 +18,8 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from filelock import Timeout
 from pretrain.folder import BEST, steps_in
 from probes.study.cell import Cell
 from probes.study.done import DROPPED, is_whole, kept_of, noted
-from probes.study.record import held_for_deletion, read_record, studies_of
+from probes.study.record import LIST, read_record, studies_of
 from probes.study.stage import KINDS, RUNS, ProbeStage, Stage
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
@@ -60,27 +61,24 @@ class User:
     names: Collection[str]
 
 
-Records = Mapping[Path, Mapping[str, Any]]
-"""Folder of a study → its study.json."""
+def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> Iterator[tuple[Store, list[User]]]:
+    """The stores of the studies that are asked about, each with all of its studies: those that its list knows, and
+    those asked about, though their folder has another name by now. ``keep`` stands for the policy of those asked about.
 
-
-def _asked(folders: Iterable[Path]) -> tuple[Records, list[Store]]:
-    """The studies that are asked about, and their stores; InputError for a folder that is no study."""
+    What is deleted of a store meanwhile is deleted while no study can enter it; nothing is held for a ``dry_run``.
+    """
     asked = {folder.resolve(): read_record(folder) for folder in folders}
-    return asked, [Store(root) for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items())]
-
-
-def _users_of(store: Store, asked: Records, keep: str | None = None) -> list[User]:
-    """The studies of a store as they are now: those that its list knows, and those asked about, though their folder has
-    another name by now. What is deleted by it is deleted while the list stays as it is."""
-    listed: Records = {folder.resolve(): read_record(folder) for folder in studies_of(store.root)}
-    users = []
-    for folder, record in {**listed, **asked}.items():
-        own = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
-        ours = folder in listed or _root(folder, record) == store.root.resolve()
-        stages = _stages_of(record["cells"] if ours else ())
-        users.append(User(folder, folder in asked, own, stages, _named_by(record, store)))
-    return users
+    for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items()):
+        store = Store(root)
+        with nullcontext() if dry_run else store.lock(*LIST):
+            listed = {folder.resolve(): read_record(folder) for folder in studies_of(root)}
+            users = []
+            for folder, record in {**listed, **asked}.items():
+                own = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
+                ours = folder in listed or _root(folder, record) == root
+                stages = _stages_of(record["cells"] if ours else ())
+                users.append(User(folder, folder in asked, own, stages, _named_by(record, store)))
+            yield store, users
 
 
 def _root(folder: Path, record: Mapping[str, Any]) -> Path:
@@ -100,14 +98,11 @@ def _stages_of(cells: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
 def _named_by(record: Mapping[str, Any], store: Store) -> set[str]:
     """The stages that a study names by a path, and those that the named runs were made of in turn."""
     overrides = [cell.get("overrides") for cell in record["cells"]]
-    found = _in(json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides]))
-    new = list(found)
+    found, new = set[str](), _in(json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides]))
     while new:
-        folder = store.root / new.pop()
-        held = [folder / name for name in SETTINGS if (folder / name).is_file()]
-        more = {name for path in held for name in _in(path.read_text("utf-8", "replace"))} - found
-        found |= more
-        new += more
+        found |= new
+        held = (store.root / stage / name for stage in new for name in SETTINGS)
+        new = {name for path in held if path.is_file() for name in _in(path.read_text("utf-8", "replace"))} - found
     return found
 
 
@@ -141,20 +136,20 @@ class Freed:
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class Collected:
-    """What is deleted; how many runs are left alone because a cell that reads them is not done.
+    """What is deleted; ``needed`` is how many runs are left alone because a cell that reads them is not done.
 
-    held   folder of another study → its policy, for those that keep more of a run than is asked for; ``held_runs``
-           is of how many runs
-    namers folders of the studies that name a run by its path, which keeps it; ``named_runs`` is how many runs
+    held    folder of another study → its policy, for those that keep more of a run than is asked for; ``held_runs``
+            is of how many runs
+    namers  folders of the studies that name a run by its path, which keeps it; ``named_runs`` is how many runs
     """
 
-    freed: tuple[Freed, ...]
-    needed: int
-    held: Mapping[Path, str]
-    held_runs: int
-    namers: tuple[Path, ...] = ()
+    freed: list[Freed] = field(default_factory=list)
+    needed: int = 0
+    held: dict[Path, str] = field(default_factory=dict)
+    held_runs: int = 0
+    namers: dict[Path, None] = field(default_factory=dict)
     named_runs: int = 0
 
     @property
@@ -171,32 +166,36 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     """
     if keep is not None and keep not in POLICIES:
         raise InputError(f"keep must be one of {', '.join(POLICIES)}, not {keep!r}")
-    freed: list[Freed] = []
-    needed, held_runs, holders = 0, 0, dict[Path, str]()
-    named_runs, namers = 0, dict[Path, None]()
-    asked, stores = _asked(folders)
-    for store in stores:
-        with held_for_deletion(store, dry_run):
-            users = _users_of(store, asked, keep)
-            for run in dict.fromkeys(name for user in users if user.asked for name in user.has):
-                folder = store.root / run
-                if run.split("-")[0] not in RUNS.values() or not folder.exists():
-                    continue
-                using = [user for user in users if run in user.has]
-                naming = [user.folder for user in users if run in user.names]
-                own = min(POLICIES.index(user.keep) for user in using if user.asked)
-                more = {user.folder: user.keep for user in using if POLICIES.index(user.keep) < own}
-                if any(user.has[run] for user in using):
-                    needed += 1
-                elif naming:
-                    named_runs, namers = named_runs + 1, namers | dict.fromkeys(naming)
-                else:
-                    held_runs, holders = held_runs + bool(more), holders | more
-                    one = _freed(folder.resolve(), min((user.keep for user in using), key=POLICIES.index))
-                    freed += [one] if one.paths else []
-                    if one.paths and not dry_run:
-                        _delete_weights(one)
-    return Collected(tuple(freed), needed, holders, held_runs, tuple(namers), named_runs)
+    found = Collected()
+    for store, users in _users(folders, dry_run, keep):
+        for run in dict.fromkeys(name for user in users if user.asked for name in user.has):
+            folder = store.root / run
+            if run.split("-")[0] in RUNS.values() and folder.exists():
+                _collect(folder, users, found, dry_run)
+    return found
+
+
+def _collect(run: Path, users: Sequence[User], found: Collected, dry_run: bool) -> None:
+    """Delete what may go of a run, and note it."""
+    using = [user for user in users if run.name in user.has]
+    naming = {user.folder: None for user in users if run.name in user.names}
+    if any(user.has[run.name] for user in using):
+        found.needed += 1
+    elif naming:
+        found.named_runs += 1
+        found.namers |= naming
+    else:
+        own = min(POLICIES.index(user.keep) for user in using if user.asked)
+        more = {user.folder: user.keep for user in using if POLICIES.index(user.keep) < own}
+        found.held_runs += bool(more)
+        found.held |= more
+        freed = _freed(run.resolve(), min((user.keep for user in using), key=POLICIES.index))
+        found.freed += [freed] if freed.paths else []
+        if freed.paths and not dry_run:
+            # noted first: killed between, the next time does the rest
+            write_json(freed.run / DROPPED, {"keep": freed.keep})
+            for path in freed.paths:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _freed(run: Path, keep: str) -> Freed:
@@ -219,13 +218,6 @@ def size_of(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
     return sum(inside.stat().st_size for inside in path.rglob("*") if inside.is_file())
-
-
-def _delete_weights(freed: Freed) -> None:
-    """Note what goes, then delete it: killed between, the next time does the rest."""
-    write_json(freed.run / DROPPED, {"keep": freed.keep})
-    for path in freed.paths:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) -> None:
@@ -272,24 +264,18 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
     no study.
     """
     found: list[Unused] = []
-    asked, stores = _asked(folders)
-    for store in stores:
-        with held_for_deletion(store, dry_run):
-            users = _users_of(store, asked)
-            needed = {stage for user in users for stage in {*user.has, *user.names}}
-            here = list(_unused(store, needed))
-            if not dry_run:
-                remove_leftovers(store.root, GONE)
-                here = [one for one in here if _delete_stage(store, one.folder)]
-            found += here
+    for store, users in _users(folders, dry_run):
+        needed = {stage for user in users for stage in {*user.has, *user.names}}
+        if not dry_run:
+            remove_leftovers(store.root, GONE)
+        for kind in KINDS:
+            for folder in sorted(store.root.glob(f"{kind}-*")):
+                if not STAGE.fullmatch(folder.name) or folder.name in needed or not is_whole(kind, folder):
+                    continue
+                one = Unused(folder, noted(folder).get("label", f"this {kind}"), size_of(folder))
+                if dry_run or _delete_stage(store, folder):
+                    found.append(one)
     return found
-
-
-def _unused(store: Store, needed: Collection[str]) -> Iterator[Unused]:
-    for kind in KINDS:
-        for folder in sorted(store.root.glob(f"{kind}-*")):
-            if STAGE.fullmatch(folder.name) and folder.name not in needed and is_whole(kind, folder):
-                yield Unused(folder, noted(folder).get("label", f"this {kind}"), size_of(folder))
 
 
 def _delete_stage(store: Store, folder: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -53,24 +53,10 @@ def is_key(axis: str) -> bool:
     return axis.partition(".")[0] in AXIS_ROOTS
 
 
-def named(known: Iterable[Choice], value: Any) -> list[Choice]:
-    """Those of the choices of an axis that ``value`` means: with this value, or else with this label."""
-    held = list(known)
-    found = [choice for choice in held if _is(choice.value, value)]
-    return found or [choice for choice in held if choice.label == value]
-
-
 def _is(one: Any, other: Any) -> bool:
     """Whether two values are the same: numbers as such, 10 is 10.0, others as JSON."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
     return bool(one == other) if numbers else _text(one) == _text(other)
-
-
-def choices(axis: str, values: Any, labels: Labels) -> list[Choice]:
-    """The choices of a sound axis; ``labels`` are those of the values of a dotted key."""
-    if isinstance(values, dict):
-        return [labelled(axis, label, changes) for label, changes in values.items()]
-    return [plain(axis, value, labels) for value in values]
 
 
 def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
@@ -93,7 +79,9 @@ def labels_of(key: str, values: Iterable[Any]) -> Labels:
     Results are grouped by labels, so values of one label would be averaged as if they were seeds. The longer labels are
     the paths of base files, without the ending, and then the JSON, which no other value has.
     """
-    forms = {_text(value): (label_of(key, value), _path_of(key, value), _text(value)) for value in values}
+    forms = {
+        _text(value): (label_of(key, value), label_of(key, value, with_folders=True), _text(value)) for value in values
+    }
     chosen = dict.fromkeys(forms, 0)
     while True:
         labels = {text: forms[text][form] for text, form in chosen.items()}
@@ -104,25 +92,14 @@ def labels_of(key: str, values: Iterable[Any]) -> Labels:
         chosen |= {text: min(chosen[text] + 1, 2) for text in alike}
 
 
-def label_of(key: str, value: Any) -> str:
-    """A value as text: the ``name`` of a mapping that has one, base files without folder and ending."""
+def label_of(key: str, value: Any, with_folders: bool = False) -> str:
+    """A value as text: the ``name`` of a mapping that has one, base files without ending, mostly without folder."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return str(value["name"])
-    if _is_base(key):
-        return "+".join(PurePath(str(name)).stem for name in (value if isinstance(value, list) else [value]))
+    if BASE in key.split(".")[1:]:
+        files = [PurePath(str(name)) for name in (value if isinstance(value, list) else [value])]
+        return "+".join((file.parent / file.stem).as_posix() if with_folders else file.stem for file in files)
     return value if isinstance(value, str) else _text(value)
-
-
-def _path_of(key: str, value: Any) -> str:
-    """Base files with their folders; any other value as it is labelled."""
-    if not _is_base(key):
-        return label_of(key, value)
-    files = [PurePath(str(name)) for name in (value if isinstance(value, list) else [value])]
-    return "+".join((file.parent / file.stem).as_posix() for file in files)
-
-
-def _is_base(key: str) -> bool:
-    return BASE in key.split(".")[1:]
 
 
 def _text(value: Any) -> str:
@@ -132,7 +109,7 @@ def _text(value: Any) -> str:
 def check_axis(part: str, axis: str, values: Any) -> None:
     """Raise ValueError for what is no axis."""
     if isinstance(values, dict):
-        _check_labels(axis, values)
+        check_labels(axis, values)
     elif not isinstance(values, list):
         raise ValueError(f"{part}.{axis}: must be a list of values, or labels with what each sets")
     else:
@@ -144,34 +121,27 @@ def check_axis(part: str, axis: str, values: Any) -> None:
         raise ValueError(f"axis {axis!r} has no values")
 
 
-def _check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
+def check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
+    """Raise ValueError for a named axis without a name of its own, or with labels that results cannot show or that do
+    not set dotted keys."""
     if "." in axis or axis in AXIS_ROOTS:
         raise ValueError(f"axis {axis!r} must be a list of values; an axis with labels has a name of its own, no key")
-    check_name(axis)
-    if len({str(label) for label in labels}) < len(labels):
-        raise ValueError(f"axis {axis!r} has a label twice")
-    for label, changes in labels.items():
-        check_label(axis, label, changes)
-
-
-def check_name(axis: str) -> None:
-    """Raise ValueError for no name, or one that results have for something else."""
     if not axis.strip():
         raise ValueError(f"axis {axis!r} has no name")
     if axis in RESERVED:
         raise ValueError(f"axis {axis!r}: results have a {axis} beside the labels of a cell; call the axis otherwise")
-
-
-def check_label(axis: str, label: Any, changes: Any) -> None:
-    """Raise ValueError for a label that cannot be written, or does not set dotted keys."""
-    if not str(label).strip():
-        raise ValueError(f"axis {axis!r} has an empty label, which results take for none")
-    if any(category(sign) == "Cc" for sign in str(label)):
-        raise ValueError(f"axis {axis!r}, label {label!r}: has a control character, which results cannot show")
-    if not isinstance(changes, dict):
-        raise ValueError(f"axis {axis!r}, label {label!r}: must be a mapping of dotted keys to values")
-    for key in changes:
-        check_key(str(key), f"axis {axis!r}, label {label!r}: {key!r}")
+    if len({str(label) for label in labels}) < len(labels):
+        raise ValueError(f"axis {axis!r} has a label twice")
+    for label, changes in labels.items():
+        where = f"axis {axis!r}, label {label!r}"
+        if not str(label).strip():
+            raise ValueError(f"axis {axis!r} has an empty label, which results take for none")
+        if any(category(sign) == "Cc" for sign in str(label)):
+            raise ValueError(f"{where}: has a control character, which results cannot show")
+        if not isinstance(changes, dict):
+            raise ValueError(f"{where}: must be a mapping of dotted keys to values")
+        for key in changes:
+            check_key(str(key), f"{where}: {key!r}")
 
 
 def check_key(key: str, what: str) -> None:
@@ -216,12 +186,10 @@ class Point:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Axis → label."""
         return {choice.axis: choice.label for choice in self.choices}
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """All changes, in the order of the axes."""
         return tuple(setting for choice in self.choices for setting in choice.settings)
 
     @property
@@ -276,8 +244,11 @@ class GridConfig(StrictModel):
         Raises InputError for an entry of exclude or include that names no axis, value or label of the grid.
         """
         labels = self._labels()
-        axes = {
-            axis: choices(axis, values, labels.get(axis, {})) for axis, values in {**self.product, **self.zip}.items()
+        axes: dict[str, list[Choice]] = {
+            axis: [labelled(axis, *item) for item in values.items()]
+            if isinstance(values, dict)
+            else [plain(axis, value, labels[axis]) for value in values]
+            for axis, values in {**self.product, **self.zip}.items()
         }
         rows = list(zip(*(axes[axis] for axis in self.zip), strict=True)) or [()]
         products = itertools.product(*(axes[axis] for axis in self.product))
@@ -304,10 +275,11 @@ def _excluded(points: Sequence[Point], axes: Axes, entry: Mapping[str, Any], whe
 
 
 def _named(axes: Axes, axis: str, value: Any, where: str) -> list[Choice]:
-    """The choices of an axis that ``value`` stands for; InputError if there is none."""
+    """The choices of an axis with this value, or else with this label; InputError if there is none."""
     if axis not in axes:
         raise InputError(f"{where}: {axis!r} is no axis of the grid; it has {', '.join(axes) or 'none'}")
-    found = named(axes[axis], value)
+    found = [choice for choice in axes[axis] if _is(choice.value, value)]
+    found = found or [choice for choice in axes[axis] if choice.label == value]
     if not found:
         known = ", ".join(choice.label for choice in axes[axis])
         raise InputError(f"{where}: the axis {axis!r} has no {value!r}; it has {known}")
@@ -331,10 +303,8 @@ def _choice(axes: Axes, axis: str, value: Any, labels: Mapping[str, Labels], whe
         if isinstance(value, dict) and "." not in axis and axis not in AXIS_ROOTS:
             if len(value) != 1:
                 raise ValueError(f"axis {axis!r}: one label with what it sets, not {len(value)}")
-            ((label, changes),) = value.items()
-            check_name(axis)
-            check_label(axis, label, changes)
-            return labelled(axis, label, changes)
+            check_labels(axis, value)
+            return labelled(axis, *next(iter(value.items())))
         check_key(axis, f"{axis!r}, which is no axis,")
     except ValueError as error:
         raise InputError(f"{where}: {error}") from error
@@ -359,14 +329,18 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     result = dict(data)
     for assignment in assignments:
         keys = assignment.partition("=")[0].split(".")
-        named = _place(keys, result)
-        if named is None:
-            result = override(result, [assignment], EXAMPLE)
+        place = _place(keys, result)
+        value: Any = override({} if place else result, [assignment], EXAMPLE)
+        if place is None:
+            result = value
             continue
-        value: Any = override({}, [assignment], EXAMPLE)  # an error of the assignment itself is one here
         for key in keys:
             value = value[key]
-        result = _put(result, named, value)
+        if len(place) == 3 and value is None:  # an axis that a base has
+            axes = (result.get("grid") or {}).get(place[1]) or {}
+            *place, axis = place
+            value = {name: values for name, values in axes.items() if name != axis}
+        result = assigned(result, place, value)
     return result
 
 
@@ -376,30 +350,14 @@ def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
         axis = keys[2]
         if axis in AXIS_ROOTS:
             return ["grid", keys[1], ".".join(keys[2:])]
-        return ["grid", keys[1], axis, *_label_and_key(keys[3:], _labels(data, keys[1], axis))]
+        held: Any = data
+        for key in keys[:3]:
+            held = held.get(key) if isinstance(held, Mapping) else None
+        labels = held if isinstance(held, Mapping) else ()
+        # a label may have dots itself; of several it is the longest that there is
+        ends = (end for end in range(len(keys), 3, -1) if ".".join(keys[3:end]) in labels)
+        end = next(ends, 4)
+        return [*keys[:3], *(".".join(part) for part in (keys[3:end], keys[end:]) if part)]
     if len(keys) > 3 and keys[0] == "grid" and keys[1] in LISTS:
         return ["grid", keys[1], keys[2], ".".join(keys[3:])]
     return None
-
-
-def _labels(data: Mapping[str, Any], part: str, axis: str) -> Collection[str]:
-    """Those that an axis has in the YAML."""
-    held: Any = data
-    for key in ("grid", part, axis):
-        held = held.get(key) if isinstance(held, Mapping) else None
-    return held if isinstance(held, Mapping) else ()
-
-
-def _label_and_key(keys: Sequence[str], labels: Collection[str]) -> list[str]:
-    """The label, which may have dots itself (the longest that there is), and the key that it sets."""
-    end = next((end for end in range(len(keys), 0, -1) if ".".join(keys[:end]) in labels), 1)
-    return [".".join(part) for part in (keys[:end], keys[end:]) if part]
-
-
-def _put(data: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
-    if len(keys) == 3 and value is None:  # an axis that a base has
-        axes = dict((data.get("grid") or {}).get(keys[1]) or {})
-        axes.pop(keys[2], None)
-        keys, value = keys[:2], axes
-    result: dict[str, Any] = assigned(data, list(keys), value)
-    return result

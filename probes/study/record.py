@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,6 @@ class CellRecord:
 
     @property
     def log_name(self) -> str:
-        """The name of its log file."""
         return log_name(self.name)
 
     def to_json(self, store: str) -> dict[str, Any]:
@@ -114,18 +113,20 @@ def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
                 f"holds another study ({held['name']}, {held['fingerprint']}); choose another folder", folder
             )
         return held
-    if folder.exists() and not folder.is_dir():
-        raise InputError("is a file; choose another folder", folder)
-    if folder.exists() and not all(map(_is_ours, folder.iterdir())):
-        raise InputError("is not empty and holds no study; choose another folder", folder)
+    _check_ours(folder, (LOCK, STAGES), "is not empty and holds no study; choose another folder")
+    if (folder / STAGES).is_dir() and not (folder / STAGES / STUDIES).exists():
+        _check_ours(folder / STAGES, (), "is not empty and holds no store; choose another folder")
     return None
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a study that was killed before it wrote study.json may have left this."""
-    if path.name == STAGES and path.is_dir():
-        return (path / STUDIES).exists() or all(p.name.startswith((TEMPORARY, ".locks")) for p in path.iterdir())
-    return path.name == LOCK or path.name.startswith(TEMPORARY)
+def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
+    """InputError if a folder has anything but what a study that was killed before it wrote its record may have left."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError("is a file; name another folder", folder)
+    if any(path.name not in ours and not path.name.startswith((TEMPORARY, ".locks")) for path in folder.iterdir()):
+        raise InputError(problem, folder)
 
 
 def check_can_write(folder: Path, what: str, otherwise: str) -> None:
@@ -139,18 +140,12 @@ def check_can_write(folder: Path, what: str, otherwise: str) -> None:
 
 def check_store(root: Path) -> None:
     """InputError if the folder is there and is no store of this version; writes nothing."""
-    if not root.exists():
-        return
-    if not root.is_dir():
-        raise InputError("is a file; name a folder for the store", root)
     if (root / STUDIES).exists():
         _studies(root)
-        return
-    names = [path.name for path in root.iterdir() if not path.name.startswith((TEMPORARY, ".locks"))]
-    if any(name.startswith("pretrain-") for name in names):
+    elif any(root.glob("pretrain-*")):
         raise InputError(f"is a store of another format, this version writes {STORE_FORMAT}; name another folder", root)
-    if names:
-        raise InputError("is not empty and holds no store; name another folder", root)
+    else:
+        _check_ours(root, (), "is not empty and holds no store; name another folder")
 
 
 def studies_of(root: Path) -> list[Path]:
@@ -167,12 +162,6 @@ def _studies(root: Path) -> list[str]:
             f"is a store of another format ({number}), this version writes {STORE_FORMAT}; name another folder", root
         )
     return [str(name) for name in held["studies"]]
-
-
-def held_for_deletion(store: Store, dry_run: bool) -> AbstractContextManager[object]:
-    """Inside the block no study enters the store, so that one that starts now sees what is left; nothing is held for a
-    ``dry_run``."""
-    return nullcontext() if dry_run else store.lock(*LIST)
 
 
 @contextmanager
@@ -212,10 +201,8 @@ def write_logs(folder: Path, cells: list[CellRecord], gone: Iterable[str] = ()) 
     """
     logs = folder / LOGS
     wanted = {cell.log_name: f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"}
-    ours = {log_name(name) for name in gone} | {cell.log_name for cell in cells}
-    for path in logs.glob("*.log"):
-        if path.name in ours - wanted.keys():
-            path.unlink()
+    for name in ({log_name(name) for name in gone} | {cell.log_name for cell in cells}) - wanted.keys():
+        (logs / name).unlink(missing_ok=True)
     if not wanted and logs.is_dir() and not any(logs.iterdir()):
         logs.rmdir()
     for name, text in wanted.items():

@@ -1,13 +1,16 @@
-"""results.csv and results.parquet: a row for each cell, task and seed."""
+"""What a study writes: results.csv and .parquet, a row for each cell, task and seed; measures.csv and .parquet, a row
+for each cell, probe and measured number; and in both a column for each axis, so that what was varied can be plotted and
+correlated by name."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,13 @@ import pyarrow.parquet as pq
 
 from pretrain.config import PretrainConfig
 from probes.statistics import Interval, mean_interval
-from synthlang.files import atomic_file
+from probes.study import measures
+from probes.study.cell import Cell
+from probes.study.labels import axis_titles, numbers_of
+from probes.study.measures import Measured, alignment_measures, probe_measures
+from probes.study.stage import DONE, PROBES, RESULT, RUNS
+from synthlang.files import atomic_file, read_json
+from synthlang.store import Store
 
 COLUMNS = {
     "cell": pa.string(),
@@ -46,23 +55,108 @@ COLUMNS = {
 ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints."""
 SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
 SUBSETS = {"alignment_all": "all", "alignment_dictionary": "in_dictionary", "alignment_held_out": "held_out"}
+FIXED = frozenset({*COLUMNS, *measures.COLUMNS})
+"""Columns that no axis hides."""
+THERE = "pretrain.seed"
+"""An axis that has a column already, ``pretrain_seed``."""
+MIXED = "mixed "  # in front of a field, among the scores of a transfer
+DIGITS = 4
+GROUP = 1 << 16
+"""Rows that are held at once, and rows of a row group of a parquet file."""
 Range = tuple[float, float]
-
 RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
 PERCENT: Range = (0.0, 100.0)
 DIFFERENCE: Range = (-100.0, 100.0)
 SHARE: Range = (0.0, 1.0)
-DIGITS = 4
-GROUP = 1 << 16
-"""Rows that are held at once, and rows of a row group of a parquet file."""
+Drops = Mapping[str, Mapping[str, int]]
+"""Data → reason → how many were left out or changed."""
 
 
-def transfer_columns(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a row that the result of a transfer fills."""
-    prefix, metric = "mixed ", result["metric"]
-    found = {test.removeprefix(prefix): s[metric] for test, s in result["scores"].items() if test.startswith(prefix)}
-    mixed = json.dumps(found, sort_keys=True) if found else None
-    return {**{name: result[name] for name in SCORES}, "mixed": mixed}
+class Tables:
+    """The rows of the tables of a study; ``of_cell``: name of a cell → stage → key (stage.py), ``seeds`` those of the
+    transfer.
+
+    Results of trainings, transfers and alignments are read once, what probes found each time, since it may be large.
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], of_cell: Mapping[str, Mapping[str, str]], seeds: Sequence[int], store: Store
+    ) -> None:
+        self._cells, self._of_cell, self._seeds, self._store = cells, of_cell, seeds, store
+        self._read: dict[str, dict[str, Any]] = {}
+        self._drops: dict[str, Drops] = {}
+
+    def rows(self, done: Collection[str]) -> Iterator[dict[str, Any]]:
+        """A row for each transfer whose key is in ``done`` with all that its row tells of the model."""
+        for cell in self._cells:
+            stages = self._of_cell[cell.name]
+            if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
+                continue
+            common = {**_named(cell), **_of_run(cell.pretrain), "probe": stages.get("alignment")}
+            common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")}
+            if "alignment" in stages:
+                common |= self._alignment(stages["alignment"])
+            for name in cell.tasks:
+                for seed in self._seeds:
+                    key = stages[f"transfer {name} seed {seed}"]
+                    if key in done:
+                        yield {**common, **self._transfer(key), "task_name": name, "transfer": key}
+
+    def measures(self, done: Collection[str]) -> Iterator[dict[str, Any]]:
+        """A row for each number of each probe of each cell, the quick alignment first."""
+        for cell in self._cells:
+            stages = self._of_cell[cell.name]
+            common = {**_named(cell), "pretrain_seed": _of_run(cell.pretrain)["pretrain_seed"]}
+            if stages.get("alignment") in done:
+                result = self._json("alignment", stages["alignment"], RESULT)
+                yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
+            for name in cell.probes:
+                key = stages[f"probe {name}"]
+                if key in done:
+                    yield from _measure_rows(common, name, probe_measures(self._json("probe", key, PROBES)))
+
+    def dropped(self, done: Collection[str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+        """Stage → data → reason → how many sentences, pairs, words … were left out or changed.
+
+        ``least`` and ``most`` in one stage, in how many ``stages`` any, ``of`` how many that read such data. A stage
+        that cells share counts once.
+        """
+        found: dict[str, dict[str, Drops]] = {}
+        for cell in self._cells:
+            stages = self._of_cell[cell.name]
+            named = [(stage, stages[stage]) for stage in RUNS if stage in stages]
+            for name in cell.tasks:
+                named += [(f"transfer {name}", stages[f"transfer {name} seed {seed}"]) for seed in self._seeds]
+            for stage, key in named:
+                if key in done:
+                    found.setdefault(stage, {})[key] = self._drops_of(stage, key)
+        return {stage: _extents(list(drops.values())) for stage, drops in found.items()}
+
+    def _json(self, kind: str, key: str, file: str) -> Any:
+        return read_json(self._store.path(kind, key) / file)
+
+    def _alignment(self, key: str) -> dict[str, Any]:
+        if key not in self._read:
+            self._read[key] = alignment_columns(self._json("alignment", key, RESULT))
+        return self._read[key]
+
+    def _transfer(self, key: str) -> dict[str, Any]:
+        if key not in self._read:
+            result = self._json("transfer", key, RESULT)
+            scores, metric = result["scores"], result["metric"]
+            mixed = {t.removeprefix(MIXED): held[metric] for t, held in scores.items() if t.startswith(MIXED)}
+            self._read[key] = {name: result[name] for name in SCORES}
+            self._read[key]["mixed"] = json.dumps(mixed, sort_keys=True) if mixed else None
+            texts = {f"aligned text {text}": held["counts"] for text, held in result.get("aligned", {}).items()}
+            self._drops[key] = {**result.get("drops", {}), **texts}
+        return self._read[key]
+
+    def _drops_of(self, stage: str, key: str) -> Drops:
+        if stage.startswith("transfer "):
+            self._transfer(key)
+        elif key not in self._drops:
+            self._drops[key] = self._json(RUNS[stage], key, DONE).get("counts", {})
+        return self._drops[key]
 
 
 def alignment_columns(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,17 +166,82 @@ def alignment_columns(result: Mapping[str, Any]) -> dict[str, Any]:
     return {column: None if mean is None else round(mean, DIGITS) for column, mean in means.items()}
 
 
-def run_columns(config: PretrainConfig | None) -> dict[str, Any]:
+def _of_run(config: PretrainConfig | None) -> dict[str, Any]:
     """The columns that the pretraining of a cell fills, all null for a cell on a finished model."""
     if config is None:
         return {"source": None, "objective": None, "pretrain_seed": None}
     return {"source": config.all_languages[0].source, "objective": config.objective.kind, "pretrain_seed": config.seed}
 
 
+def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]:
+    """Data → reason → the extent of the counts of several stages; counts of 0 are no reason."""
+    reading = Counter(data for drops in of_stages for data in drops)
+    counts: dict[str, dict[str, list[int]]] = {}
+    for drops in of_stages:
+        for data, reasons in drops.items():
+            for reason, number in reasons.items():
+                if number:
+                    counts.setdefault(data, {}).setdefault(reason, []).append(number)
+    return {
+        data: {
+            reason: {"least": min(held) if len(held) == reading[data] else 0, "most": max(held)}
+            | {"stages": len(held), "of": reading[data]}
+            for reason, held in reasons.items()
+        }
+        for data, reasons in counts.items()
+    }
+
+
+def _named(cell: Cell) -> dict[str, Any]:
+    return {"cell": cell.name, "labels": json.dumps(dict(cell.labels), ensure_ascii=False)}
+
+
+def _measure_rows(common: Mapping[str, Any], probe: str, found: Iterator[Measured]) -> Iterator[dict[str, Any]]:
+    for measure, layer, step, value in found:
+        yield {**common, "probe": probe, "measure": measure, "layer": layer, "step": step, "value": value}
+
+
+class AxisColumns:
+    """The columns of the axes of cells.
+
+    An axis is called by the last part of its key, by all of it where another axis or column has that name, and
+    ``axis_NAME`` where a named one is called like a fixed column, with a number where that is taken too. ``types`` are
+    column → type: whole numbers, numbers or texts; a percentage is a number as it is written.
+    """
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if axis != THERE)
+        self.types: dict[str, pa.DataType] = {}
+        self._of_cell: dict[str, dict[str, Any]] = {cell.name: {} for cell in cells}
+        for axis, title in axis_titles(axes).items():
+            names = (title.replace(" ", "_"), axis, f"axis_{axis}")
+            numbered = (f"axis_{axis}_{number}" for number in count(2))
+            column = next(name for name in chain(names, numbered) if name not in FIXED | self.types.keys())
+            labels = dict.fromkeys(cell.labels[axis] for cell in cells if axis in cell.labels)
+            self.types[column], values = _typed(labels)
+            for cell in cells:
+                self._of_cell[cell.name][column] = values.get(cell.labels.get(axis, ""))
+
+    def of(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The rows with the values of their cells; null for a cell without the axis."""
+        for row in rows:
+            yield {**row, **self._of_cell[row["cell"]]}
+
+
+def _typed(labels: Iterable[str]) -> tuple[pa.DataType, dict[str, Any]]:
+    """The type of a column with these labels, and label → value."""
+    numbers = numbers_of(labels)
+    if numbers is None:
+        return pa.string(), {label: label for label in labels}
+    if all(label.strip("+-").isdecimal() and abs(int(label)) < 2**63 for label in numbers):
+        return pa.int64(), {label: int(label) for label in numbers}
+    return pa.float64(), dict(numbers)
+
+
 def write_results(
     folder: Path, rows: Iterable[Mapping[str, Any]], axes: Mapping[str, pa.DataType] | None = None
 ) -> None:
-    """Write results.csv and results.parquet; ``axes`` are the columns of axes (axis_columns.py)."""
+    """Write results.csv and results.parquet; ``axes`` are the columns of axes."""
     write_table(folder, "results", {**COLUMNS, **(axes or {})}, rows)
 
 
@@ -91,23 +250,16 @@ def write_table(folder: Path, name: str, columns: Mapping[str, pa.DataType], row
 
     A column that a row lacks is null.
     """
-    schema = pa.schema(list(columns.items()))
+    schema, rest = pa.schema(list(columns.items())), iter(rows)
     with atomic_file(folder / f"{name}.csv", "w") as text, atomic_file(folder / f"{name}.parquet") as binary:
         lines = csv.DictWriter(text, list(columns), lineterminator="\n")
         lines.writeheader()
         with pq.ParquetWriter(binary, schema) as tables:
-            for group in _groups(rows):
+            group, is_first = list(islice(rest, GROUP)), True
+            while group or is_first:  # without rows there is one empty group
                 lines.writerows(group)
                 tables.write_table(pa.Table.from_pylist(group, schema=schema))
-
-
-def _groups(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The rows in lists, at least an empty one."""
-    rest = iter(rows)
-    group = list(islice(rest, GROUP))
-    yield group
-    while group := list(islice(rest, GROUP)):
-        yield group
+                group, is_first = list(islice(rest, GROUP)), False
 
 
 def range_of(column: str) -> Range | None:

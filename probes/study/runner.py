@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any, cast
 from pretrain.stopping import Stopped, watched
 from probes.report.numbers import plural
 from probes.study import measures
-from probes.study.axis_columns import AxisColumns
 from probes.study.cell import Cell
 from probes.study.cells import selected
 from probes.study.config import StudyConfig
@@ -38,11 +37,10 @@ from probes.study.record import (
 )
 from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
-from probes.study.results import write_results, write_table
+from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.schedule import Schedule
 from probes.study.settings import common_settings, told_changes
 from probes.study.stage import Look, Stage, graph
-from probes.study.tables import Tables
 from synthlang.errors import InputError
 from synthlang.files import remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
@@ -85,7 +83,7 @@ class StudyRun:
     def __init__(
         self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: RunOptions = RunOptions()
     ) -> None:
-        self.study, self.folder, self.options = study, folder, options
+        self.study, self.folder, self.options, self._expanded = study, folder, options, cells
         held = self._held = check_folder(folder, study) or {}
         root = options.store or folder / held.get("store", STAGES)
         check_store(root)
@@ -93,20 +91,22 @@ class StudyRun:
         self.digests = Digests(self.store)
         self.graph = graph(cells, study.seeds, Look(self.digests))
         self.chosen = selected(cells, options.only)
-        self.cells = [
-            CellRecord(cell.name, cell.labels, cell.overrides, self.graph.of_cell[cell.name]) for cell in cells
-        ]
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
-        self._axes, self._expanded = AxisColumns(cells), cells
-        self._before = {cell["name"]: cell for cell in held.get("cells", [])}
-        self._gone = self._before.keys() - {cell.name for cell in cells}
+        self._axes = AxisColumns(cells)
+        before = {cell["name"]: cell for cell in held.get("cells", [])}
+        self._gone = before.keys() - {cell.name for cell in cells}
         self.seconds: dict[str, float] = held.get("seconds", {})
-        self._recall_errors()
-        self._check_left_alone()
-        self.done: set[str] = set()
+        self.cells = []
+        for cell in cells:
+            known = before.get(cell.name, {})
+            error, log = known.get("error"), known.get("log", "")  # what an earlier start said
+            keys = self.graph.of_cell[cell.name]
+            self.cells.append(CellRecord(cell.name, cell.labels, cell.overrides, keys, error=error, log=log))
+            if cell.name not in self.chosen and known.get("stages"):
+                self._check_left_alone(cell.name, keys.values())
         self.look()
         self._works = bool(self.to_do())
-        self.changed = self._told_changes(held)
+        self.changed = self._told_changes()
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
         if left:
             from probes.study.checks import check_cells  # with torch, which a finished study needs no more
@@ -114,15 +114,12 @@ class StudyRun:
             check_cells([cell for cell in cells if cell.name in left])
         check_weights(self.to_do(), self.done, self.store)
 
-    def _check_left_alone(self) -> None:
+    def _check_left_alone(self, cell: str, keys: Iterable[str]) -> None:
         """InputError where a cell with results, which this start leaves as it is, names what cannot be read: its stages
         have other keys then, and nobody would know whose the results are."""
-        for cell in self.cells:
-            if cell.name in self.chosen or not self._before.get(cell.name, {}).get("stages"):
-                continue
-            problems = (self.graph.stages[key].unreadable(self.digests) for key in cell.keys.values())
-            if problem := next(filter(None, problems), ""):
-                raise InputError(f"cell {cell.name} has results and cannot be left as it is: {problem}; bring it back")
+        problems = (self.graph.stages[key].unreadable(self.digests) for key in keys)
+        if problem := next(filter(None, problems), ""):
+            raise InputError(f"cell {cell} has results and cannot be left as it is: {problem}; bring it back")
 
     def look(self) -> None:
         """See which stages are done."""
@@ -134,12 +131,12 @@ class StudyRun:
         """When a folder of the store was last made or deleted, in ns; None for a store that is not there."""
         return self.store.root.stat().st_mtime_ns if self.store.root.exists() else None
 
-    def _told_changes(self, held: dict[str, Any]) -> str:
-        if not held or held["fingerprint"] == self.study.fingerprint:
+    def _told_changes(self) -> str:
+        if not self._held or self._held["fingerprint"] == self.study.fingerprint:
             return ""
         finished = sum(cell.status == "done" for cell in self.cells)
         gone = f"; {plural(len(self._gone), 'cell')} of before are left out of the results" if self._gone else ""
-        what = told_changes(held["config"], self.study.model_dump(mode="json"))
+        what = told_changes(self._held["config"], self.study.model_dump(mode="json"))
         return f"{what}; {finished} of {plural(len(self.cells), 'cell')} are finished{gone}"
 
     def to_do(self) -> list[Stage]:
@@ -210,8 +207,7 @@ class StudyRun:
                 return
             keys = {stage.key for stage in left} | self.done
             wanted = {key: stage for key, stage in self.graph.stages.items() if key in keys}
-            chosen = [list(cell.keys.values()) for cell in self.cells if cell.name in self.chosen]
-            schedule = Schedule(wanted, chosen, self.done, options.retry)
+            schedule = Schedule(wanted, self.done, options.retry)
             self._follow(schedule, executor, len(left), report, say)
         finally:
             executor.close()
@@ -243,15 +239,12 @@ class StudyRun:
                 cost = written - started
 
     def _note(self, ended: Sequence[Outcome]) -> None:
-        for outcome in ended:
-            if outcome.error is None:
-                self.done.add(outcome.key)
+        self.done |= {outcome.key for outcome in ended if outcome.error is None}
         lost = {outcome.key: outcome for outcome in ended if outcome.error is not None}
-        for cell in self.cells if lost else []:
-            if cell.name in self.chosen and cell.error is None:
-                first = next((lost[key] for key in cell.keys.values() if key in lost), None)
-                if first is not None:
-                    cell.error, cell.log = first.error, first.log
+        for cell in self.cells if lost else ():
+            first = next((lost[key] for key in cell.keys.values() if key in lost), None)
+            if first is not None and cell.name in self.chosen and cell.error is None:
+                cell.error, cell.log = first.error, first.log
 
     def _fill_cells(self) -> None:
         """Bring the stages of cells and the seconds of stages up to date."""
@@ -259,17 +252,10 @@ class StudyRun:
             cell.stages = {stage: key for stage, key in cell.keys.items() if key in self.done}
         before, self.seconds = self.seconds, {}
         for key, stage in self.graph.stages.items():
-            if key not in self.done:
-                continue
-            folder = self.store.path(stage.kind, key)
-            known = before.get(folder.name)
-            self.seconds[folder.name] = seconds_of(folder) if known is None else known
-
-    def _recall_errors(self) -> None:
-        """What an earlier start said of cells that this one does not run."""
-        for cell in self.cells:
-            if (before := self._before.get(cell.name)) is not None:
-                cell.error, cell.log = before["error"], before["log"]
+            if key in self.done:
+                folder = self.store.path(stage.kind, key)
+                known = before.get(folder.name)
+                self.seconds[folder.name] = seconds_of(folder) if known is None else known
 
     @cached_property
     def machine(self) -> Machine:
@@ -277,34 +263,29 @@ class StudyRun:
         return machine_of(self.options.executor, self.options.workers, len(self.cells))
 
     @cached_property
-    def _environment(self) -> dict[str, Any]:
-        """Of the last start that had something to run: results that were there are not of this one."""
+    def _described(self) -> dict[str, Any]:
+        """Of study.json what does not change while the study runs."""
+        # the environment is that of the last start that had something to run: earlier results are not of this one
         held = None if self._works else self._held.get("environment")
-        return held or environment(self.machine, self.options.executor)
-
-    @cached_property
-    def _settings(self) -> dict[str, Any]:
-        return common_settings(self._expanded)
-
-    @cached_property
-    def _reads(self) -> list[str]:
-        return stages_read(self._expanded)
+        return {
+            "format": FORMAT,
+            "name": self.study.name,
+            "title": self.study.title,
+            "fingerprint": self.study.fingerprint,
+            "config": self.study.model_dump(mode="json"),
+            "settings": common_settings(self._expanded),
+            "reads": stages_read(self._expanded),
+            "environment": held or environment(self.machine, self.options.executor),
+            "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
+        }
 
     def _write_record(self) -> None:
         write_json(self.folder / STUDY, self._record())
 
     def _record(self) -> dict[str, Any]:
-        study, store = self.study, relative(self.store.root, self.folder)
+        store = relative(self.store.root, self.folder)
         return {
-            "format": FORMAT,
-            "name": study.name,
-            "title": study.title,
-            "fingerprint": study.fingerprint,
-            "config": study.model_dump(mode="json"),
-            "settings": self._settings,
-            "reads": self._reads,
-            "environment": self._environment,
-            "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
+            **self._described,
             "store": store,
             "cells": [cell.to_json(store) for cell in self.cells],
             "seconds": self.seconds,

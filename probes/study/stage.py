@@ -53,6 +53,10 @@ DATA = frozenset({"source", "language", "languages", "vocabulary", "dictionary",
 """Of a pretraining, what says which data it reads, and what of it counts as translations."""
 
 
+class _NamedModel(StrictModel):
+    model: ModelName
+
+
 class Stage(StrictModel):
     """One piece of work. It holds the stages that it is made of, so it alone says all that the work depends on."""
 
@@ -64,7 +68,8 @@ class Stage(StrictModel):
     @property
     def parents(self) -> tuple[Stage, ...]:
         """The stages that have to be done first."""
-        return ()
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(value for value in values if isinstance(value, Stage))
 
     @property
     def label(self) -> str:
@@ -97,10 +102,6 @@ class Stage(StrictModel):
         own = next((problem for name, task in named if (problem := digests.of(name, task).problem)), "")
         return own or next((problem for parent in self.parents if (problem := parent.unreadable(digests))), "")
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values; ``stage_from_json`` makes the same stage again."""
-        return self.model_dump(mode="json", round_trip=True)
-
     def files(self, digests: Digests) -> Stats:
         """The user's files that it reads, those of its parents with them, as they are now."""
         found: Stats = {}
@@ -110,6 +111,10 @@ class Stage(StrictModel):
         for parent in self.parents:
             found |= parent.files(digests)
         return found
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; ``stage_from_json`` makes the same stage again."""
+        return self.model_dump(mode="json", round_trip=True)
 
 
 class PretrainStage(Stage):
@@ -122,12 +127,7 @@ class PretrainStage(Stage):
     start: PretrainStage | None = None
 
     @property
-    def parents(self) -> tuple[Stage, ...]:
-        return () if self.start is None else (self.start,)
-
-    @property
     def label(self) -> str:
-        """Objective, languages and seed."""
         return f"pretrain {self.config.label}" + (f" seed {self.config.seed}" if self.config.seed else "")
 
     @property
@@ -146,8 +146,40 @@ class PretrainStage(Stage):
         return {**found, "objective": config.objective.identity(), "members": members}
 
 
-class AdjustStage(Stage):
-    """Adjust a model: a run of the study, or one of a name.
+class AlignmentStage(Stage):
+    """The alignment of the word embeddings of a run, which every pretrained cell has."""
+
+    format = 4  # of probes/measures/words/alignment.py
+    content = (RESULT,)
+    kind: Literal["alignment"] = "alignment"
+    pretrained: PretrainStage
+
+    @property
+    def label(self) -> str:
+        return f"alignment of {short(self.pretrained)}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return (self.pretrained.config.dictionary,)
+
+    def settings(self, look: Look) -> Any:
+        """What counts as translations, which a run whose objective reads no dictionary need not depend on."""
+        return look.whole(self.pretrained.config.dictionary)
+
+
+class ModelStage(Stage):
+    """Work with a model: one of the study, or one of a name."""
+
+    config: Any
+    model: Any
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return self.config, *((_NamedModel(model=self.model),) if isinstance(self.model, str) else ())
+
+
+class AdjustStage(ModelStage):
+    """Adjust a model.
 
     What an aligner finds differs from run to run, so of the links it makes the key has the text that it reads.
     """
@@ -159,17 +191,8 @@ class AdjustStage(Stage):
     model: PretrainStage | str
 
     @property
-    def parents(self) -> tuple[Stage, ...]:
-        return _stages(self.model)
-
-    @property
     def label(self) -> str:
-        """Which model, and by which pairs."""
         return f"adjust {short(self.model)} by {'+'.join(self.config.texts)}"
-
-    @property
-    def configs(self) -> tuple[pydantic.BaseModel, ...]:
-        return self.config, *_name(self.model)
 
     def settings(self, look: Look) -> Any:
         names = OF_ADJUSTMENT | {"pairs"}
@@ -182,7 +205,7 @@ class AdjustStage(Stage):
 Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
 
 
-class TuneStage(Stage):
+class TuneStage(ModelStage):
     """Fine-tune the body of a model on the source language of a task, for probes to read.
 
     config   only what that depends on (``TransferConfig.of_source``), so that cells of other target languages share it
@@ -192,78 +215,35 @@ class TuneStage(Stage):
     content = (DONE,)
     kind: Literal["tune"] = "tune"
     config: TransferConfig
-    seed: int
     model: Untuned
-
-    @property
-    def parents(self) -> tuple[Stage, ...]:
-        return _stages(self.model)
+    seed: int
 
     @property
     def label(self) -> str:
-        """Which model, on which task, and the seed."""
         return f"tune {short(self.model)} on {_task(self.config)} seed {self.seed}"
-
-    @property
-    def configs(self) -> tuple[pydantic.BaseModel, ...]:
-        return self.config, *_name(self.model)
 
     def settings(self, look: Look) -> Any:
         return [look.whole(self.config), self.seed, look.model(self.model)]
 
 
-Model = Annotated[PretrainStage | AdjustStage | TuneStage, Field(discriminator="kind")] | str
-
-
-class AlignmentStage(Stage):
-    """The alignment of the word embeddings of a run, which every pretrained cell has."""
-
-    format = 4  # of probes/measures/words/alignment.py
-    content = (RESULT,)
-    kind: Literal["alignment"] = "alignment"
-    pretrained: PretrainStage
-
-    @property
-    def parents(self) -> tuple[Stage, ...]:
-        return (self.pretrained,)
-
-    @property
-    def label(self) -> str:
-        """Of what."""
-        return f"alignment of {short(self.pretrained)}"
-
-    @property
-    def configs(self) -> tuple[pydantic.BaseModel, ...]:
-        return (self.pretrained.config.dictionary,)
-
-    def settings(self, look: Look) -> Any:
-        """What counts as translations, which a run whose objective reads no dictionary need not depend on."""
-        return look.whole(self.pretrained.config.dictionary)
-
-
-class ProbeStage(Stage):
+class ProbeStage(ModelStage):
     """Probe a model, or two."""
 
     format = PROBE_FORMAT
     content = (PROBES,)
     kind: Literal["probe"] = "probe"
     config: ProbeConfig
-    name: str
-    model: Model
+    model: Annotated[PretrainStage | AdjustStage | TuneStage, Field(discriminator="kind")] | str
     second: PretrainStage | None = None
-
-    @property
-    def parents(self) -> tuple[Stage, ...]:
-        return _stages(self.model, self.second)
+    name: str
 
     @property
     def label(self) -> str:
-        """Its name in the study and the model."""
         return f"probe {self.name} of {short(self.model)}"
 
     @property
     def configs(self) -> tuple[pydantic.BaseModel, ...]:
-        return self.config, *_name(self.model), *(run.config.dictionary for run in self._words_of)
+        return *super().configs, *(run.config.dictionary for run in self._words_of)
 
     @property
     def _words_of(self) -> tuple[PretrainStage, ...]:
@@ -280,71 +260,39 @@ class ProbeStage(Stage):
         return found
 
 
-class TransferStage(Stage):
+class TransferStage(ModelStage):
     """Transfer of a model, or of two, for one seed."""
 
     format = TRANSFER_FORMAT
     content = (RESULT, PREDICTIONS)
     kind: Literal["transfer"] = "transfer"
     config: TransferConfig
-    name: str
-    seed: int
     model: Untuned
     second: PretrainStage | None = None
-
-    @property
-    def parents(self) -> tuple[Stage, ...]:
-        return _stages(self.model, self.second)
+    name: str
+    seed: int
 
     @property
     def label(self) -> str:
-        """Its name in the study, the seed and the model."""
         return f"{self.name} seed {self.seed} of {short(self.model)}"
-
-    @property
-    def configs(self) -> tuple[pydantic.BaseModel, ...]:
-        return self.config, *_name(self.model)
 
     def settings(self, look: Look) -> Any:
         return [look.whole(self.config), self.seed, look.model(self.model)]
 
 
-AnyStage = Annotated[
-    PretrainStage | AdjustStage | TuneStage | AlignmentStage | ProbeStage | TransferStage, Field(discriminator="kind")
-]
 KINDS: dict[str, type[Stage]] = {
-    "pretrain": PretrainStage,
-    "adjust": AdjustStage,
-    "tune": TuneStage,
-    "alignment": AlignmentStage,
-    "probe": ProbeStage,
-    "transfer": TransferStage,
+    kind.model_fields["kind"].default: kind
+    for kind in (PretrainStage, AdjustStage, TuneStage, AlignmentStage, ProbeStage, TransferStage)
 }
 RUNS = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
 """Stages of a cell that hold weights, parents first, and the kind of their folders; a fine-tuned model, too, is a run
 here."""
-_JSON: pydantic.TypeAdapter[Stage] = pydantic.TypeAdapter(AnyStage)
 S = TypeVar("S", bound=Stage)
 
 
 def stage_from_json(data: Any) -> Stage:
-    """The stage that ``to_json`` wrote; InputError for anything else."""
-    try:
-        return _JSON.validate_python(data)
-    except pydantic.ValidationError as error:
-        raise InputError(f"is no stage: {error.errors()[0]['msg']}") from error
-
-
-class _NamedModel(StrictModel):
-    model: ModelName
-
-
-def _stages(*models: Stage | str | None) -> tuple[Stage, ...]:
-    return tuple(model for model in models if isinstance(model, Stage))
-
-
-def _name(model: Stage | str) -> tuple[pydantic.BaseModel, ...]:
-    return (_NamedModel(model=model),) if isinstance(model, str) else ()
+    """The stage that ``to_json`` wrote."""
+    return KINDS[data["kind"]].model_validate(data)
 
 
 def origin(model: Stage | str) -> PretrainStage | str:
@@ -355,16 +303,13 @@ def origin(model: Stage | str) -> PretrainStage | str:
     return model
 
 
-def short(model: Stage | str | None) -> str:
+def short(model: Stage | str) -> str:
     """What a label calls a model."""
     if isinstance(model, TuneStage):
         return f"{short(model.model)} tuned on {_task(model.config)}"
     if isinstance(model, AdjustStage):
         return f"{short(model.model)} adjusted"
-    if isinstance(model, PretrainStage):
-        return model.label.removeprefix("pretrain ")
-    assert model is None or isinstance(model, str), "nothing else is a model"
-    return Path(model or "").name
+    return Path(model).name if isinstance(model, str) else model.label.removeprefix("pretrain ")
 
 
 def _items_of(config: pydantic.BaseModel) -> str | None:
@@ -438,12 +383,6 @@ class Graph:
     stages: dict[str, Stage] = field(default_factory=dict)
     of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def add(self, stage: S, look: Look) -> S:
-        """The stage with its key. It has its own settings also where another one is the same work."""
-        keyed = look.keyed(stage)
-        self.stages.setdefault(keyed.key, keyed)
-        return keyed
-
     def chosen(self, cells: Collection[str]) -> Graph:
         """That of some of the cells."""
         of_cell = {name: held for name, held in self.of_cell.items() if name in cells}
@@ -455,35 +394,39 @@ def graph(cells: Sequence[Cell], seeds: Sequence[int], look: Look | None = None)
     """The stages of all cells; equal work is one stage, whoever needs it."""
     whole, look = Graph(), look or Look(Digests())
     for cell in cells:
-        whole.of_cell[cell.name] = {name: stage.key for name, stage in _stages_of(cell, seeds, whole, look)}
+        held = whole.of_cell[cell.name] = {}
+        for name, stage in _stages_of(cell, seeds, look):
+            held[name] = stage.key
+            whole.stages.setdefault(stage.key, stage)
     return whole
 
 
-def _stages_of(cell: Cell, seeds: Sequence[int], whole: Graph, look: Look) -> Iterator[tuple[str, Stage]]:
+def _stages_of(cell: Cell, seeds: Sequence[int], look: Look) -> Iterator[tuple[str, Stage]]:
+    """Those of one cell, with its own settings also where another cell has the same work."""
     start = pretrained = second = None
     model: Untuned = cell.model or ""
     if cell.start is not None:
-        start = whole.add(PretrainStage(config=cell.start), look)
+        start = look.keyed(PretrainStage(config=cell.start))
         yield "start", start
     if cell.pretrain is not None:
-        model = pretrained = whole.add(PretrainStage(config=cell.pretrain, start=start), look)
+        model = pretrained = look.keyed(PretrainStage(config=cell.pretrain, start=start))
         yield "pretrain", pretrained
     if cell.second is not None:
-        second = whole.add(PretrainStage(config=cell.second), look)
+        second = look.keyed(PretrainStage(config=cell.second))
         yield "second", second
     if cell.adjust is not None:
         assert not isinstance(model, AdjustStage), "no model is adjusted twice"
-        model = whole.add(AdjustStage(config=cell.adjust, model=model), look)
+        model = look.keyed(AdjustStage(config=cell.adjust, model=model))
         yield "adjust", model
-    probed: Model = model
+    probed: Any = model
     if cell.tuned is not None:
-        probed = whole.add(TuneStage(config=cell.tuned, seed=cell.tuned_seed, model=model), look)
+        probed = look.keyed(TuneStage(config=cell.tuned, seed=cell.tuned_seed, model=model))
         yield "tuned", probed
     if pretrained is not None:
-        yield "alignment", whole.add(AlignmentStage(pretrained=pretrained), look)
+        yield "alignment", look.keyed(AlignmentStage(pretrained=pretrained))
     for name, probe in cell.probes.items():
-        yield f"probe {name}", whole.add(ProbeStage(config=probe, name=name, model=probed, second=second), look)
+        yield f"probe {name}", look.keyed(ProbeStage(config=probe, name=name, model=probed, second=second))
     for name, task in cell.tasks.items():
         for seed in seeds:
             stage = TransferStage(config=task, name=name, seed=seed, model=model, second=second)
-            yield f"transfer {name} seed {seed}", whole.add(stage, look)
+            yield f"transfer {name} seed {seed}", look.keyed(stage)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from synthlang.config import parse
-from synthlang.dictionary.words import FILE, DictionarySpec, WordDictionary, is_one_word, read_muse, write_words
+from synthlang.dictionary.words import FILE, DictionarySpec, Pair, WordDictionary, is_one_word, read_muse, write_words
 from synthlang.errors import InputError
 from synthlang.language import Language, bind_language, parse_language
+from synthlang.overlap import count_words
 from synthlang.progress import Display
 from synthlang.rewrite import INSERTED
 from synthlang.sources import open_source
@@ -47,7 +48,7 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
     word has none. ``progress(sentences)`` is called after each batch.
     """
     language = bind_language(language, source)
-    counts, derived, pairs = word_counts(source), Counter[str](), Counter[tuple[str, str]]()
+    derived, pairs = Counter[str](), Counter[Pair]()
     for batch in source.batches("train" if "train" in source.splits else source.splits[0]):
         rewrite = language.rewrite(batch)
         before, after = rewrite.source(batch), rewrite.form
@@ -58,11 +59,10 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
         both, amount = np.unique(np.stack([parent, after.codes[known]]), axis=1, return_counts=True)
         for a, b, n in zip(*both.tolist(), amount.tolist(), strict=True):
             pairs[old[a], new[b]] += n
-        for b, n in enumerate(np.bincount(after.codes, minlength=len(new)).tolist()):
-            if n:
-                derived[new[b]] += n
+        count_words(derived, rewrite.apply(batch))
         if progress:
             progress(len(batch))
+    counts = word_counts(source)
     ordered = sorted(pairs, key=lambda pair: (-counts[pair[0]], pair[0], -pairs[pair], pair[1]))
     kept = [pair for pair in ordered if is_one_word(pair[0]) and is_one_word(pair[1])]
     left_out = {"pairs left out, white space in a word": len(ordered) - len(kept)} if len(kept) < len(ordered) else {}
@@ -124,15 +124,23 @@ def dictionary_command(
     if out.exists():
         raise InputError("exists already; name a new folder", out)
     is_muse = _is_muse(spec)
+    if not is_muse and source is None:
+        raise InputError(f"the dictionary of the language {spec!r} is drawn from a text; name one with --source")
+    if not is_muse and target_source is not None:
+        raise InputError("--target-source is for a MUSE file; the words of a language follow from --source")
+    text, target = (open_source(name) if name else None for name in (source, target_source))
     with Display() as display:
-        candidates = (
-            _natural(spec, source, target_source) if is_muse else _derived(spec, source, target_source, display)
-        )
+        if is_muse or text is None:
+            candidates = natural_words(Path(spec), text, target)
+        else:
+            language = bind_language(parse_language(spec), text)
+            count = display.counter("dictionary")
+            candidates = derived_words(text, language, lambda sentences: count("sentences", sentences))
         manifest = write_drawn(candidates, settings, out)
-        for text, shares in manifest["coverage"].items():
-            display.message(f"{text}: {shares['types']:.1%} of the types, {shares['tokens']:.1%} of the running words")
-        for reason, count in manifest["left_out"].items():
-            display.message(f"{reason}: {count}")
+        for side, shares in manifest["coverage"].items():
+            display.message(f"{side}: {shares['types']:.1%} of the types, {shares['tokens']:.1%} of the running words")
+        for reason, number in manifest["left_out"].items():
+            display.message(f"{reason}: {number}")
         display.message(f"written: {out} ({manifest['pairs']} pairs)")
     return manifest
 
@@ -154,18 +162,3 @@ def _is_muse(spec: str) -> bool:
             raise InputError("no such file; name a file in the MUSE format, or a language", path) from error
         raise
     return False
-
-
-def _natural(muse: str, source: str | None, target: str | None) -> Candidates:
-    return natural_words(Path(muse), open_source(source) if source else None, open_source(target) if target else None)
-
-
-def _derived(spec: str, source: str | None, target: str | None, display: Display) -> Candidates:
-    if source is None:
-        raise InputError(f"the dictionary of the language {spec!r} is drawn from a text; name one with --source")
-    if target is not None:
-        raise InputError("--target-source is for a MUSE file; the words of a language follow from --source")
-    text = open_source(source)
-    language = bind_language(parse_language(spec), text)
-    count = display.counter("dictionary")
-    return derived_words(text, language, lambda sentences: count("sentences", sentences))

@@ -123,34 +123,25 @@ def all_candidates(
     ``counts`` say for each language how often each id occurs in its training text; with ``own_rows`` (separate
     embeddings) an id is a copy of itself.
     """
+    parent, *others = id_space.languages
     found = []
-    for language in range(1, len(id_space.languages)):
-        pairs, left_out = id_space.counterparts(language, own_rows), dict[str, int]()
+    for number, language in enumerate(others, start=1):
+        pairs, left_out = id_space.counterparts(number, own_rows), dict[str, int]()
         if words:
-            pairs, left_out = _from_words(id_space, language, words.get(language))
-        if pairs is not None:
-            found.append(_occurring(id_space, counts, language, pairs, left_out))
+            if number not in words:
+                continue
+            pairs, reasons = id_pairs(
+                words[number], parent.tokenizer, language.tokenizer, specials=id_space.specials.all
+            )
+            left_out = {reason: n for reason, n in reasons.items() if reason != "pairs" and n}
+        if pairs is None:
+            continue
+        left, right = occurs(counts[0], pairs[:, 0]), occurs(counts[number], pairs[:, 1])
+        for name, missing in ((parent.name, ~left), (language.name, left & ~right)):
+            if missing.any():
+                left_out[f"not in the text of {name}"] = int(missing.sum())
+        found.append(IdCandidates(number, pairs[left & right], left_out))
     return found
-
-
-def _from_words(
-    id_space: IdSpace, language: int, words: WordDictionary | None
-) -> tuple[NDArray[np.int64] | None, dict[str, int]]:
-    if words is None:
-        return None, {}
-    source, target = id_space.languages[0].tokenizer, id_space.languages[language].tokenizer
-    pairs, counts = id_pairs(words, source, target, specials=id_space.specials.all)
-    return pairs, {reason: n for reason, n in counts.items() if reason != "pairs" and n}
-
-
-def _occurring(
-    id_space: IdSpace, counts: Sequence[Counts], language: int, pairs: NDArray[np.int64], left_out: dict[str, int]
-) -> IdCandidates:
-    sides = occurs(counts[0], pairs[:, 0]), occurs(counts[language], pairs[:, 1])
-    names = id_space.languages[0].name, id_space.languages[language].name
-    missing = {f"not in the text of {names[0]}": ~sides[0], f"not in the text of {names[1]}": sides[0] & ~sides[1]}
-    reasons = {reason: int(rows.sum()) for reason, rows in missing.items() if rows.any()}
-    return IdCandidates(language, pairs[sides[0] & sides[1]], left_out | reasons)
 
 
 def occurs(counts: Counts, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -191,7 +182,12 @@ def build_id_dictionary(
     if len(names) < 2:
         raise InputError("a dictionary pairs two languages; this run has one")
     words = word_files(spec.path, names)
-    parents = _parents(id_space, train, words) | ({"own_rows": True} if own_rows else {})
+    parents: dict[str, Any] = {  # languages by number: what one is called does not change its pairs
+        "vocabulary": id_space.fingerprint,
+        "shards": [shards.fingerprint for shards in train],
+        "words": {str(language): dictionary.digest for language, dictionary in sorted(words.items())},
+        **({"own_rows": True} if own_rows else {}),
+    }
     name = fingerprint("id-dictionary", format=FORMAT, spec=spec.drawing, parents=parents)
 
     def build(folder: Path) -> None:
@@ -204,18 +200,9 @@ def build_id_dictionary(
     return read_id_dictionary(store.obtain("dictionary", name, build))
 
 
-def _parents(id_space: IdSpace, train: Sequence[Shards], words: Mapping[int, WordDictionary]) -> dict[str, Any]:
-    # languages by number: what a language is called does not change its pairs
-    return {
-        "vocabulary": id_space.fingerprint,
-        "shards": [shards.fingerprint for shards in train],
-        "words": {str(language): dictionary.digest for language, dictionary in sorted(words.items())},
-    }
-
-
-def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: NDArray[np.int64]) -> list[IdCandidates]:
+def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Counts) -> list[IdCandidates]:
     """The candidates whose type of the first language is drawn; ``counts`` is how often each of its ids occurs."""
-    types = np.unique(np.concatenate([c.pairs[:, 0] for c in candidates] or [np.zeros(0, np.int64)]))
+    types = np.unique(np.concatenate([np.zeros(0, np.int64), *(c.pairs[:, 0] for c in candidates)]))
     if not len(types):
         reasons = "; ".join(listed(c.left_out) for c in candidates if c.left_out)
         why = f" ({reasons})" if reasons else ": no language has copies of the first one's tokens; set dictionary.path"
@@ -227,49 +214,34 @@ def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: NDAr
 
 
 def _report(
-    drawn: Sequence[IdCandidates],
-    candidates: Sequence[IdCandidates],
-    id_space: IdSpace,
-    counts: Sequence[NDArray[np.int64]],
+    drawn: Sequence[IdCandidates], candidates: Sequence[IdCandidates], id_space: IdSpace, counts: Sequence[Counts]
 ) -> dict[str, Any]:
     """What the manifest says about the pairs: how many, which were left out, the share of each text."""
     names = [language.name for language in id_space.languages]
     sides = {0: np.concatenate([d.pairs[:, 0] for d in drawn])} | {d.language: d.pairs[:, 1] for d in drawn}
-    return {
-        "pairs": sum(len(d.pairs) for d in drawn),
-        "languages": {
-            names[c.language]: {"pairs": len(d.pairs), "candidates": len(c.pairs), "left_out": c.left_out}
-            for c, d in zip(candidates, drawn, strict=True)
-        },
-        "coverage": {
-            names[language]: _coverage(np.unique(ids), counts[language], id_space.specials.all)
-            for language, ids in sides.items()
-        },
+    coverage = {}
+    for language, ids in sides.items():
+        own, held = counts[language], np.unique(ids)
+        types = trained_types(own, id_space.specials.all)
+        tokens = int(own[held].sum()) / max(int(own[types].sum()), 1)
+        coverage[names[language]] = {"types": len(held) / max(len(types), 1), "tokens": tokens}
+    languages = {
+        names[c.language]: {"pairs": len(d.pairs), "candidates": len(c.pairs), "left_out": c.left_out}
+        for c, d in zip(candidates, drawn, strict=True)
     }
-
-
-def _coverage(ids: NDArray[np.int64], counts: NDArray[np.int64], specials: tuple[int, ...]) -> dict[str, float]:
-    """Shares of the types and of the running tokens of a training text."""
-    types = trained_types(counts, specials)
-    return {
-        "types": len(ids) / max(len(types), 1),
-        "tokens": int(counts[ids].sum()) / max(int(counts[types].sum()), 1),
-    }
+    return {"pairs": sum(len(d.pairs) for d in drawn), "languages": languages, "coverage": coverage}
 
 
 def _write(drawn: Sequence[IdCandidates], id_space: IdSpace, report: dict[str, Any], folder: Path) -> None:
-    pairs = np.concatenate([d.pairs for d in drawn])
-    others = np.concatenate([np.full(len(d.pairs), d.language, np.int64) for d in drawn])
     with atomic_folder(folder) as temporary:
-        np.save(temporary / "pairs.npy", pairs)
-        np.save(temporary / "languages.npy", np.stack([np.zeros_like(others), others], axis=1))
+        np.save(temporary / "pairs.npy", np.concatenate([d.pairs for d in drawn]))
+        languages = np.repeat([d.language for d in drawn], [len(d.pairs) for d in drawn]).astype(np.int64)
+        np.save(temporary / "languages.npy", np.stack([np.zeros_like(languages), languages], axis=1))
         with atomic_file(temporary / "dictionary.tsv", "w") as handle:
             for d in drawn:
-                name = id_space.languages[d.language].name
-                left, right = (
-                    _texts(id_space.languages[m].tokenizer, d.pairs[:, i]) for i, m in ((0, 0), (1, d.language))
-                )
-                handle.writelines(f"{a}\t{b}\t{name}\n" for a, b in zip(left, right, strict=True))
+                parent, language = id_space.languages[0], id_space.languages[d.language]
+                left, right = _texts(parent.tokenizer, d.pairs[:, 0]), _texts(language.tokenizer, d.pairs[:, 1])
+                handle.writelines(f"{a}\t{b}\t{language.name}\n" for a, b in zip(left, right, strict=True))
         checksums = {path.name: sha256_file(path) for path in sorted(temporary.iterdir())}
         write_json(temporary / "manifest.json", report | {"sha256": checksums})
 

@@ -8,7 +8,7 @@ the dictionary comes from.
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,12 +102,6 @@ class DictionarySpec(StrictModel):
         return self.model_dump(mode="json", exclude={"path"})
 
 
-def draw(spec: DictionarySpec, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The parent ids in the dictionary, sorted; ``counts`` [V] is how often each occurs."""
-    types = trained_types(counts)
-    return types[draw_types(spec, types.astype(np.uint64), counts[types])]
-
-
 def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The indices [n] of the drawn types, sorted.
 
@@ -151,11 +145,11 @@ class WordDictionary:
         return len(self.source)
 
     @staticmethod
-    def of(pairs: list[tuple[str, str]]) -> WordDictionary:
+    def of(pairs: list[Pair]) -> WordDictionary:
         return WordDictionary(tuple(a for a, _ in pairs), tuple(b for _, b in pairs))
 
     @property
-    def pairs(self) -> list[tuple[str, str]]:
+    def pairs(self) -> list[Pair]:
         return list(zip(self.source, self.target, strict=True))
 
     @cached_property
@@ -166,16 +160,16 @@ class WordDictionary:
         self, source: Mapping[str, int] | None, target: Mapping[str, int] | None
     ) -> tuple[WordDictionary, dict[str, int]]:
         """The pairs whose words occur in both texts (counts by word; None: any word), and how many do not."""
-        kept: list[tuple[str, str]] = []
-        counts = {"pairs left out, source word not in the text": 0, "pairs left out, target word not in the text": 0}
+        kept: list[Pair] = []
+        left_out: Counter[str] = Counter()
         for a, b in self.pairs:
             if source is not None and not source.get(a):
-                counts["pairs left out, source word not in the text"] += 1
+                left_out["pairs left out, source word not in the text"] += 1
             elif target is not None and not target.get(b):
-                counts["pairs left out, target word not in the text"] += 1
+                left_out["pairs left out, target word not in the text"] += 1
             else:
                 kept.append((a, b))
-        return WordDictionary.of(kept), {reason: n for reason, n in counts.items() if n}
+        return WordDictionary.of(kept), dict(left_out)
 
     def draw(self, spec: DictionarySpec, counts: Mapping[str, int] | None) -> WordDictionary:
         """The share of the spec, counted over the source words here; a drawn word keeps all its translations.
@@ -202,10 +196,6 @@ class WordDictionary:
         return {"types": types / max(len(counts), 1), "tokens": tokens / max(running, 1)}
 
 
-def dictionary_fingerprint(spec: DictionarySpec, parents: Mapping[str, str]) -> str:
-    return fingerprint("word-dictionary", format=FORMAT, spec=spec.drawing, parents=dict(parents))
-
-
 def write_words(
     dictionary: WordDictionary,
     folder: Path,
@@ -216,12 +206,12 @@ def write_words(
     """Write the folder of a drawn dictionary and return its manifest; ``report`` goes into it."""
     with atomic_folder(folder) as temporary:
         write_muse(dictionary.pairs, temporary / FILE)
+        made_of = {"spec": spec.drawing, "parents": dict(parents)}
         manifest = {
             **report,
-            "fingerprint": dictionary_fingerprint(spec, parents),
+            **made_of,
+            "fingerprint": fingerprint("word-dictionary", format=FORMAT, **made_of),
             "format": FORMAT,
-            "spec": spec.drawing,
-            "parents": dict(parents),
             "pairs": len(dictionary),
             "source_words": len(set(dictionary.source)),
             "target_words": len(set(dictionary.target)),
@@ -233,12 +223,9 @@ def write_words(
 
 def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
     """A saved dictionary and its manifest; InputError if the two differ."""
-    manifest = read_json(folder / "manifest.json")
-    path = folder / FILE
+    manifest, path = read_json(folder / "manifest.json"), folder / FILE
     if not path.is_file():
         raise InputError("no such file; is this the folder of a word dictionary?", path)
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    if not isinstance(manifest, dict) or manifest.get("sha256") != sha256:
+    if not isinstance(manifest, dict) or manifest.get("sha256") != sha256_file(path):
         raise InputError("differs from its manifest; make the dictionary again", path)
-    pairs = read_muse(path) if path.stat().st_size else []
-    return WordDictionary.of(pairs), manifest
+    return WordDictionary.of(read_muse(path) if path.stat().st_size else []), manifest

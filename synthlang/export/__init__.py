@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from synthlang.export.manifest import push_to_hub, verify_manifest
 from synthlang.export.rows import CONFIGS
-from synthlang.export.run import Exported, derived_fingerprint, export_language
+from synthlang.export.run import derived_fingerprint, export_language
 
-__all__ = ["CONFIGS", "Exported", "derived_fingerprint", "export_language", "push_to_hub", "verify_manifest"]
+__all__ = ["CONFIGS", "derived_fingerprint", "export_language", "push_to_hub", "verify_manifest"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -32,13 +31,10 @@ SIZES = ((0, "n<1K"), (10**3, "1K<n<10K"), (10**4, "10K<n<100K"), (10**5, "100K<
          (10**11, "100B<n<1T"), (10**12, "n>1T"))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class CardConfig:
+def card_config(name: str, files: Mapping[str, str], default: bool = False) -> dict[str, Any]:
     """One configuration of a data set: ``files`` maps each split to a path or pattern in the folder."""
-
-    name: str
-    files: Mapping[str, str]
-    default: bool = False
+    listed = [{"split": split, "path": path} for split, path in files.items()]
+    return {"config_name": name, "data_files": listed} | ({"default": True} if default else {})
 
 
 def check_licence(licence: str) -> str:
@@ -62,7 +58,7 @@ def size_category(rows: int) -> str:
 
 
 def card_header(
-    configs: Sequence[CardConfig],
+    configs: Sequence[Mapping[str, Any]],
     *,
     pretty_name: str,
     licence: str = UNKNOWN_LICENCE,
@@ -87,13 +83,8 @@ def card_header(
     if tags:
         header["tags"] = list(tags)
     header["size_categories"] = [size_category(rows)]
-    header["configs"] = [_config(config) for config in configs]
+    header["configs"] = list(configs)
     return header | more
-
-
-def _config(config: CardConfig) -> dict[str, Any]:
-    files = [{"split": split, "path": path} for split, path in config.files.items()]
-    return {"config_name": config.name, "data_files": files} | ({"default": True} if config.default else {})
 
 
 def write_card(title: str, header: Mapping[str, Any], sections: Iterable[tuple[str, str]]) -> str:
@@ -113,13 +104,12 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str
     """
     body = [list(row) for row in rows]
     right = [bool(body) and all(isinstance(row[i], int | float) for row in body) for i in range(len(head))]
+    lines = []
+    for row in (head, *body):
+        texts = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row)
+        lines.append("| " + " | ".join(" ".join(text.split()).replace("|", "\\|") for text in texts) + " |")
     rule = "|" + "|".join("---:" if is_number else "---" for is_number in right) + "|"
-    return "\n".join([_row(head), rule, *map(_row, body)])
-
-
-def _row(cells: Sequence[object]) -> str:
-    texts = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in cells)
-    return "| " + " | ".join(" ".join(text.split()).replace("|", "\\|") for text in texts) + " |"
+    return "\n".join([lines[0], rule, *lines[1:]])
 
 
 def code_block(text: str, language: str = "") -> str:

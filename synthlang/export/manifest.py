@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
-from synthlang.export.card import UNKNOWN_LICENCE, CardConfig, card_header, code_block, markdown_table, write_card
-from synthlang.export.rows import merged, overlap_of
-from synthlang.export.shard import SPLIT_NAMES, Plan, id_counts_of, overlap_of_ids, types_of, write_tokenizers
+from synthlang.export.card import UNKNOWN_LICENCE, card_config, card_header, code_block, markdown_table, write_card
+from synthlang.export.rows import CONFIGS, Types, merged, overlap_of
+from synthlang.export.shard import SPLIT_NAMES, Plan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language, portable, write_spec
@@ -33,6 +33,8 @@ ROWS = {
     "parallel": "both sentences of each pair and `alignment`, the pairs of word indices {parent, derived} (from 0); "
     "an inserted word is in no pair, nor is a deleted one",
 }
+HEAD = ("split", "sentences of the parent", "kept", "dropped", "words of the parent", "words of the derived")
+MAIN = "derived"
 SHOWN = 1200  # characters of an example
 
 
@@ -40,41 +42,47 @@ def write_language_card(
     manifest: Mapping[str, Any], language: Language, columns: tuple[str, ...], codes: tuple[str, ...], examples: Any
 ) -> str:
     """README.md from the manifest; ``codes`` are the languages of the source, ``examples`` a row of each config."""
-    configs, sizes = manifest["configs"], manifest["splits"]
-    main = "derived" if "derived" in configs else configs[0]
-    rows = sum(size["sentences" if main == "parent" else "kept"] for size in sizes.values())
+    sizes = manifest["splits"]
     files = {
         c: {n: f"data/{c}/{n}-*.parquet" for n, s in sizes.items() if s["sentences" if c == "parent" else "kept"]}
-        for c in configs
+        for c in CONFIGS
     }
     header = card_header(
-        [CardConfig(c, files[c], default=c == main) for c in configs],
+        [card_config(c, files[c], default=c == MAIN) for c in CONFIGS],
         pretty_name=f"{language.name}, derived from {manifest['source']}",
         licence=manifest["licence"],
         language=[*codes, "art"],  # ISO 639-2: artificial languages
-        rows=rows,
+        rows=sum(size["kept"] for size in sizes.values()),
         tags=["synthlang", "synthetic-language"],
     )
+    about = (
+        f"A synthetic language made by synthlang from the sentences of `{manifest['source']}`: another word order or "
+        "other words, by rules that are given below, so that every word and label can be traced to its parent."
+    )
+    licence = f"`{manifest['licence']}`, as the source: this data set is derived from its text."
+    if manifest["licence"] == UNKNOWN_LICENCE:
+        licence = "Not known here: the licence of the source applies to this data set too; look at the source."
+    parents = ", ".join(f"{name} `{value}`" for name, value in manifest["parents"].items())
+    again = f"Data set fingerprint `{manifest['fingerprint']}`, from {parents}."
     sections = [
-        ("", _about(manifest)),
+        ("", about),
         ("What was done", _transforms(language)),
-        ("Configurations", _configs(configs, columns, main)),
-        ("Sizes", _sizes(sizes)),
+        ("Configurations", _configs(columns)),
+        ("Sizes", markdown_table(HEAD, [(n, *_row_of(size)) for n, size in sizes.items()])),
         ("What happened", _counts(manifest["counts"])),
         ("Overlap with the parent", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
         *([("Token ids", _tokens(manifest, language))] if "vocabulary" in manifest else []),
-        ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in configs)),
-        ("Licence", _licence(manifest["licence"])),
-        ("How to make it again", _again(manifest)),
+        ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in CONFIGS)),
+        ("Licence", licence),
+        ("How to make it again", f"{code_block(manifest['command'])}\n\n{again}"),
     ]
     return write_card(header["pretty_name"], header, sections)
 
 
-def _about(manifest: Mapping[str, Any]) -> str:
-    return (
-        f"A synthetic language made by synthlang from the sentences of `{manifest['source']}`: another word order or "
-        "other words, by rules that are given below, so that every word and label can be traced to its parent."
-    )
+def _row_of(size: Mapping[str, int]) -> tuple[int, ...]:
+    """What stands under HEAD."""
+    dropped = size["sentences"] - size["kept"]
+    return size["sentences"], size["kept"], dropped, size["words"], size["derived_words"]
 
 
 def _transforms(language: Language) -> str:
@@ -89,23 +97,14 @@ def _transforms(language: Language) -> str:
     return "\n".join(lines) + f"\n\nSeed: {language.seed}. All settings are in `language.yaml`."
 
 
-def _configs(configs: tuple[str, ...], columns: tuple[str, ...], main: str) -> str:
+def _configs(columns: tuple[str, ...]) -> str:
     labels = ", ".join(f"`{c}`" for c in columns if c != FORM) or "none"
-    lines = [f"- `{c}`{' (default)' if c == main else ''}: {ROWS[c]}" for c in configs]
+    lines = [f"- `{c}`{' (default)' if c == MAIN else ''}: {ROWS[c]}" for c in CONFIGS]
     more = " `head` counts from 1 within the sentence, 0 is the root." if "head" in columns else ""
     return "\n".join(lines) + (
         f"\n\nLabels: {labels}.{more} `id` is the number of the sentence in its split of the source, the same in every "
         "configuration. A sentence that the language drops is in `parent` only; a split without a row is left out."
     )
-
-
-def _sizes(sizes: Mapping[str, Mapping[str, int]]) -> str:
-    head = ("split", "sentences of the parent", "kept", "dropped", "words of the parent", "words of the derived")
-    rows = [
-        (n, s["sentences"], s["kept"], s["sentences"] - s["kept"], s["words"], s["derived_words"])
-        for n, s in sizes.items()
-    ]
-    return markdown_table(head, rows)
 
 
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
@@ -116,18 +115,13 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
     return markdown_table(("reason", *counts), rows)
 
 
-def _overlap(counts: Mapping[str, int], of_ids: Mapping[str, int] | None) -> str:
-    rows = []
-    for held, type_name, token_name in (
-        (counts, "word types", "running words"),
-        (of_ids, "token ids", "running tokens"),
-    ):
+def _overlap(words: Mapping[str, int], ids: Mapping[str, int] | None) -> str:
+    rows: list[tuple[str, int, int, str]] = []
+    for held, names in ((words, ("word types", "running words")), (ids, ("token ids", "running tokens"))):
         if held is not None:
             found = Overlap(**held)
-            rows += [
-                (type_name, found.types, found.types_shared, f"{100 * found.by_type:.2f} %"),
-                (token_name, found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"),
-            ]
+            rows.append((names[0], found.types, found.types_shared, f"{100 * found.by_type:.2f} %"))
+            rows.append((names[1], found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"))
     return (
         "Words of the parent that occur in the derived text too, written exactly alike; a running word counts as often "
         "as it stands in both.\n\n" + markdown_table(("", "parent", "shared", "share"), rows)
@@ -153,19 +147,6 @@ def _example(row: Mapping[str, Any]) -> str:
     return code_block(text if len(text) <= SHOWN else text[:SHOWN] + " …", "json" if len(text) <= SHOWN else "")
 
 
-def _licence(licence: str) -> str:
-    if licence == UNKNOWN_LICENCE:
-        return "Not known here: the licence of the source applies to this data set too; look at the source."
-    return f"`{licence}`, as the source: this data set is derived from its text."
-
-
-def _again(manifest: Mapping[str, Any]) -> str:
-    configs = "" if len(manifest["configs"]) == len(ROWS) else f" (configurations: {', '.join(manifest['configs'])})"
-    parents = ", ".join(f"{name} `{value}`" for name, value in manifest["parents"].items())
-    made = f"Data set fingerprint `{manifest['fingerprint']}`{configs}, from {parents}."
-    return f"{code_block(manifest['command'])}\n\n{made}"
-
-
 SIZES = ("sentences", "kept", "words", "derived_words")
 READABLE = range(4, 21)  # words of a good example
 Record = Mapping[str, Any]
@@ -178,19 +159,20 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}
-    types = [types_of(plan, r["split"], r["number"]) for r in records]
+    held = [types_of(plan, r["split"], r["number"]) for r in records]
+    parent, derived = (merged(Types(h[f"{s}_hashes"], h[f"{s}_counts"]) for h in held) for s in ("parent", "derived"))
     manifest: dict[str, Any] = {
         **about,
         "language": portable(plan.language)[0],
         "parents": {"source": source.fingerprint, "language": plan.language.fingerprint},
-        "configs": list(plan.configs),
+        "configs": list(CONFIGS),
         "splits": {SPLIT_NAMES[s]: {size: sum(r[size] for r in held) for size in SIZES} for s, held in splits.items()},
         "counts": {
             SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in held), Counter())) for s, held in splits.items()
         },
-        "overlap": asdict(overlap_of(*(merged(side) for side in zip(*types, strict=True)))),
+        "overlap": asdict(overlap_of(parent, derived)),
     }
-    tokenizers = _tokenizers(plan, records, manifest) if plan.vocabulary is not None else []
+    tokenizers = _tokenizers(plan, held, manifest) if plan.vocabulary is not None else []
     codes = tuple(getattr(source, "language_codes", ()))
     card = write_language_card(manifest, plan.language, source.columns, codes, _examples(plan, records))
     with atomic_file(out / "README.md", "w") as handle:
@@ -203,11 +185,10 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     return manifest
 
 
-def _tokenizers(plan: Plan, records: Sequence[Record], manifest: dict[str, Any]) -> list[Path]:
+def _tokenizers(plan: Plan, held: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
     """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
     assert plan.vocabulary is not None
-    counts = [id_counts_of(plan, r["split"], r["number"]) for r in records]
-    parent, derived = (sum(side[1:], start=side[0]) for side in zip(*counts, strict=True))
+    parent, derived = (sum(h[f"{side}_ids"] for h in held) for side in ("parent", "derived"))
     manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
     manifest["vocabulary"] = {"size": plan.vocabulary.size, "ids": plan.vocabulary.size_with(plan.language.script)}
     manifest["overlap_of_ids"] = asdict(overlap_of_ids(parent, derived))
@@ -232,12 +213,10 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
 
 def _examples(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     """A row of each configuration, of the same sentence."""
-    main = next(c for c in ("derived", "parallel", "parent") if c in plan.configs)
-    size = "sentences" if main == "parent" else "kept"
-    record = next(r for r in records if r[size])
-    paths = {c: plan.data(c, record["split"], record["number"]) for c in plan.configs}
-    table = pq.ParquetFile(paths[main]).read_row_group(0)
-    lengths = pc.list_value_length(table["derived_words" if main == "parallel" else "words"]).to_pylist()
+    record = next(r for r in records if r["kept"])
+    paths = {c: plan.data(c, record["split"], record["number"]) for c in CONFIGS}
+    table = pq.ParquetFile(paths[MAIN]).read_row_group(0)
+    lengths = pc.list_value_length(table["words"]).to_pylist()
     best = min(
         range(len(lengths)),
         key=lambda row: (lengths[row] not in READABLE, 0 if lengths[row] in READABLE else lengths[row]),

@@ -116,37 +116,36 @@ class Side:
 
 
 def tables_of(
-    parent: Side, derived: Side, rewrite: Rewrite, configs: Sequence[str], ids_of: Mapping[str, Any] | None = None
+    parent: Side, derived: Side, rewrite: Rewrite, ids_of: Mapping[str, Any] | None = None
 ) -> dict[str, pa.Table]:
-    """A table for each of ``configs``; ``derived`` is what ``rewrite`` makes of ``parent``.
+    """A table for each of CONFIGS; ``derived`` is what ``rewrite`` makes of ``parent``.
 
     ``ids_of``: the token ids of both, as lists, for the configurations of the same names.
     """
-    columns: dict[str, dict[str, Any]] = {}
     text, words = parent.text, parent.words
     ids, new_text, new_words = numbers(derived.corpus.ids), derived.text, derived.words
-    if "parent" in configs:
-        columns["parent"] = {"id": numbers(parent.corpus.ids), "text": text, "words": words, **_labels(parent.corpus)}
+    columns = {"parent": {"id": numbers(parent.corpus.ids), "text": text, "words": words, **_labels(parent.corpus)}}
     if rewrite.kept is not None:  # the other configurations have only what the language kept
         text = text.take(numbers(rewrite.kept))
         words = Side(rewrite.source(parent.corpus), parent.names).words
-    if "derived" in configs:
-        origin = lists(derived.corpus.offsets, numbers(rewrite.origin))
-        columns["derived"] = {"id": ids, "text": new_text, "words": new_words, "origin": origin}
-        columns["derived"] |= {"parent_text": text, **_labels(derived.corpus)}
-    if "parallel" in configs:
-        columns["parallel"] = {"id": ids, "parent_text": text, "derived_text": new_text, "parent_words": words}
-        columns["parallel"] |= {"derived_words": new_words, "alignment": _alignment(derived.corpus, rewrite.origin)}
-    for name in (ids_of or {}).keys() & columns.keys():
-        columns[name][IDS] = (ids_of or {})[name]
-    return {name: pa.table(columns[name]) for name in configs}
+    origin = lists(derived.corpus.offsets, numbers(rewrite.origin))
+    columns["derived"] = {"id": ids, "text": new_text, "words": new_words, "origin": origin}
+    columns["derived"] |= {"parent_text": text, **_labels(derived.corpus)}
+    columns["parallel"] = {"id": ids, "parent_text": text, "derived_text": new_text, "parent_words": words}
+    columns["parallel"] |= {"derived_words": new_words, "alignment": _alignment(derived.corpus, rewrite.origin)}
+    for name, column in (ids_of or {}).items():
+        columns[name][IDS] = column
+    return {name: pa.table(columns[name]) for name in CONFIGS}
 
 
 def _labels(corpus: Corpus) -> dict[str, Any]:
-    return {name: lists(corpus.offsets, _values(column)) for name, column in corpus.columns.items() if name != FORM}
+    return {
+        name: lists(corpus.offsets, column_values(column)) for name, column in corpus.columns.items() if name != FORM
+    }
 
 
-def _values(column: Column) -> Any:
+def column_values(column: Column) -> Any:
+    """Numbers, or codes into names that are distinct."""
     if column.names is None:
         return numbers(column.codes.astype(np.int32, copy=False))
     distinct = Column.of(column.names)

@@ -13,8 +13,10 @@ parent, in the reordered parent and in the target; then the mean of |share − s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import factorial
 from typing import Any
 
@@ -26,8 +28,8 @@ from synthlang.corpus import Corpus
 from synthlang.order.distribution import ClassDistribution, distribution
 from synthlang.order.items import CLASS_OF_HEAD, Scheme
 from synthlang.order.model import OrderModel
-from synthlang.order.nodes import Nodes
-from synthlang.order.training import nodes_of, observed
+from synthlang.order.nodes import Nodes, nodes_of
+from synthlang.order.permutations import all_orders
 from synthlang.trees import Forest
 
 Floats = NDArray[np.float64]
@@ -45,32 +47,38 @@ def _sides(nodes: Nodes) -> tuple[list[list[Pair]], NDArray[np.bool_]]:
 
 @dataclass(frozen=True)
 class Direction:
-    """Counts of (left, right) by (head's tag, arc)."""
+    """How many dependents stood left of their head, and right of it, by (head's tag, arc)."""
 
-    counts: dict[Pair, tuple[int, int]]
+    left: Counter[Pair]
+    right: Counter[Pair]
 
     @staticmethod
     def of(groups: Iterable[Nodes]) -> Direction:
-        counts: dict[Pair, list[int]] = {}
+        found = Direction(Counter(), Counter())
         for nodes in groups:
             pairs, left = _sides(nodes)
-            for row, flags in zip(pairs, left.tolist(), strict=True):
-                for pair, is_left in zip(row, flags, strict=True):
-                    counts.setdefault(pair, [0, 0])[0 if is_left else 1] += 1
-        return Direction({pair: (a, b) for pair, (a, b) in counts.items()})
+            for pair, is_left in zip(chain(*pairs), left.ravel().tolist(), strict=True):
+                (found.left if is_left else found.right)[pair] += 1
+        return found
 
-    def left(self, pair: Pair) -> float:
-        before, after = self.counts.get(pair, (0, 0))
-        return (before + 1) / (before + after + 2)
+    def p_left(self, pair: Pair) -> float:
+        return (self.left[pair] + 1) / (self.left[pair] + self.right[pair] + 2)
 
     def log_likelihood(self, nodes: Nodes) -> Floats:
         """[nodes] log p of the order in the text."""
         pairs, left = _sides(nodes)
-        p_left = np.asarray([[self.left(pair) for pair in row] for row in pairs]).reshape(left.shape)
+        p_left = np.asarray([[self.p_left(pair) for pair in row] for row in pairs]).reshape(left.shape)
         lefts = left.sum(axis=1)
-        rights = left.shape[1] - lefts
         sides = np.log(np.where(left, p_left, 1 - p_left)).sum(axis=1)
-        return np.asarray(sides - gammaln(lefts + 1) - gammaln(rights + 1))
+        return np.asarray(sides - gammaln(lefts + 1) - gammaln(left.shape[1] - lefts + 1))
+
+
+def observed(nodes: Nodes) -> NDArray[np.int64]:
+    """[nodes] the order of the items in the text, as a row of ``all_orders``."""
+    n = nodes.types.shape[1]
+    place_value = n ** np.arange(n - 1, -1, -1, dtype=np.int64)
+    known = all_orders(n).orders @ place_value  # sorted, as the orders are
+    return np.asarray(np.searchsorted(known, np.argsort(nodes.source, axis=1) @ place_value), np.int64)
 
 
 def evaluate(
@@ -91,40 +99,36 @@ def evaluate(
     best_uniform       that share for an order drawn blindly
     """
     models = distribution(model, labels=labels, corpus_labels=corpus_labels)
-    columns: dict[str, list[Floats]] = {}
-    result = {}
+    tables = []
     for node in model.classes:
-        groups = list(nodes_of(held_out, node, most_items).values())
         side = None if training is None else Direction.of(nodes_of(training, node, most_items).values())
-        values = _values(groups, models[node], side)
-        for name, value in values.items():
-            columns.setdefault(name, []).append(value)
-        result[str(node)] = _means(values)
-    return {**result, "all": _means({name: np.concatenate(parts) for name, parts in columns.items()})}
+        groups = nodes_of(held_out, node, most_items).values()
+        tables.append(_join([_values(nodes, models[node], side) for nodes in groups]))
+    return {**{str(n): _means(t) for n, t in zip(model.classes, tables, strict=True)}, "all": _means(_join(tables))}
 
 
-def _values(groups: Sequence[Nodes], model: ClassDistribution, side: Direction | None) -> dict[str, Floats]:
+def _values(nodes: Nodes, model: ClassDistribution, side: Direction | None) -> dict[str, Floats]:
     """Columns with a value for each node."""
-    columns: dict[str, list[Floats]] = {"items": [], "uniform": [], "model": [], "best": [], "direction": []}
-    for nodes in groups:
-        n = nodes.types.shape[1]
-        order = observed(nodes)
-        columns["items"].append(np.full(len(nodes), float(n)))
-        columns["uniform"].append(np.full(len(nodes), -np.log(factorial(n))))
-        columns["model"].append(model.log_likelihood(nodes, order))
-        columns["best"].append((model.best(nodes) == order).astype(np.float64))
-        if side is not None:
-            columns["direction"].append(side.log_likelihood(nodes))
+    n, order = nodes.types.shape[1], observed(nodes)
     return {
-        name: np.concatenate(parts or [np.empty(0)]) for name, parts in columns.items() if parts or name != "direction"
+        "items": np.full(len(nodes), float(n)),
+        "uniform": np.full(len(nodes), -np.log(factorial(n))),
+        "model": model.log_likelihood(nodes, order),
+        "best": (model.best(nodes) == order).astype(np.float64),
+        **({} if side is None else {"direction": side.log_likelihood(nodes)}),
     }
 
 
+def _join(tables: Sequence[dict[str, Floats]]) -> dict[str, Floats]:
+    tables = [table for table in tables if table]
+    return {name: np.concatenate([table[name] for table in tables]) for name in (tables[0] if tables else ())}
+
+
 def _means(values: dict[str, Floats]) -> dict[str, Any]:
-    nodes, items = len(values["items"]), float(values["items"].sum())
-    result: dict[str, Any] = {"nodes": nodes, "items": int(items)}
-    if not nodes:
-        return result
+    if not values:
+        return {"nodes": 0, "items": 0}
+    items = float(values["items"].sum())
+    result: dict[str, Any] = {"nodes": len(values["items"]), "items": int(items)}
     for name in ("model", "direction", "uniform"):
         if name in values:
             result[name] = round(float(values[name].mean()), 4)
@@ -146,51 +150,35 @@ def table(scores: dict[str, dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
-@dataclass(frozen=True)
-class Shares:
-    """For each (head's tag, arc): how many dependents stand before the head, and how many there are."""
-
-    counts: dict[Pair, tuple[int, int]]
-
-    @staticmethod
-    def of(batches: Iterable[Corpus]) -> Shares:
-        counts: dict[Pair, list[int]] = {}
-        for corpus in batches:
-            forest = Forest.of(corpus)
-            upos, arc = corpus.columns["upos"].values(), corpus.columns["deprel"].values()
-            for row in np.flatnonzero(forest.parent >= 0).tolist():
-                head = int(forest.parent[row])
-                if upos[head] in CLASS_OF_HEAD:
-                    entry = counts.setdefault((upos[head], arc[row]), [0, 0])
-                    entry[0] += row < head
-                    entry[1] += 1
-        return Shares({pair: (before, total) for pair, (before, total) in counts.items()})
-
-    def share(self, pair: Pair) -> float:
-        before, total = self.counts[pair]
-        return before / total
+def shares(corpus: Corpus) -> dict[Pair, tuple[float, int]]:
+    """For each (head's tag, arc): which share of the dependents stands before the head, and how many there are."""
+    before, total = Counter[Pair](), Counter[Pair]()
+    parent = Forest.of(corpus).parent
+    upos, arc = corpus.columns["upos"].values(), corpus.columns["deprel"].values()
+    for row in np.flatnonzero(parent >= 0).tolist():
+        head = int(parent[row])
+        if upos[head] in CLASS_OF_HEAD:
+            before[upos[head], arc[row]] += row < head
+            total[upos[head], arc[row]] += 1
+    return {pair: (before[pair] / count, count) for pair, count in total.items()}
 
 
-def closeness(
-    parent: Iterable[Corpus], reordered: Iterable[Corpus], target: Iterable[Corpus], enough: int = ENOUGH
-) -> dict[str, Any]:
+def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = ENOUGH) -> dict[str, Any]:
     """Distances of ``parent`` and ``reordered`` to ``target``, over relations seen ``enough`` times in both.
 
     ``pairs``: {head arc parent reordered target count}; ``before`` and ``after``: mean absolute
     difference; ``before_weighted`` and ``after_weighted``: weighted by the parent's counts.
     """
-    source, after, goal = Shares.of(parent), Shares.of(reordered), Shares.of(target)
-    shared = [p for p in source.counts if min(source.counts[p][1], goal.counts.get(p, (0, 0))[1]) >= enough]
+    source, moved, goal = shares(parent), shares(reordered), shares(target)
+    shared = [pair for pair, (_, count) in source.items() if min(count, goal.get(pair, (0, 0))[1]) >= enough]
     rows: list[dict[str, Any]] = []
-    gaps: list[list[float]] = []
-    for head, arc in sorted(shared, key=lambda p: (-source.counts[p][1], p)):
-        pair = (head, arc)
-        values = {"parent": source.share(pair), "reordered": after.share(pair), "target": goal.share(pair)}
-        gaps.append([values["parent"] - values["target"], values["reordered"] - values["target"]])
-        rows.append({"head": head, "arc": arc, "count": source.counts[pair][1], **values})
-    weights = np.asarray([row["count"] for row in rows], dtype=np.float64)
+    for pair in sorted(shared, key=lambda p: (-source[p][1], p)):
+        values = {"parent": source[pair][0], "reordered": moved[pair][0], "target": goal[pair][0]}
+        rows.append({"head": pair[0], "arc": pair[1], "count": source[pair][1], **values})
     result: dict[str, Any] = {"relations": len(rows), "pairs": rows}
-    for name, gap in zip(("before", "after"), np.abs(np.asarray(gaps).reshape(-1, 2)).T, strict=True):
-        result[name] = round(float(gap.mean()), 4) if rows else None
+    weights = [row["count"] for row in rows]
+    for name, column in (("before", "parent"), ("after", "reordered")):
+        gap = [abs(row[column] - row["target"]) for row in rows]
+        result[name] = round(float(np.mean(gap)), 4) if rows else None
         result[f"{name}_weighted"] = round(float(np.average(gap, weights=weights)), 4) if rows else None
     return result

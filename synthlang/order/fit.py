@@ -1,8 +1,18 @@
-"""Fit an order model to a treebank: maximal conditional likelihood with an L2 prior (Wang & Eisner 2016, §4.3)."""
+"""Fit an order model to a treebank: maximal conditional likelihood with an L2 prior (Wang & Eisner 2016, §4.3).
+
+    L(w) = Σ_nodes log p(order of the text | items) − λ/2 · ‖w‖²
+    ∂L/∂w = observed − expected feature counts − λ · w
+
+Nodes with the same items are one bag, with how often each order was seen. Expected counts are sums over all n! orders.
+The features are those of two items that stand together in some bag (in any order, also one never seen) and the most
+frequent n-grams.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,85 +21,168 @@ from numpy.typing import NDArray
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.order.evaluate import evaluate
-from synthlang.order.items import CLASSES, MOST_ITEMS, NodeClass, Scheme
+from synthlang.order.evaluate import evaluate, observed
+from synthlang.order.items import (
+    BOS,
+    CLASS_OF_HEAD,
+    CLASSES,
+    EOS,
+    HIGHER,
+    MOST_ITEMS,
+    SHORTEST,
+    Item,
+    NodeClass,
+    Scheme,
+    can_name,
+    full,
+    padding,
+    views,
+)
 from synthlang.order.model import OrderModel
-from synthlang.order.training import Design, bags_of, check_names, frequent_ngrams, heads_in, nodes_of
+from synthlang.order.nodes import Nodes, nodes_of
+from synthlang.order.permutations import CATEGORIES, Orders, all_orders
+from synthlang.order.tables import Matches, Summands, Trie, adjoint, pair_index
 from synthlang.progress import Report, silent
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 L2 = 3.0
 MOST_ITEMS_TO_FIT = 6
+SHARE_OF_NGRAMS = 0.1
+CHUNK = 400_000  # orders at a time
 DECIMALS = 4
 SMALLEST = 0.005  # smaller weights are left out of the model
 ITERATIONS = 500
 
 
-def fit(
-    corpus: Corpus,
-    name: str,
-    l2: Sequence[float] = (L2,),
-    choose_on: Corpus | None = None,
-    most_items: int = MOST_ITEMS_TO_FIT,
-    labels: Scheme = "ud2",
-    iterations: int = ITERATIONS,
-    report: Report = silent,
-    about: Mapping[str, str] | None = None,
-) -> OrderModel:
-    """The model of the nodes of 2 … ``most_items`` items in the projective sentences of a treebank.
+@dataclass(frozen=True)
+class Bags:
+    """The distinct bags of n items.
 
-    ``l2`` is λ of the penalty λ/2 · ‖w‖²; of several the one with the highest likelihood of the trees
-    ``choose_on``. Weights are rounded to 4 decimals and those below 0.005 are left out. ``about`` goes into
-    the file: treebank, licence, attribution. A class of nodes that the treebank does not have is reported and
-    left out of the model; InputError if it has neither, and for whatever else cannot be fitted.
+    types          [bags, n] the items, canonical; indices into ``names``
+    bag order      [observations] which bag had which order of ``all_orders``
+    count          [observations] how often
     """
-    _check(l2, choose_on, most_items)
-    designs = _designs(corpus, name, most_items, report)
-    notes: dict[str, Any] = {"most_items": most_items, "decimals": DECIMALS, "smallest": SMALLEST}
-    best, best_score = None, -np.inf
-    tried = []
-    for value in l2:
-        weights, by_class = {}, {}
-        for node, design in designs.items():
-            found, steps = maximise(design, value, iterations, report, f"order model {name}, {node}, L2 {value:g}")
-            weights[node] = _rounded(design, found)
-            counts = {"nodes": int(design.nodes), "features": len(design.features), "kept": len(weights[node])}
-            by_class[node] = {**counts, "iterations": steps, "converged": steps < iterations}
-        facts = {"name": name, "labels": labels, "weights": weights, **(about or {})}
-        model = parse(OrderModel, {**facts, "fit": {**notes, **by_class, "l2": value}})
-        score = evaluate(model, choose_on, labels="faithful")["all"]["model"] if choose_on and len(l2) > 1 else 0.0
-        tried.append([value, score])
-        if score > best_score:
-            best, best_score = model, score
-    assert best is not None
-    return best if len(l2) == 1 else best.model_copy(update={"fit": {**best.fit, "tried": tried}})
+
+    types: Ints
+    bag: Ints
+    order: Ints
+    count: Floats
+    names: tuple[Item, ...]
+
+    @staticmethod
+    def of(nodes: Nodes) -> Bags:
+        """Merge nodes with the same items: the cost of a fit is that of distinct bags."""
+        types, bag = nodes.distinct()
+        orders = len(all_orders(types.shape[1]))
+        seen, count = np.unique(bag * orders + observed(nodes), return_counts=True)
+        return Bags(types, seen // orders, seen % orders, count.astype(np.float64), nodes.names)
 
 
-def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:
-    """The data of each class of nodes that the treebank has."""
-    designs: dict[NodeClass, Design] = {}
-    for node in CLASSES:
-        bags = [bags_of(nodes) for nodes in nodes_of(corpus, node, most_items).values()]
-        if any(len(group.count) for group in bags):
-            check_names(bags, node, name)
-            designs[node] = Design(bags, frequent_ngrams(bags))
-        else:
-            note = f"no node with a {heads_in(node)} head to learn from: the model keeps their order"
-            report(f"order model {name}, {node}", 1, 1, note)
-    if not designs:
-        heads = ", ".join(heads_in(node) for node in CLASSES)
-        raise InputError(f"{name} has no node with a {heads} head in a projective sentence to learn an order from")
-    return designs
+def frequent_ngrams(bags: Iterable[Bags], share: float = SHARE_OF_NGRAMS) -> list[str]:
+    """The most frequent ``share`` of the n-grams in the orders of the text, as features; ties by their names."""
+    count: Counter[tuple[str, ...]] = Counter()
+    for group in bags:
+        names = [full(item) if can_name(item) else "" for item in group.names]
+        items = np.take_along_axis(group.types[group.bag], all_orders(group.types.shape[1]).orders[group.order], axis=1)
+        for row, times in zip(items.tolist(), group.count.astype(int).tolist(), strict=True):
+            for ngram in _ngrams([names[i] for i in row]):
+                count[ngram] += times
+    by_count = sorted(count, key=lambda ngram: (-count[ngram], ngram))
+    usable = [ngram for ngram in by_count if "" not in ngram and set(ngram) != {EOS}]
+    return ["_".join((HIGHER, *ngram)) for ngram in usable[: int(np.ceil(share * len(usable)))]]
 
 
-def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> None:
-    for value in l2 or (float("nan"),):
-        if not 0.0 < value < float("inf"):
-            raise InputError(f"the weight of the L2 prior must be a number above 0, not {value}")
-    if len(l2) > 1 and choose_on is None:
-        raise InputError("to choose among several weights of the L2 prior, name a split to choose on")
-    if not 2 <= most_items <= MOST_ITEMS:
-        raise InputError(f"the most items of a node to learn from must be 2 to {MOST_ITEMS}, not {most_items}")
+def _ngrams(names: list[str]) -> Iterator[tuple[str, ...]]:
+    pads = padding(len(names))
+    padded = [BOS] * pads + names + [EOS] * pads
+    for length in range(SHORTEST, pads + 2):
+        for end in range(max(pads, length - 1), len(padded)):
+            yield tuple(padded[end + 1 - length : end + 1])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some bags of n items: ``cells`` [bags, pairs] index the values of two items."""
+
+    orders: Orders
+    cells: Ints
+    matches: Matches
+    bag: Ints
+    order: Ints
+    count: Floats
+
+    def log_likelihood(self, sums: Summands) -> tuple[float, Floats]:
+        """Σ log p of the orders in the text and its derivative by each score: observed − expected counts."""
+        scores = sums.scores(slice(0, len(self.cells)))
+        most = scores.max(axis=1, keepdims=True)
+        p = np.exp(scores - most)
+        total = p.sum(axis=1, keepdims=True)
+        log_z = (most + np.log(total))[:, 0]
+        value = float(self.count @ (scores[self.bag, self.order] - log_z[self.bag]))
+        times = np.bincount(self.bag, weights=self.count, minlength=len(scores))
+        p *= -(times[:, None] / total)
+        p[self.bag, self.order] += self.count  # an order of a bag is listed once
+        return value, p
+
+
+class Design:
+    """The data of one class of nodes, ready for the optimizer; ``features`` names the weights."""
+
+    def __init__(self, bags: Sequence[Bags], ngrams: Sequence[str]) -> None:
+        names = bags[0].names if bags else ()
+        self.features = list(ngrams)
+        self._steps = Trie(ngrams).steps(names)
+        index = [pair_index(all_orders(group.types.shape[1]), group.types, len(names)) for group in bags]
+        cells, which = np.unique(np.concatenate([c.reshape(-1) for c in index]), return_inverse=True)
+        bounds = np.cumsum([c.size for c in index])[:-1]
+        codes = [part.reshape(c.shape) for part, c in zip(np.split(which, bounds), index, strict=True)]
+        self._members = self._name_cells(cells, names)
+        self._parts = [part for group, cells in zip(bags, codes, strict=True) for part in self._cut(group, cells)]
+        self.nodes = sum(float(part.count.sum()) for part in self._parts)
+
+    def _name_cells(self, cells: Ints, names: tuple[Item, ...]) -> Ints:
+        """[cells, 6] the features of each cell; beyond the last feature for none."""
+        index = {name: number for number, name in enumerate(self.features)}
+        labels = [views(item) if can_name(item) else () for item in names] + [(BOS,) * 3, (EOS,) * 3]
+        rows: list[list[int]] = []
+        for cell in cells.tolist():
+            pair, b = divmod(cell, len(labels))
+            category, a = divmod(pair, len(labels))
+            found = []
+            if labels[a] and labels[b]:
+                for family in CATEGORIES[category].split("+"):
+                    found += [f"{family}_{x}_{y}" for x, y in zip(labels[a], labels[b], strict=True)]
+            rows.append([index.setdefault(name, len(index)) for name in found])
+        self.features = list(index)
+        return np.asarray([row + [len(index)] * (6 - len(row)) for row in rows], np.int64).reshape(-1, 6)
+
+    def _cut(self, bags: Bags, cells: Ints) -> Iterator[_Part]:
+        orders = all_orders(bags.types.shape[1])
+        step = max(1, CHUNK // len(orders))
+        for first in range(0, len(bags.types), step):
+            part = slice(first, first + step)
+            of = (bags.bag >= first) & (bags.bag < first + step)
+            matches = self._steps.matches(bags.types[part])
+            yield _Part(orders, cells[part], matches, bags.bag[of] - first, bags.order[of], bags.count[of])
+
+    def log_likelihood(self, weights: Floats) -> tuple[float, Floats]:
+        """Σ log p of the orders in the text and its gradient, [features]."""
+        padded = np.append(weights, 0.0)
+        values = padded[self._members].sum(axis=1)
+        total, by_cell, gradient = 0.0, np.zeros(len(values)), np.zeros(len(padded))
+        for part in self._parts:
+            feature = part.matches.feature
+            value, by_score = part.log_likelihood(
+                Summands.of(part.orders, values[part.cells], part.matches, weights[feature])
+            )
+            total += value
+            by_value, by_match = adjoint(part.orders, by_score, part.matches)
+            by_cell += np.bincount(part.cells.reshape(-1), weights=by_value.reshape(-1), minlength=len(values))
+            gradient += np.bincount(feature, weights=by_match, minlength=len(padded))
+        spread = np.repeat(by_cell, self._members.shape[1])
+        gradient += np.bincount(self._members.reshape(-1), weights=spread, minlength=len(padded))
+        return total, gradient[:-1]
 
 
 def maximise(
@@ -121,6 +214,62 @@ def maximise(
     return np.asarray(found, dtype=np.float64), done
 
 
-def _rounded(design: Design, weights: Floats) -> dict[str, float]:
-    rounded = np.round(weights, DECIMALS).tolist()
-    return {name: w for name, w in sorted(zip(design.features, rounded, strict=True)) if abs(w) >= SMALLEST}
+def fit(
+    corpus: Corpus,
+    name: str,
+    l2: Sequence[float] = (L2,),
+    choose_on: Corpus | None = None,
+    most_items: int = MOST_ITEMS_TO_FIT,
+    labels: Scheme = "ud2",
+    iterations: int = ITERATIONS,
+    report: Report = silent,
+    about: Mapping[str, str] | None = None,
+) -> OrderModel:
+    """The model of the nodes of 2 … ``most_items`` items in the projective sentences of a treebank.
+
+    ``l2`` is λ of the penalty λ/2 · ‖w‖²; of several the one with the highest likelihood of the trees
+    ``choose_on``. Weights are rounded to 4 decimals and those below 0.005 are left out. ``about`` goes into
+    the file: treebank, licence, attribution. A class of nodes that the treebank does not have is reported and
+    left out of the model; InputError if it has neither, and for whatever else cannot be fitted.
+    """
+    if not l2 or not all(0.0 < value < float("inf") for value in l2):
+        raise InputError(f"the weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or None}")
+    if len(l2) > 1 and choose_on is None:
+        raise InputError("to choose among several weights of the L2 prior, name a split to choose on")
+    if not 2 <= most_items <= MOST_ITEMS:
+        raise InputError(f"the most items of a node to learn from must be 2 to {MOST_ITEMS}, not {most_items}")
+    designs = _designs(corpus, name, most_items, report)
+    models = []
+    for value in l2:
+        weights, notes = {}, dict[str, Any](most_items=most_items, decimals=DECIMALS, smallest=SMALLEST)
+        for node, design in designs.items():
+            found, steps = maximise(design, value, iterations, report, f"order model {name}, {node}, L2 {value:g}")
+            rounded = np.round(found, DECIMALS).tolist()
+            named = sorted(zip(design.features, rounded, strict=True))
+            weights[node] = {feature: weight for feature, weight in named if abs(weight) >= SMALLEST}
+            counts = {"nodes": int(design.nodes), "features": len(design.features), "kept": len(weights[node])}
+            notes[node] = {**counts, "iterations": steps, "converged": steps < iterations}
+        facts = {"name": name, "labels": labels, "weights": weights, **(about or {})}
+        models.append(parse(OrderModel, {**facts, "fit": {**notes, "l2": value}}))
+    if choose_on is None or len(models) == 1:
+        return models[0]
+    scores = [evaluate(model, choose_on, labels="faithful")["all"]["model"] for model in models]
+    best = models[int(np.argmax(scores))]
+    return best.model_copy(update={"fit": {**best.fit, "tried": [list(pair) for pair in zip(l2, scores, strict=True)]}})
+
+
+def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:
+    """The data of each class of nodes that the treebank has."""
+    designs: dict[NodeClass, Design] = {}
+    for node in CLASSES:
+        bags = [Bags.of(nodes) for nodes in nodes_of(corpus, node, most_items).values()]
+        if bags:
+            designs[node] = Design(bags, frequent_ngrams(bags))
+        else:
+            heads = ", ".join(upos for upos, of in CLASS_OF_HEAD.items() if of == node)
+            note = f"no node with a {heads} head to learn from: the model keeps their order"
+            report(f"order model {name}, {node}", 1, 1, note)
+    if not designs:
+        heads = ", ".join(CLASS_OF_HEAD)
+        raise InputError(f"{name} has no node with a {heads} head in a projective sentence to learn an order from")
+    return designs

@@ -9,26 +9,25 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field
 
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, read_lines
+from synthlang.files import GZIP, atomic_file, json_of, read_lines
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.order.items import CLASSES, MOST_NAMES, NodeClass, Scheme, parse_feature
+from synthlang.order.items import CLASSES, NodeClass, Scheme, check_feature
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "models"
 ENDING = ".json.gz"
-GZIP = b"\x1f\x8b"  # how such a file begins
 LARGEST = 500  # the grid of ``tables`` is then so fine that probabilities are right to 1e-9
-MOST_DIGITS = 300  # of a whole number in a file
-SHOWN = 40  # characters of a wrong value in a message
+
+Feature = Annotated[str, AfterValidator(check_feature)]
+Weight = Annotated[float, Field(gt=-LARGEST, lt=LARGEST)]
 
 
 class OrderModel(StrictModel):
@@ -51,30 +50,12 @@ class OrderModel(StrictModel):
     attribution: str = ""
     fit: dict[str, Any] = Field(default={})
     fingerprint: str | None = None
-    weights: dict[NodeClass, dict[str, float]]
-
-    @model_validator(mode="after")
-    def _checked(self) -> OrderModel:
-        for node, weights in self.weights.items():
-            names: set[str] = set()
-            for feature, weight in weights.items():
-                if abs(weight) >= LARGEST:
-                    raise ValueError(
-                        f"weights.{node}: feature {feature!r}: the weight {weight!r} must be less than {LARGEST} from 0"
-                    )
-                try:
-                    known = parse_feature(feature)
-                except ValueError as error:
-                    raise ValueError(f"weights.{node}: feature {feature!r}: {error}") from None
-                names.update(known.tokens if known else ())
-            if len(names) > MOST_NAMES:
-                raise ValueError(f"weights.{node}: {len(names)} different item names; at most {MOST_NAMES} are allowed")
-        return self
+    weights: dict[NodeClass, dict[Feature, Weight]]
 
     @cached_property
     def content(self) -> str:
         """The fingerprint of what orders depend on: the labels and the weights that are not zero."""
-        weights = {c: {f: w for f, w in self.weights[c].items() if w} for c in CLASSES if c in self.weights}
+        weights = {c: {f: w for f, w in self.weights[c].items() if w} for c in self.classes}
         return fingerprint("order-model", format=FORMAT, labels=self.labels, weights=weights)
 
     @property
@@ -84,15 +65,21 @@ class OrderModel(StrictModel):
     def save(self, path: Path) -> None:
         """Write the file, gzipped if the name says so: the same bytes for the same model."""
         data = {**self.model_dump(mode="json"), "fingerprint": self.content}
-        text = json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-        raw = text.encode("utf-8")
+        raw = (json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
         with atomic_file(path) as handle:
             handle.write(gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw)
 
 
 def read_model(path: Path) -> OrderModel:
     """Read a model file; anything wrong with it is one InputError."""
-    data = _read_json(path)
+    try:
+        raw = path.read_bytes()
+        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError("is no whole gzip file; get it again", path) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from error
+    data = json_of(raw, path, "utf-8-sig")
     if not isinstance(data, dict) or data.get("kind") != "order-model":
         raise InputError('is no order model: it must be a JSON object with "kind": "order-model"', path)
     if data.get("format") != FORMAT:
@@ -105,39 +92,6 @@ def read_model(path: Path) -> OrderModel:
             path,
         )
     return model
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == GZIP else raw).decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_no_twice, parse_int=_whole)
-    except FileNotFoundError as error:
-        raise InputError("no such file", path) from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("is no whole gzip file; get it again", path) from error
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", path) from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(str(error), path) from error
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise ValueError(f"holds a number of {len(digits)} digits; at most {MOST_DIGITS} can be read")
-    return int(digits)
-
-
-def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} is given twice")
-    return result
 
 
 def shipped_models() -> tuple[str, ...]:
@@ -178,32 +132,22 @@ def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **abou
     return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})
 
 
-def _read_orm(path: Path) -> Mapping[str, float]:
+def _read_orm(path: Path) -> dict[str, float]:
     weights: dict[str, float] = {}
     for number, line in read_lines(path):
+        feature, _, value = line.partition(" ")
         if not line.strip():
             continue
-        feature, space, value = line.partition(" ")
-        if not space:
-            raise InputError("a line must be a feature, a space and its weight", path, number)
         try:
-            parse_feature(feature)
+            weight = float(value.replace("_", "?"))  # Python would read 1_0
+            if not abs(weight) < LARGEST:  # nan too
+                raise ValueError(f"the weight must be a number between -{LARGEST} and {LARGEST}")
+            if check_feature(feature) in weights:
+                raise ValueError("is given twice")
         except ValueError as error:
-            raise InputError(f"feature {feature!r}: {error}", path, number) from error
-        if feature in weights:
-            raise InputError(f"feature {feature!r} is given twice", path, number)
-        weights[feature] = _weight(value, path, number)
+            wrong = f"a line is a feature, a space and its weight; {feature[:60]!r}: {str(error)[:250]}"
+            raise InputError(wrong, path, number) from error
+        weights[feature] = weight
     if not weights:
         raise InputError("holds no weight", path)
     return weights
-
-
-def _weight(text: str, path: Path, number: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not abs(value) < LARGEST or "_" in text:  # nan and infinity too
-        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-        raise InputError(f"the weight {shown!r} must be a number between -{LARGEST} and {LARGEST}", path, number)
-    return value

@@ -10,14 +10,13 @@ of probabilities and a random number means the same order in every batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.corpus import Column, Corpus
-from synthlang.order.items import Item, head_item
+from synthlang.corpus import Corpus
+from synthlang.order.items import CLASS_OF_HEAD, Item, NodeClass, head_item
 from synthlang.trees import Forest
 
 Ints = NDArray[np.int64]
@@ -47,18 +46,15 @@ class Nodes:
         return self.rows[:, 0]
 
     def distinct(self) -> tuple[Ints, Ints]:
-        return distinct_rows(self.types, len(self.names))
-
-
-def distinct_rows(types: Ints, count: int) -> tuple[Ints, Ints]:
-    """The different rows of a matrix of numbers below ``count``, sorted, and which of them each row is."""
-    n = types.shape[1]
-    if count**n < 2**63:
+        """The different rows of ``types``, sorted, and which of them each node has."""
+        types, count = self.types, len(self.names)
+        n = types.shape[1]
+        if count**n >= 2**63:
+            rows, which = np.unique(types, axis=0, return_inverse=True)
+            return rows, which.reshape(-1)
         packed = types @ (count ** np.arange(n - 1, -1, -1, dtype=np.int64))
-        _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)
-        return types[first], np.asarray(inverse, dtype=np.int64)
-    rows, inverse = np.unique(types, axis=0, return_inverse=True)
-    return rows, np.asarray(inverse, dtype=np.int64).reshape(-1)
+        _, first, which = np.unique(packed, return_index=True, return_inverse=True)
+        return types[first], which
 
 
 def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
@@ -67,9 +63,10 @@ def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
     return 1 + np.bincount(parent[parent >= 0], minlength=len(forest.parent)).astype(np.int64)
 
 
-def heads_of(corpus: Corpus, classes: Mapping[str, object]) -> Flags:
+def heads_of(corpus: Corpus, *classes: NodeClass) -> Flags:
+    """[words] whether a word heads nodes of one of the classes."""
     upos = corpus.columns["upos"]
-    return np.asarray([name in classes for name in upos.names or ()] or [False])[upos.codes]
+    return np.asarray([CLASS_OF_HEAD.get(name) in classes for name in upos.names or ()] or [False])[upos.codes]
 
 
 def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | None = None) -> dict[int, Nodes]:
@@ -99,18 +96,21 @@ def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | Non
 
 def _item_types(corpus: Corpus) -> tuple[Ints, Ints, tuple[Item, ...]]:
     """For each word what it is as a dependent and as a head, [words] each, and the names, sorted."""
-    tag, arc = _names(corpus.columns["upos"]), _names(corpus.columns["deprel"])
-    upos = corpus.columns["upos"].codes.astype(np.int64)
-    pair = upos * max(len(arc), 1) + corpus.columns["deprel"].codes
-    pairs, which = np.unique(pair, return_inverse=True)
-    items = [(tag[p // len(arc)], arc[p % len(arc)]) for p in pairs.tolist()]
-    heads = [head_item(name) for name in tag]
+    upos, deprel = corpus.columns["upos"], corpus.columns["deprel"]
+    assert upos.names is not None and deprel.names is not None
+    arcs = len(deprel.names)
+    pairs, which = np.unique(upos.codes.astype(np.int64) * arcs + deprel.codes, return_inverse=True)
+    items = [(upos.names[pair // arcs], deprel.names[pair % arcs]) for pair in pairs.tolist()]
+    heads = [head_item(name) for name in upos.names]
     names = tuple(sorted({*items, *heads}))
     index = {item: number for number, item in enumerate(names)}
     dependent = np.asarray([index[item] for item in items], np.int64)[which]
-    return dependent, np.asarray([index[item] for item in heads], np.int64)[upos], names
+    return dependent, np.asarray([index[item] for item in heads], np.int64)[upos.codes], names
 
 
-def _names(column: Column) -> tuple[str, ...]:
-    assert column.names is not None, "upos and deprel are columns of names"
-    return column.names
+def nodes_of(corpus: Corpus, node: NodeClass, most_items: int) -> dict[int, Nodes]:
+    """The nodes of a class with 2 … ``most_items`` items in projective sentences, by number of items."""
+    forest = Forest.of(corpus)
+    size = item_count(forest)
+    wanted = heads_of(corpus, node) & (size > 1) & (size <= most_items)
+    return find_nodes(corpus, forest, wanted & forest.is_projective[corpus.sentence_of_word])

@@ -24,8 +24,9 @@ import heapq
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 import numpy as np
@@ -52,8 +53,9 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
     if not len(rows):
         raise InputError("parallel text has no sentence pair with words on both sides")
     texts = [corpus.take(rows).texts() for corpus in (left, right)]
-    with atomic_folder(folder) as temporary:
-        _RUNNERS[program](command, texts[0], texts[1], temporary)
+    run = _eflomal if program == "eflomal" else _fast_align
+    with atomic_folder(folder) as temporary, TemporaryDirectory() as given:
+        run(command, texts[0], texts[1], Path(given), temporary)
         for path in (temporary / FORWARD, temporary / REVERSE):
             links = read_pharaoh(path)
             if len(links) != len(rows):
@@ -66,43 +68,36 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
 
 def find_aligner(program: Program) -> str:
     """Where the program is; InputError that says how to get it."""
-    name = {"eflomal": "eflomal-align", "fast_align": "fast_align"}[program]
+    name, how = {
+        "eflomal": (
+            "eflomal-align",
+            "pip install 'synthlang[align]' or pip install eflomal (it is built with a C compiler)",
+        ),
+        "fast_align": ("fast_align", "build it from its source and put the program fast_align on the PATH"),
+    }[program]
     beside = Path(sys.executable).parent / name  # a virtual environment need not be on the PATH
     found = shutil.which(name) or (str(beside) if beside.is_file() else None)
     if found is None:
-        how = {
-            "eflomal": "pip install 'synthlang[align]' or pip install eflomal (it is built with a C compiler)",
-            "fast_align": "build it from its source and put the program fast_align on the PATH",
-        }[program]
         raise InputError(f"the aligner {program} is not installed: {how}; or give a file of links")
     return found
 
 
-def _eflomal(command: str, left: list[str], right: list[str], folder: Path) -> None:
-    paths = [folder / "left.txt", folder / "right.txt"]
+def _eflomal(command: str, left: list[str], right: list[str], texts: Path, out: Path) -> None:
+    paths = [texts / "left.txt", texts / "right.txt"]
     for path, lines in zip(paths, (left, right), strict=True):
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    files = ["-s", str(paths[0]), "-t", str(paths[1]), "-f", str(folder / FORWARD), "-r", str(folder / REVERSE)]
-    _run([command, *files])
-    for path in paths:
-        path.unlink()
+    files = {"-s": paths[0], "-t": paths[1], "-f": out / FORWARD, "-r": out / REVERSE}
+    _run([command, *(word for option, path in files.items() for word in (option, str(path)))])
 
 
-def _fast_align(command: str, left: list[str], right: list[str], folder: Path) -> None:
-    path = folder / "text.txt"
+def _fast_align(command: str, left: list[str], right: list[str], texts: Path, out: Path) -> None:
+    path = texts / "text.txt"
     # a word of three bars would be a separator
     pairs = (f"{a.replace('|||', '|')} ||| {b.replace('|||', '|')}\n" for a, b in zip(left, right, strict=True))
     path.write_text("".join(pairs), encoding="utf-8")
     # the settings its authors recommend: diagonal, optimised tension, variational Bayes
-    for output, options in ((FORWARD, []), (REVERSE, ["-r"])):
-        (folder / output).write_bytes(_run([command, "-i", str(path), "-d", "-o", "-v", *options]))
-    path.unlink()
-
-
-_RUNNERS: dict[Program, Callable[[str, list[str], list[str], Path], None]] = {
-    "eflomal": _eflomal,
-    "fast_align": _fast_align,
-}
+    for name, options in ((FORWARD, []), (REVERSE, ["-r"])):
+        (out / name).write_bytes(_run([command, "-i", str(path), "-d", "-o", "-v", *options]))
 
 
 def _run(command: Sequence[str]) -> bytes:
@@ -135,15 +130,12 @@ def symmetrise(forward: Links, reverse: Links, method: Method = "intersection") 
 
 def _joined(forward: list[Point], reverse: list[Point], method: Method) -> set[Point]:
     both, either = set(forward) & set(reverse), set(forward) | set(reverse)
-    if method == "intersection":
-        return both
-    if method == "union":
-        return either
+    if method in ("intersection", "union"):
+        return both if method == "intersection" else either
     growing = _Growing(both)
     growing.grow(either)
-    if method != "grow-diag":
-        for links in (forward, reverse):
-            growing.add_free(sorted(links), both_free=method == "grow-diag-final-and")
+    for links in () if method == "grow-diag" else (forward, reverse):
+        growing.add_free(links, both_free=method == "grow-diag-final-and")
     return growing.points
 
 
@@ -151,9 +143,11 @@ class _Growing:
     """An alignment of one sentence pair that gets more links."""
 
     def __init__(self, points: set[Point]) -> None:
-        self.points = set(points)
-        self.left = {a for a, _ in points}
-        self.right = {b for _, b in points}
+        self.points: set[Point] = set()
+        self.left: set[int] = set()
+        self.right: set[int] = set()
+        for point in points:
+            self._add(point)
 
     def _add(self, point: Point) -> None:
         self.points.add(point)
@@ -165,13 +159,10 @@ class _Growing:
         current, later = sorted(self.points), list[Point]()
         while current:
             point = heapq.heappop(current)
-            for step in NEIGHBOURS:
-                near = (point[0] + step[0], point[1] + step[1])
-                if (
-                    near in union
-                    and near not in self.points
-                    and (near[0] not in self.left or near[1] not in self.right)
-                ):
+            for down, right in NEIGHBOURS:
+                near = (point[0] + down, point[1] + right)
+                is_free = near[0] not in self.left or near[1] not in self.right  # else it is also no new one
+                if near in union and is_free:
                     self._add(near)
                     # the sweep still comes by what lies behind; the rest is for the next one
                     heapq.heappush(current if near > point else later, near)
@@ -179,8 +170,8 @@ class _Growing:
                 current, later = later, []
 
     def add_free(self, links: list[Point], both_free: bool) -> None:
-        """Add links one of whose words (or both) has none yet."""
-        for point in links:
+        """Add links, in order, one of whose words (or both) has none yet."""
+        for point in sorted(links):
             free = (point[0] not in self.left, point[1] not in self.right)
             if all(free) if both_free else any(free):
                 self._add(point)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,7 +18,7 @@ from synthlang.corpus import FORM, Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.parallel.aligners import FORWARD, METHODS, PROGRAMS, REVERSE, Program, align, symmetrise
-from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
+from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, alignment_errors, read_gold
 from synthlang.parallel.links import Links, read_counted, read_pharaoh, write_pharaoh
 from synthlang.parallel.text import ParallelText, Words, read_joint, read_parallel
 
@@ -70,8 +69,6 @@ class AlignOptions:
         ):
             if value is not None and value not in known:
                 raise InputError(f"{name} {value}: there is {', '.join(known)}")
-        if any(first not in (0, 1) for first in (self.gold_first or 0, self.links_first or 0)):
-            raise InputError("words count from 0 or from 1")
         if self.links and (self.program or self.also or self.lower):
             raise InputError("--links gives the links: leave out --program, --also and --lower")
         if len(self.links) > 2:
@@ -96,30 +93,42 @@ def align_command(
     options.check()
     if scores is not None and options.gold is None:
         raise InputError("--scores needs a gold standard: --gold FILE")
-    console = Console()
+    console = Console(soft_wrap=True, markup=False, emoji=False)
     text = _read(texts, options.words)
-    gold = None
-    if options.gold is not None:
-        gold = read_gold(options.gold, text.left.lengths, text.right.lengths, options.gold_first, options.gold_swapped)
-    found, outside = _links(text, options)
+    lengths = text.left.lengths, text.right.lengths
+    gold = options.gold and read_gold(options.gold, *lengths, options.gold_first, options.gold_swapped)
+    sides = [_given(path, text, options) for path in options.links] or _aligned(text, options)
+    links, outside = [side for side, _ in sides], sum(count for _, count in sides)
     _say(console, "links to words that the text does not have, left out", outside)
-    method = options.symmetrise or (GIVEN if GIVEN in found else "intersection")
-    wanted = found if gold is not None else {method: found[method]}
-    chosen = {name: make() for name, make in wanted.items()}
-    errors = {} if gold is None else {n: alignment_errors(a, gold.links, options.blank) for n, a in chosen.items()}
-    if gold is not None:
+    wanted = options.symmetrise or (GIVEN if len(links) == 1 else "intersection")
+    joined = {name: _joined(links, name) for name in ((GIVEN,) if len(links) == 1 else CHOICES if gold else (wanted,))}
+    errors: dict[str, AlignmentErrors] = {}
+    facts: dict[str, Any] = {"links_outside": outside}
+    if gold:
+        errors = {name: alignment_errors(found, gold.links, options.blank) for name, found in joined.items()}
+        facts |= {"gold_links_outside": gold.outside, "gold_blank_pairs": int(gold.blank.sum())}
         _say(console, "gold links to words that the text does not have, left out", gold.outside)
         what = "their links count as wrong (--blank skip)" if options.blank == "wrong" else "left out"
-        _say(console, f"sentence pairs without a gold link: {what}", int(gold.blank.sum()))
+        _say(console, f"sentence pairs without a gold link: {what}", facts["gold_blank_pairs"])
     bounds = {} if interval is None else {name: interval(found.sums) for name, found in errors.items()}
-    console.print(score_table(chosen, errors, bounds))
+    console.print(score_table(joined, errors, bounds), soft_wrap=False)
     if out is not None:
-        write_pharaoh(out, chosen[method])
-        console.print(f"written: {out} ({method})", soft_wrap=True, markup=False, emoji=False)
-    if scores is not None and gold is not None:
-        write_json(scores, _to_json(text, options, gold, outside, errors, bounds))
-        console.print(f"written: {scores}", soft_wrap=True, markup=False, emoji=False)
+        write_pharaoh(out, joined[wanted])
+        console.print(f"written: {out} ({wanted})")
+    if scores is not None:
+        facts |= {"text": text.fingerprint, "pairs": len(text), "blank": options.blank}
+        facts["program"] = None if options.links else options.program or "eflomal"
+        # fractions; an interval is [low, high] at 95 % over sentence pairs, or null
+        facts["scores"] = {name: {**found.to_json(), "interval": bounds.get(name)} for name, found in errors.items()}
+        write_json(scores, facts)
+        console.print(f"written: {scores}")
     return errors
+
+
+def _joined(links: Sequence[Links], name: str) -> Links:
+    if name in (GIVEN, "forward"):
+        return links[0]
+    return links[1] if name == "reverse" else symmetrise(links[0], links[1], name)  # type: ignore[arg-type]
 
 
 def _read(texts: Sequence[Path], words: Words) -> ParallelText:
@@ -131,23 +140,8 @@ def _read(texts: Sequence[Path], words: Words) -> ParallelText:
     return text
 
 
-def _more(name: str, words: Words) -> ParallelText:
-    parts = [name] if Path(name).exists() or "," not in name else name.split(",")
-    return _read([Path(part) for part in parts], words)
-
-
-def _links(text: ParallelText, options: AlignOptions) -> tuple[Mapping[str, Callable[[], Links]], int]:
-    """What makes the links of each way to join the directions, and how many links were left out."""
-    sides = [_given(path, text, options) for path in options.links] if options.links else _aligned(text, options)
-    outside = sum(count for _, count in sides)
-    links = [side for side, _ in sides]
-    if len(links) == 1:
-        return {GIVEN: lambda: links[0]}, outside
-    joined: dict[str, Callable[[], Links]] = {name: partial(symmetrise, links[0], links[1], name) for name in METHODS}
-    return {"forward": lambda: links[0], "reverse": lambda: links[1], **joined}, outside
-
-
 def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links, int]:
+    """The links of a file, and how many were left out."""
     links = read_counted(path, options.links_first, "--links-first")
     if len(links) != len(text):
         raise InputError(f"is of {len(links)} sentence pairs, but the text has {len(text)}", path)
@@ -155,49 +149,31 @@ def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links
 
 
 def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int]]:
+    """The links that the program finds in both directions, and how many were left out."""
     program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has seen it
-    whole = [text, *(_more(name, options.also_words) for name in options.also)]
-    sides = [concatenate(side) for side in ([t.left for t in whole], [t.right for t in whole])]
+    whole = [text]
+    for name in options.also:
+        parts = [name] if Path(name).exists() or "," not in name else name.split(",")
+        whole.append(_read([Path(part) for part in parts], options.also_words))
+    left, right = concatenate([t.left for t in whole]), concatenate([t.right for t in whole])
     if options.lower:
-        sides = [_lower(side) for side in sides]
+        left, right = _lower(left), _lower(right)
     own = np.arange(len(text), dtype=np.int64)
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         made = Path(folder) / "links"
-        align(program, sides[0], sides[1], made)
+        align(program, left, right, made)
         links = [read_pharaoh(made / name).take(own) for name in (FORWARD, REVERSE)]
     return [side.within(text.left.lengths, text.right.lengths) for side in links]
 
 
 def _lower(corpus: Corpus) -> Corpus:
-    form = corpus.form
-    assert form.names is not None
-    return replace(corpus, columns={**corpus.columns, FORM: form.map_names(name.lower() for name in form.names)})
+    form = corpus.form.map_names(name.lower() for name in corpus.form.names or ())
+    return replace(corpus, columns={**corpus.columns, FORM: form})
 
 
 def _say(console: Console, what: str, count: int) -> None:
     if count:
-        console.print(f"{what}: {count:,}", soft_wrap=True, markup=False, emoji=False)
-
-
-def _to_json(
-    text: ParallelText,
-    options: AlignOptions,
-    gold: Gold,
-    outside: int,
-    errors: Mapping[str, AlignmentErrors],
-    bounds: Mapping[str, Bounds],
-) -> dict[str, Any]:
-    """The scores as fractions; an interval is [low, high] at 95 % over sentence pairs, or null."""
-    return {
-        "text": text.fingerprint,
-        "program": None if options.links else options.program or "eflomal",
-        "pairs": len(text),
-        "blank": options.blank,
-        "gold_links_outside": gold.outside,
-        "gold_blank_pairs": int(gold.blank.sum()),
-        "links_outside": outside,
-        "scores": {name: {**found.to_json(), "interval": bounds.get(name)} for name, found in errors.items()},
-    }
+        console.print(f"{what}: {count:,}")
 
 
 def score_table(
@@ -216,15 +192,10 @@ def score_table(
     for name, links in chosen.items():
         row = [f"{len(links.left):,}"]
         if some:
-            found = errors[name]
-            shown = [_percent(value) for value in (found.aer, found.precision, found.recall, found.f1)]
-            row += [shown[0], *([_range(bounds[name])] if bounds else []), *shown[1:]]
+            aer, *others = ("–" if score is None else f"{100 * score:.1f}" for score in errors[name].scores.values())
+            row += [aer, *([_range(bounds[name])] if bounds else []), *others]
         table.add_row(name, *row)
     return table
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}"
 
 
 def _range(bounds: Bounds) -> str:

@@ -11,7 +11,9 @@ Where every gold link is sure, AER = 1 − F1. Whether a link that was *found* i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -43,7 +45,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class AlignmentErrors:
-    """Scores of links, each 0 … 1, None where it divides by nothing.
+    """Scores of links.
 
     sums     [pairs, 4] int64, a row for each sentence pair that counts, columns as in COLUMNS
     skipped  sentence pairs left out since the gold standard says nothing of them
@@ -52,36 +54,21 @@ class AlignmentErrors:
     sums: NDArray[np.int64]
     skipped: int = 0
 
-    @property
-    def aer(self) -> float | None:
-        """1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)."""
-        return _number(error_rate(self.sums.sum(axis=0)))
-
-    @property
-    def precision(self) -> float | None:
-        """|A ∩ P| / |A|."""
-        links, _, _, possible = self.sums.sum(axis=0).tolist()
-        return possible / links if links else None
-
-    @property
-    def recall(self) -> float | None:
-        """|A ∩ S| / |S|."""
-        _, sure, found, _ = self.sums.sum(axis=0).tolist()
-        return found / sure if sure else None
-
-    @property
-    def f1(self) -> float | None:
-        """2 · precision · recall / (precision + recall); 0 where both are 0."""
-        precision, recall = self.precision, self.recall
-        if precision is None or recall is None:
-            return None
-        return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    @cached_property
+    def scores(self) -> dict[str, float | None]:
+        """``aer``, ``precision``, ``recall`` and ``f1``, each 0 … 1, None where it divides by nothing."""
+        links, sure, in_sure, in_possible = self.sums.sum(axis=0).tolist()
+        aer = 1 - (in_sure + in_possible) / (links + sure) if links + sure else None
+        precision, recall = in_possible / links if links else None, in_sure / sure if sure else None
+        f1 = None
+        if precision is not None and recall is not None:
+            f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        return {"aer": aer, "precision": precision, "recall": recall, "f1": f1}
 
     def to_json(self) -> dict[str, Any]:
         """Scores and the sums they come from."""
-        scores = {name: getattr(self, name) for name in ("aer", "precision", "recall", "f1")}
         sums = dict(zip(COLUMNS, self.sums.sum(axis=0).tolist(), strict=True))
-        return {**scores, **sums, "pairs": len(self.sums), "skipped": self.skipped}
+        return {**self.scores, **sums, "pairs": len(self.sums), "skipped": self.skipped}
 
 
 def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> AlignmentErrors:
@@ -96,27 +83,20 @@ def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> Align
         raise InputError(f"the links are of {len(found)} sentence pairs, the gold standard is of {len(gold)}")
     if not len(gold.left):
         raise InputError("the gold standard has no link")
-    sums = count_links(found, gold)
+    sure_of = dict(zip(_rows(gold), gold.sure.tolist(), strict=True))
+    hits = [sure_of.get(link) for link in _rows(found)]
+    possible, sure = (
+        np.asarray([hit is not None for hit in hits], bool),
+        np.asarray([hit is True for hit in hits], bool),
+    )
+    columns = (found.sentence, gold.sentence[gold.sure], found.sentence[sure], found.sentence[possible])
+    sums = np.stack([np.bincount(rows, minlength=len(gold)) for rows in columns], axis=1)
     kept = np.diff(gold.offsets) > 0 if blank == "skip" else np.ones(len(gold), bool)
     return AlignmentErrors(sums[kept], int((~kept).sum()))
 
 
-def count_links(found: Links, gold: Links) -> NDArray[np.int64]:
-    """[pairs, 4] |A|, |S|, |A ∩ S| and |A ∩ P| of each sentence pair (COLUMNS)."""
-    assert len(found) == len(gold), (len(found), len(gold))
-    pairs = len(gold)
-    mine, theirs = _keys(found, gold)
-    place = np.minimum(np.searchsorted(theirs, mine), max(len(theirs) - 1, 0))  # both are in order, each link once
-    possible = theirs[place] == mine if len(theirs) else np.zeros(len(mine), bool)
-    sure = possible.copy()
-    sure[possible] = gold.sure[place[possible]]
-    columns = (
-        (found.sentence, np.ones(len(mine), bool)),
-        (gold.sentence, gold.sure),
-        (found.sentence, sure),
-        (found.sentence, possible),
-    )
-    return np.stack([np.bincount(rows[kept], minlength=pairs) for rows, kept in columns], axis=1).astype(np.int64)
+def _rows(links: Links) -> Iterator[tuple[int, int, int]]:
+    return zip(links.sentence.tolist(), links.left.tolist(), links.right.tolist(), strict=True)
 
 
 def error_rate(sums: NDArray[Any]) -> Floats:
@@ -148,16 +128,3 @@ def read_gold(
     if not len(kept.left):
         raise InputError("has no link between words of the text", path)
     return Gold(kept, outside)
-
-
-def _keys(first: Links, second: Links) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A number for each link that grows in the order of links, equal for equal ones."""
-    keys = np.concatenate([first.sentence, second.sentence])
-    for sides in ((first.left, second.left), (first.right, second.right)):
-        words, code = np.unique(np.concatenate(sides), return_inverse=True)  # a wild number must not overflow the key
-        keys = keys * max(len(words), 1) + code
-    return keys[: len(first.left)], keys[len(first.left) :]
-
-
-def _number(value: Floats) -> float | None:
-    return float(value) if np.isfinite(value) else None

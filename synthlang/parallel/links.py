@@ -7,7 +7,7 @@ eflomal, awesome-align, simalign and Moses write them counting from 0; gold stan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -80,8 +80,8 @@ class Links:
 
     def select(self, kept: NDArray[np.bool_]) -> Links:
         """The links where ``kept`` [links]; the sentence pairs stay, perhaps without a link."""
-        sentence = self.sentence[kept]
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(self)))]).astype(np.int64)
+        lengths = np.bincount(self.sentence[kept], minlength=len(self))
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         return Links(offsets, self.left[kept], self.right[kept], self.sure[kept])
 
     def take(self, rows: NDArray[np.int64]) -> Links:
@@ -103,25 +103,20 @@ class Links:
 
     def one_to_one(self) -> Links:
         """The links both of whose words have no other link (the word pairs of Cao et al. 2020, section 3.3)."""
-        return self.select(_is_alone(self.sentence, self.left) & _is_alone(self.sentence, self.right))
-
-
-def _is_alone(sentence: NDArray[np.int64], word: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """[links] whether no other link has the same word of the same sentence."""
-    key = sentence * (int(word.max(initial=0)) + 1) + word
-    _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
-    return np.asarray(count[inverse] == 1, dtype=bool)
+        alone = np.ones(len(self.left), bool)
+        for word in (self.left, self.right):
+            key = self.sentence * (int(word.max(initial=0)) + 1) + word
+            _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+            alone &= count[inverse] == 1
+        return self.select(alone)
 
 
 def concatenate_links(parts: Sequence[Links]) -> Links:
     """The sentence pairs of all parts, one part after another."""
-    if not parts:
-        return Links.of([])
-    starts = np.cumsum([0] + [len(p.left) for p in parts])
-    offsets = [p.offsets[:-1] + start for p, start in zip(parts, starts[:-1], strict=True)]
-    left, right = np.concatenate([p.left for p in parts]), np.concatenate([p.right for p in parts])
-    joined = np.concatenate([*offsets, starts[-1:]]).astype(np.int64)
-    return Links(joined, left, right, np.concatenate([p.sure for p in parts]))
+    parts = [Links.of([]), *parts]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.offsets) for p in parts]))])
+    columns = [np.concatenate([getattr(p, name) for p in parts]) for name in ("left", "right", "sure")]
+    return Links(offsets.astype(np.int64), *columns)
 
 
 LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
@@ -133,26 +128,23 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
 
     Raises InputError, with the line, for anything that is no link and for a 0 where words count from 1.
     """
-    sentence, left, right, sure = [], [], [], []
+    rows: list[tuple[int, int, int, bool]] = []
     number = 0
     for number, line in read_lines(path):
-        for a, b, kind in _links(line, first, path, number):
-            sentence.append(number - 1)
-            left.append(a)
-            right.append(b)
-            sure.append(kind == "-")
-    places, lefts, rights = (np.asarray(column, np.int64) for column in (sentence, left, right))
-    return Links.build(places, lefts, rights, np.asarray(sure, bool), number)
+        rows += _links(line, first, path, number)
+    table = np.asarray(rows, np.int64).reshape(-1, 4)
+    return Links.build(table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(bool), number)
 
 
 def check_pharaoh(path: Path, first: int = 0) -> None:
     """Raise InputError, as ``read_pharaoh`` does, for anything in the first lines that is no link."""
     for number, line in islice(read_lines(path), FEW):
-        list(_links(line, first, path, number))
+        _links(line, first, path, number)
 
 
-def _links(line: str, first: int, path: Path, number: int) -> Iterator[tuple[int, int, str]]:
-    """Left and right word of each link of a line, and whether it is sure (``-``) or possible (``p``)."""
+def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, int, int, bool]]:
+    """The sentence pair, left and right word of each link of a line, and whether it is sure (``-``), not possible."""
+    found = []
     for token in line.split():
         match = LINK.fullmatch(token)
         if match is None:
@@ -160,7 +152,8 @@ def _links(line: str, first: int, path: Path, number: int) -> Iterator[tuple[int
         a, b = int(match[1]) - first, int(match[3]) - first
         if min(a, b) < 0:
             raise InputError(f"{token!r}: there is no word 0 where words count from 1; use first: 0", path, number)
-        yield a, b, match[2]
+        found.append((number - 1, a, b, match[2] == "-"))
+    return found
 
 
 def read_counted(path: Path, first: int | None, option: str) -> Links:
@@ -179,6 +172,5 @@ def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
     marks = np.where(links.sure, "-", "p").tolist()
     left, right = (links.left + first).tolist(), (links.right + first).tolist()
     texts = [f"{a}{mark}{b}" for a, mark, b in zip(left, marks, right, strict=True)]
-    bounds = links.offsets.tolist()
     with atomic_file(path, "w") as handle:
-        handle.writelines(" ".join(texts[a:b]) + "\n" for a, b in pairwise(bounds))
+        handle.writelines(" ".join(texts[a:b]) + "\n" for a, b in pairwise(links.offsets.tolist()))

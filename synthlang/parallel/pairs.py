@@ -25,7 +25,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, NamedLanguage, bind_language
 from synthlang.parallel.aligners import FORMAT, FORWARD, REVERSE, Method, Program, align, symmetrise
 from synthlang.parallel.links import Links, check_pharaoh, concatenate_links, read_pharaoh
-from synthlang.parallel.text import Cutter, ParallelText, Words, count_pairs, in_subwords, read_joint, read_parallel
+from synthlang.parallel.text import Cutter, ParallelText, Words, check_lines, in_subwords, read_joint, read_parallel
 from synthlang.progress import Say, unheard
 from synthlang.references import SourceSpec, UserFile
 from synthlang.rewrite import INSERTED, Rewrite
@@ -130,28 +130,19 @@ def read_pair(
 
 def _derived(config: DerivedPair) -> LinkedText:
     source = open_source(config.source)
-    left, right = (_bound(language, config.source) for language in (config.left, config.right))
-    parts = list(gold_batches(source, config.split, left, right))
+    for language in (config.left, config.right):
+        if language.on_tokens:
+            raise InputError(f"language {language.name}: its transforms with unit: token leave no words to align")
+    left, right = bind_language(config.left, source), bind_language(config.right, source)
+    lefts, rights, links = zip(*gold_batches(source, config.split, left, right), strict=True)
     parents = {"source": source.fingerprint, "left": left.fingerprint, "right": right.fingerprint}
-    corpora = [concatenate([part[side] for part in parts]) for side in (0, 1)]  # type: ignore[misc]
-    links = concatenate_links([part[2] for part in parts])
-    return LinkedText(
-        corpora[0], corpora[1], links, fingerprint("derived-pair", split=config.split, parents=parents), {}
-    )
-
-
-def _bound(language: Language, spec: str) -> Language:
-    if language.on_tokens:
-        raise InputError(f"language {language.name}: its transforms with unit: token leave no words to align")
-    return bind_language(language, open_source(spec))
+    name = fingerprint("derived-pair", split=config.split, parents=parents)
+    return LinkedText(concatenate(lefts), concatenate(rights), concatenate_links(links), name, {})
 
 
 def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say: Say) -> LinkedText:
-    if config.joint is not None:
-        text = read_joint(user_path(config.joint), config.words)
-    else:
-        assert config.left is not None and config.right is not None, "the config has a text"
-        text = read_parallel(user_path(config.left), user_path(config.right), config.words)
+    left, *more = _text_files(config)
+    text = read_parallel(left, more[0], config.words) if more else read_joint(left, config.words)
     if config.unit == "subword":
         text = in_subwords(text, tokenizers)
     if isinstance(config.links, FileLinks):
@@ -159,9 +150,14 @@ def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say
     else:
         links = _from_aligner(config.links, text, store, say)
     links, outside = links.within(text.left.lengths, text.right.lengths)
-    parts = {"text": text.fingerprint, "links": _digest(links)}
+    name = fingerprint("text-pair", text=text.fingerprint, links=_digest(links))
     counts = {"links to words that are not there": outside} if outside else {}
-    return LinkedText(text.left, text.right, links, fingerprint("text-pair", **parts), counts, config.unit)
+    return LinkedText(text.left, text.right, links, name, counts, config.unit)
+
+
+def _text_files(config: TextPair) -> list[Path]:
+    """Left and right, or the joint file."""
+    return [user_path(path) for path in (config.left, config.right, config.joint) if path is not None]
 
 
 def _digest(links: Links) -> str:
@@ -171,12 +167,12 @@ def _digest(links: Links) -> str:
 
 
 def _from_files(config: FileLinks, text: ParallelText) -> Links:
-    paths = _paths(config)
-    read = [read_pharaoh(path, config.first) for path in paths]
-    for path, links in zip(paths, read, strict=True):
+    found = []
+    for path in _paths(config):
+        links = read_pharaoh(path, config.first)
         _check_lines(path, len(links), len(text))
-    kept = [links if config.possible else links.select(links.sure) for links in read]
-    return kept[0] if len(kept) == 1 else symmetrise(kept[0], kept[1], config.symmetrise)
+        found.append(links if config.possible else links.select(links.sure))
+    return found[0] if len(found) == 1 else symmetrise(found[0], found[1], config.symmetrise)
 
 
 def count_text(config: TextPair) -> int | None:
@@ -184,12 +180,11 @@ def count_text(config: TextPair) -> int | None:
 
     Raises InputError for files of different numbers of lines, and for a file whose first lines are no links.
     """
-    if config.joint is not None:
-        joint = user_path(config.joint)
-        pairs = None if joint.suffix == ".gz" else count_lines(joint)
-    else:
-        assert config.left is not None and config.right is not None, "the config has a text"
-        pairs = count_pairs(user_path(config.left), user_path(config.right))
+    left, *more = files = _text_files(config)
+    pairs = None if any(path.suffix == ".gz" for path in files) else count_lines(left)
+    if pairs is not None:
+        for right in more:
+            check_lines(left, pairs, right, count_lines(right))
     if isinstance(config.links, FileLinks):
         for path in _paths(config.links):
             check_pharaoh(path, config.links.first)
@@ -234,28 +229,16 @@ def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, C
     everything = np.arange(len(corpus), dtype=np.int64)
     first, second = (everything if r.kept is None else r.kept for r in (left, right))
     common, of_left, of_right = np.intersect1d(first, second, assume_unique=True, return_indices=True)
-    left, right = left.take(of_left), right.take(of_right)
-    starts = corpus.offsets[common]
-    words_left, words_right = _parent_words(left, starts), _parent_words(right, starts)
-    linked_left, linked_right = _join(words_left, words_right)
-    sentence_left, position_left = _places(left)
-    _, position_right = _places(right)
-    columns = sentence_left[linked_left], position_left[linked_left], position_right[linked_right]
-    links = Links.build(*columns, np.ones(len(linked_left), bool), len(common))
-    return left.apply(corpus), right.apply(corpus), links
-
-
-def _parent_words(rewrite: Rewrite, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[output words] the row of each one's parent word in the batch, −1 for an inserted one."""
-    rows = rewrite.origin + np.repeat(starts, np.diff(rewrite.offsets))
-    return np.where(rewrite.origin == INSERTED, -1, rows)
-
-
-def _places(rewrite: Rewrite) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """[output words] the sentence of each word and its position in it."""
-    lengths = np.diff(rewrite.offsets)
-    sentence = np.repeat(np.arange(len(rewrite), dtype=np.int64), lengths)
-    return sentence, np.arange(len(sentence), dtype=np.int64) - rewrite.offsets[:-1][sentence]
+    both = left.take(of_left), right.take(of_right)
+    one, other = (rewrite.apply(corpus) for rewrite in both)
+    # the row of each word's parent word in the batch, −1 for an inserted one
+    rows = [
+        np.where(r.origin == INSERTED, -1, r.origin + np.repeat(corpus.offsets[common], np.diff(r.offsets)))
+        for r in both
+    ]
+    a, b = _join(*rows)
+    links = Links.build(one.sentence_of_word[a], one.position[a], other.position[b], np.ones(len(a), bool), len(common))
+    return one, other, links
 
 
 def _join(left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -107,17 +107,21 @@ def prepare_pair(
     ``languages`` are the numbers of the languages of left and right in a model with parts of its own for each language.
     Raises InputError if no word of a side has a token, or if something ``fits`` and no sentence pair is left for that.
     """
-    left = encode(tokenizers[0], text.left, text.unit, languages[0])
-    right = encode(tokenizers[1], text.right, text.unit, languages[1])
-    _check_read(f"pairs.{name}: left", text.left, left)
-    _check_read(f"pairs.{name}: right", text.right, right)
+    sides = []
+    for side, corpus, tokenizer, number in zip(
+        ("left", "right"), (text.left, text.right), tokenizers, languages, strict=True
+    ):
+        encoded = encode(tokenizer, corpus, text.unit, number)
+        if len(corpus.form.codes) and not len(encoded.ids):
+            raise nothing_read(f"pairs.{name}: {side}", len(corpus.form.codes), "the model's tokenizer")
+        sides.append(encoded)
+    left, right = sides
     counts = dict(text.counts)
     links = _usable_links(text, left, right, config, counts)
     usable = _usable_rows(left, right, links, length, counts)
     start, stop = config.held_out(len(usable))
     rows = np.flatnonzero(usable)
-    train, dev = rows[rows < start], rows[(rows >= start) & (rows < stop)]
-    train = _drawn(name, train, config, seed)
+    train, dev = _drawn(name, rows[rows < start], config, seed), rows[(rows >= start) & (rows < stop)]
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
     if fits:
         check_left(f"pairs.{name}", len(train), len(usable), config)
@@ -134,12 +138,6 @@ def check_left(where: str, train: int, total: int, config: DataConfig) -> None:
         )
 
 
-def _check_read(side: str, corpus: Corpus, sentences: Sentences) -> None:
-    words = len(corpus.form.codes)
-    if words and not len(sentences.ids):
-        raise nothing_read(side, words, "the model's tokenizer")
-
-
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """[words] of each side: numbers of types that are the same for words written alike on both sides."""
     names: dict[str, int] = {}
@@ -154,31 +152,26 @@ def _usable_links(
     text: LinkedText, left: Sentences, right: Sentences, config: DataConfig, counts: dict[str, int]
 ) -> Links:
     links = text.links
+
+    def keep(kept: Links, reason: str) -> None:
+        nonlocal links
+        if dropped := len(links.left) - len(kept.left):
+            counts[reason] = dropped
+        links = kept
+
+    def rows() -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # of the linked words among all words of each side
+        sentence = links.sentence
+        return left.offsets[sentence] + links.left, right.offsets[sentence] + links.right
+
     if config.one_to_one:
-        links = _counted(links, links.one_to_one(), "links not one to one", counts)
+        keep(links.one_to_one(), "links not one to one")
     if config.exact_matches == "drop":
-        codes = shared_codes(text.left, text.right)
-        words = _rows(links, text.left.offsets, text.right.offsets)
-        alike = codes[0][words[0]] == codes[1][words[1]]
-        links = _counted(links, links.select(~alike), "links between words written alike", counts)
-    words = _rows(links, left.offsets, right.offsets)
-    there = (np.diff(left.word_offsets)[words[0]] > 0) & (np.diff(right.word_offsets)[words[1]] > 0)
-    return _counted(links, links.select(there), "links to words without a subword", counts)
-
-
-def _rows(
-    links: Links, left: NDArray[np.int64], right: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of the linked words among all words of each side."""
-    sentence = links.sentence
-    return left[sentence] + links.left, right[sentence] + links.right
-
-
-def _counted(before: Links, after: Links, reason: str, counts: dict[str, int]) -> Links:
-    dropped = len(before.left) - len(after.left)
-    if dropped:
-        counts[reason] = dropped
-    return after
+        codes, (a, b) = shared_codes(text.left, text.right), rows()
+        keep(links.select(codes[0][a] != codes[1][b]), "links between words written alike")
+    a, b = rows()
+    read = (np.diff(left.word_offsets)[a] > 0) & (np.diff(right.word_offsets)[b] > 0)
+    keep(links.select(read), "links to words without a subword")
+    return links
 
 
 def _usable_rows(

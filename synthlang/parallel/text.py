@@ -10,7 +10,7 @@ aligner, and the id is read back as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -20,7 +20,6 @@ from tokenizers import Tokenizer
 
 from synthlang.corpus import FORM, Column, Corpus, concatenate
 from synthlang.errors import InputError
-from synthlang.files import count_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.text import batches_of, digest_splits, read_pieces
 from synthlang.sources.words import RULES, split_words
@@ -49,41 +48,34 @@ def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelT
 
     Raises InputError if the numbers differ.
     """
-    split = SPLITTERS[words]
-    first, second = (concatenate(list(batches_of(split(line) for _, line in _lines(path)))) for path in (left, right))
-    _check_lines(left, len(first), right, len(second))
-    return ParallelText(first, second, _fingerprint([left, right], words))
-
-
-def count_pairs(left: Path, right: Path) -> int | None:
-    """How many pairs ``read_parallel`` would read, without reading words; None for packed files.
-
-    Raises InputError if the numbers of lines differ.
-    """
-    if ".gz" in (left.suffix, right.suffix):
-        return None
-    first, second = count_lines(left), count_lines(right)
-    _check_lines(left, first, right, second)
-    return first
-
-
-def _check_lines(left: Path, first: int, right: Path, second: int) -> None:
-    if first != second:
-        raise InputError(f"has {first} lines, but {right} has {second}; line n must translate line n", left)
+    first, second = ((SPLITTERS[words](line) for _, line in _lines(path)) for path in (left, right))
+    text = _text(first, second, [left, right], words)
+    check_lines(left, len(text.left), right, len(text.right))
+    return text
 
 
 def read_joint(path: Path, words: Words = "spaces") -> ParallelText:
     """One file of lines ``left ||| right``; InputError for a line without exactly one separator."""
     split = SPLITTERS[words]
-    sides: tuple[list[list[str]], list[list[str]]] = ([], [])
+    sides: list[list[list[str]]] = []
     for number, line in _lines(path):
         parts = line.split(BAR)
         if len(parts) != 2:
             raise InputError(f"a line is 'left {BAR} right'; this one has {len(parts) - 1} {BAR}", path, number)
-        for side, part in zip(sides, parts, strict=True):
-            side.append(split(part))
-    left, right = (concatenate(list(batches_of(side))) for side in sides)
-    return ParallelText(left, right, _fingerprint([path], words))
+        sides.append([split(part) for part in parts])
+    return _text([left for left, _ in sides], [right for _, right in sides], [path], words)
+
+
+def _text(left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Path], words: Words) -> ParallelText:
+    files = digest_splits({str(i): path for i, path in enumerate(paths)})
+    name = fingerprint("parallel", words=words, rules=RULES if words == "rules" else None, files=files)
+    return ParallelText(concatenate(list(batches_of(left))), concatenate(list(batches_of(right))), name)
+
+
+def check_lines(left: Path, first: int, right: Path, second: int) -> None:
+    """Raise InputError if two files have different numbers of lines."""
+    if first != second:
+        raise InputError(f"has {first} lines, but {right} has {second}; line n must translate line n", left)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -93,12 +85,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             raise InputError("a line of more than a megabyte is no sentence", path, number)
         before = number
         yield number, line
-
-
-def _fingerprint(paths: list[Path], words: Words) -> str:
-    rules = RULES if words == "rules" else None
-    files = digest_splits({str(i): path for i, path in enumerate(paths)})
-    return fingerprint("parallel", words=words, rules=rules, files=files)
 
 
 class Cutter(Protocol):

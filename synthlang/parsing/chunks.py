@@ -4,8 +4,7 @@ A chunk is CHUNK sentences, a constant, so that a second run and another source 
 Each process loads the model once.
 
 Parses lie on disk, named by what was parsed and by whom: never stale, shared by every source. A file holds one chunk as
-gzipped JSON: the checksum inside tells a damaged file, which counts as missing. Sentences on their way to other
-processes go through files in a temporary folder.
+gzipped JSON: the checksum inside tells a damaged file, which counts as missing.
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import tempfile
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, user_path
@@ -29,6 +26,12 @@ from synthlang.parsing.engines import Engine, Parsed, problem_of
 from synthlang.workers import WorkerDiedError, ordered_map
 
 FORMAT = 1
+CHUNK = 200  # sentences; divides BATCH_SENTENCES
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+Mode = Literal["words", "text"]
+# For each sentence of a chunk: its parses (one for given words, any number for text), or why it has none.
+Outcome = list[Parsed] | str
+Result = tuple[list[Outcome], bool]
 
 
 def default_cache() -> Path:
@@ -76,23 +79,6 @@ class ParseCache:
             handle.write(gzip.compress(text.encode("utf-8"), compresslevel=6, mtime=0))
 
 
-CHUNK = 200  # sentences; divides BATCH_SENTENCES
-Mode = Literal["words", "text"]
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-
-# For each sentence of a chunk: its parses (one for given words, any number for text), or why it has none.
-Outcome = list[Parsed] | str
-Result = tuple[list[Outcome], bool]
-
-
-class Item(NamedTuple):
-    """Where the parses of a chunk are kept, and where its sentences lie; None if it is parsed already."""
-
-    path: Path
-    asked: Path | None
-
-
 def parse_chunks(
     engine: Engine, mode: Mode, chunks: Iterable[Sequence[Any]], cache: ParseCache, workers: int = 1
 ) -> Iterator[Result]:
@@ -103,83 +89,49 @@ def parse_chunks(
     """
     rest = iter(chunks)
     for sentences in rest:
-        path = cache.path(engine.fingerprint, mode, sentences)
-        known = cache.read(path)
+        known = cache.read(cache.path(engine.fingerprint, mode, sentences)) if workers > 1 else None
         if known is not None:
             yield known, True
-        elif workers == 1:
-            yield _parse(engine, mode, list(sentences), path), False
-        else:
-            with tempfile.TemporaryDirectory(prefix="synthlang-parse-") as asked:
-                yield from _in_processes(engine, mode, chain([sentences], rest), cache, workers, Path(asked))
+            continue
+        threads = None if workers == 1 else max(1, (os.cpu_count() or 1) // workers)
+        try:
+            yield from ordered_map(partial(_parse, engine, mode, cache, threads), chain([sentences], rest), workers)
+        except WorkerDiedError as error:
+            raise InputError(
+                "a parsing process died (most likely of too little memory); run the same command again with fewer"
+                " workers: what is parsed is kept"
+            ) from error
 
 
-def _in_processes(
-    engine: Engine, mode: Mode, chunks: Iterable[Sequence[Any]], cache: ParseCache, workers: int, folder: Path
-) -> Iterator[Result]:
-    """The same by several processes. Sentences (in ``folder``) and parses go through files: a pipe holds little."""
-    waiting: deque[Item] = deque()
-
-    def items() -> Iterator[Item]:
-        for sentences in chunks:
-            path = cache.path(engine.fingerprint, mode, sentences)
-            asked = None if cache.read(path) is not None else folder / path.name
-            if asked is not None:
-                cache.write(asked, sentences)
-            waiting.append(Item(path, asked))
-            yield waiting[-1]
-
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    try:
-        for _ in ordered_map(partial(_work, engine, mode, threads), items(), workers):
-            item = waiting.popleft()
-            outcome = cache.read(item.path)
-            assert outcome is not None, f"{item.path} was just written"
-            yield outcome, item.asked is None
-    except WorkerDiedError as error:
-        raise InputError(
-            "a parsing process died (most likely of too little memory); run the same command again with fewer"
-            " workers: what is parsed is kept"
-        ) from error
-
-
-def _work(engine: Engine, mode: Mode, threads: int, item: Item) -> None:
-    """Parse one chunk in a process of its own, where the libraries get ``threads`` threads."""
-    if item.asked is not None:
-        for name in THREADS:  # read when the libraries are loaded, which is later
-            os.environ.setdefault(name, str(threads))
-        sentences = ParseCache.read(item.asked)
-        assert sentences is not None, f"{item.asked} was just written"
-        _parse(engine, mode, sentences, item.path)
-        item.asked.unlink(missing_ok=True)
-
-
-def _parse(engine: Engine, mode: Mode, sentences: list[Any], path: Path) -> list[Outcome]:
-    """Parse a chunk and keep the outcome."""
+def _parse(engine: Engine, mode: Mode, cache: ParseCache, threads: int | None, sentences: Sequence[Any]) -> Result:
+    """The outcome of a chunk, kept; ``threads``: how many the libraries get in a process of its own."""
+    path = cache.path(engine.fingerprint, mode, sentences)
+    known = cache.read(path)
+    if known is not None:
+        return known, True
+    for name in THREADS if threads else ():  # read when the libraries are loaded, which is later
+        os.environ.setdefault(name, str(threads))
     try:
         outcome = _attempt(engine, mode, sentences)
     except InputError:
         raise
     except Exception as error:
         outcome = _one_by_one(engine, mode, sentences, error)
-    ParseCache.write(path, outcome)
-    return outcome
+    cache.write(path, outcome)
+    return outcome, False
 
 
-def _attempt(engine: Engine, mode: Mode, sentences: list[Any]) -> list[Outcome]:
+def _attempt(engine: Engine, mode: Mode, sentences: Sequence[Any]) -> list[Outcome]:
     given = sentences if mode == "words" else [None] * len(sentences)
     found = [[p] for p in engine.parse(sentences)] if mode == "words" else engine.parse_text(sentences)
-    if len(found) != len(sentences):
-        raise ValueError(f"{len(found)} results for {len(sentences)} sentences")
-    return [_checked(engine, parses, words) for parses, words in zip(found, given, strict=True)]
+    outcomes: list[Outcome] = []
+    for parses, words in zip(found, given, strict=True):
+        problems = [p for p in (problem_of(parsed, engine.columns, words) for parsed in parses) if p]
+        outcomes.append(f"the parser gave {problems[0]}" if problems else parses)
+    return outcomes
 
 
-def _checked(engine: Engine, parses: list[Parsed], words: list[str] | None) -> Outcome:
-    problems = [p for p in (problem_of(parsed, engine.columns, words) for parsed in parses) if p]
-    return f"the parser gave {problems[0]}" if problems else parses
-
-
-def _one_by_one(engine: Engine, mode: Mode, sentences: list[Any], error: Exception) -> list[Outcome]:
+def _one_by_one(engine: Engine, mode: Mode, sentences: Sequence[Any], error: Exception) -> list[Outcome]:
     """Find the sentences that the engine cannot parse; if they are all, the engine is at fault."""
     outcome: list[Outcome] = []
     for sentence in sentences:
@@ -188,21 +140,16 @@ def _one_by_one(engine: Engine, mode: Mode, sentences: list[Any], error: Excepti
         except InputError:
             raise
         except Exception as one:  # whatever the library raises: its first line is the reason
-            _refuse_lack_of_memory(engine, one, sentence)
+            if isinstance(one, MemoryError) or "out of memory" in str(one).lower():  # another machine can parse it
+                size = len(sentence.split()) if isinstance(sentence, str) else len(sentence)
+                raise InputError(
+                    f"{engine.name} ran out of memory at a sentence of {size} words; free some or use fewer workers,"
+                    " and run the same command again: what is parsed is kept"
+                ) from one
             outcome.append(_first_line(one))
     if len(sentences) > 1 and all(isinstance(o, str) for o in outcome):
         raise InputError(f"{engine.name} cannot parse any sentence of a chunk: {_first_line(error)}") from error
     return outcome
-
-
-def _refuse_lack_of_memory(engine: Engine, error: Exception, sentence: Any) -> None:
-    """A sentence that only this machine cannot parse must not be left out for good."""
-    if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
-        size = len(sentence.split()) if isinstance(sentence, str) else len(sentence)
-        raise InputError(
-            f"{engine.name} ran out of memory at a sentence of {size} words; free some or use fewer workers, and run"
-            " the same command again: what is parsed is kept"
-        ) from error
 
 
 def _first_line(error: Exception) -> str:

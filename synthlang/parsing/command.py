@@ -7,7 +7,6 @@ manifest.json                          parents by fingerprint, counts, what was 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,17 +31,10 @@ def parsed_fingerprint(source: ParsedSource) -> str:
     return fingerprint("parsed-folder", format=FORMAT, parents={"source": source.fingerprint})
 
 
-def write_parsed(
-    source: ParsedSource, folder: Path, progress: Callable[[str, int], None] | None = None, source_name: str = ""
-) -> dict[str, Any]:
-    """Write every split and the manifest; returns the manifest. Nothing stays in ``folder`` if this fails.
-
-    ``progress(split, sentences)`` is called after each batch is written.
-    """
-    counts: dict[str, int] = {}
+def write_parsed(source: ParsedSource, folder: Path, source_name: str = "") -> dict[str, Any]:
+    """Write every split and the manifest; returns the manifest. Nothing stays in ``folder`` if this fails."""
     with claimed_folder(folder) as temporary:
-        for split in source.splits:
-            counts[split] = _write_split(source, split, temporary / f"{split}.conllu", progress)
+        counts = {split: _write_split(source, split, temporary / f"{split}.conllu") for split in source.splits}
         manifest = {
             "fingerprint": parsed_fingerprint(source),
             "format": FORMAT,
@@ -58,14 +50,12 @@ def write_parsed(
     return manifest
 
 
-def _write_split(source: ParsedSource, split: str, path: Path, progress: Callable[[str, int], None] | None) -> int:
+def _write_split(source: ParsedSource, split: str, path: Path) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="\n") as handle:
         for batch in source.batches(split):
             handle.writelines(conllu(sentence, split) for sentence in batch)
             count += len(batch)
-            if progress:
-                progress(split, len(batch))
     if not count:
         reasons = ", ".join(source.skipped[split]) or "the source has none"
         raise InputError(f"the split {split} has no parsed sentence ({reasons})")

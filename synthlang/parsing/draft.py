@@ -10,7 +10,7 @@ to the conjunct that follows (https://universaldependencies.org/u/dep/punct.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 TOP = 0
 
@@ -25,15 +25,9 @@ class Draft:
     """
 
     def __init__(
-        self,
-        form: Sequence[str],
-        tag: Sequence[str],
-        lemma: Sequence[str],
-        upos: Sequence[str],
-        head: Sequence[int],
-        label: Sequence[str],
-        ner: Sequence[str] | None = None,
-    ) -> None:
+        self, form: Sequence[str], tag: Sequence[str], lemma: Sequence[str], upos: Sequence[str], head: Sequence[int],
+        label: Sequence[str], ner: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
         self.form = ["", *form]
         self.low = [word.lower() for word in self.form]
         self.tag = ["", *tag]
@@ -52,12 +46,9 @@ class Draft:
         """Dependents in order of words; with ``labels`` only those that have one of them."""
         return [w for w in self.words if self.head[w] == word and (not labels or self.label[w] in labels)]
 
-    def depth(self, word: int) -> int:
-        """Steps up to the root; 0 for the root."""
-        steps = 0
-        while self.head[word] > TOP:
-            word, steps = self.head[word], steps + 1
-        return steps
+    def having(self, *labels: str) -> Iterator[int]:
+        """The words that have one of the labels when their turn comes."""
+        return (word for word in self.words if self.label[word] in labels)
 
     def attach(self, word: int, head: int, label: str | None = None) -> None:
         """Give a word another head, and another label if there is one."""
@@ -65,19 +56,26 @@ class Draft:
         if label is not None:
             self.label[word] = label
 
-    def replace_head(self, old: int, new: int, moved: Callable[[int], bool] = lambda _: True) -> None:
-        """Let ``new``, a word below ``old``, take the place of ``old`` and its dependents, those that are ``moved``.
+    def replace_head(self, old: int, new: int, stays: Collection[int] = ()) -> None:
+        """Let ``new``, a word below ``old``, take the place of ``old`` and its dependents, but of those in ``stays``.
 
         ``old`` itself is left without a place; the caller attaches it below ``new``.
         """
         self.attach(new, self.head[old], self.label[old])
         for child in self.children(old):
-            if child != new and moved(child):
+            if child != new and child not in stays:
                 self.head[child] = new
 
     def deepest_first(self, words: Iterable[int]) -> list[int]:
         """Words ordered so that each comes before the words above it."""
-        return sorted(words, key=lambda w: (-self.depth(w), w))
+
+        def depth(word: int) -> int:
+            steps = 0
+            while word != TOP:
+                word, steps = self.head[word], steps + 1
+            return steps
+
+        return sorted(words, key=lambda word: (-depth(word), word))
 
     def is_nominal(self, word: int) -> bool:
         """Whether dependents of the word are those of a noun."""

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
+from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
@@ -38,27 +40,25 @@ Parsed = dict[str, list[Any]]
 
 
 class Engine(Protocol):
-    """A parser: plain data that can be pickled; each process loads the model at the first sentence."""
+    """A parser: plain data that can be pickled; each process loads the model at the first sentence.
+
+    name          the engine and its model, as in ``spacy:en_core_web_sm``
+    version       versions of the library and of the model
+    fingerprint   of the library's version, the model's bytes and every change we make to its trees
+    columns       ``form upos head deprel``, and ``ner`` if the model finds names; the same for every sentence
+    """
 
     @property
-    def name(self) -> str:
-        """The engine and its model, as in ``spacy:en_core_web_sm``."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def version(self) -> str:
-        """Versions of the library and of the model."""
-        ...
+    def version(self) -> str: ...
 
     @property
-    def fingerprint(self) -> str:
-        """Of the library's version, the model's bytes and every change we make to its trees."""
-        ...
+    def fingerprint(self) -> str: ...
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """``form upos head deprel``, and ``ner`` if the model finds names; the same for every sentence."""
-        ...
+    def columns(self) -> tuple[str, ...]: ...
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
         """A tree for each sentence of words; the words stay as they are."""
@@ -76,13 +76,11 @@ def open_engine(spec: str, convert: bool = True) -> Engine:
     Raises InputError with the command that installs what is missing.
     """
     kind, _, rest = spec.partition(":")
-    if not rest.strip():
+    if kind not in ("spacy", "stanza") or not rest.strip():
         raise InputError(f"parser {spec!r} must be {FORMS}")
-    if kind == "spacy":
-        return open_spacy(rest, convert)
-    if kind == "stanza":
-        return open_stanza(rest)
-    raise InputError(f"parser {spec!r} must be {FORMS}")
+    if importlib.util.find_spec(kind) is None:
+        raise InputError(f"{spec} needs a library: {INSTALL}")
+    return open_spacy(rest, convert) if kind == "spacy" else open_stanza(rest)
 
 
 def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], list[str]]:
@@ -109,15 +107,13 @@ def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], word
     """Why an engine's answer cannot be used, None if it can: columns, words and tree are as promised."""
     if set(parsed) != set(columns):
         return f"columns {', '.join(parsed)} instead of {', '.join(columns)}"
-    form = parsed["form"]
-    if not form:
-        return "no word"
-    if words is not None and list(form) != list(words):
-        return "other words than it was given"
-    if any(len(parsed[name]) != len(form) for name in columns):
-        return "columns of unequal length"
-    problem = tree_problem(parsed["head"])
-    return problem[1] if problem else None
+    form, problem = parsed["form"], tree_problem(parsed["head"])
+    wrong = {
+        "no word": not form,
+        "other words than it was given": words is not None and list(form) != list(words),
+        "columns of unequal length": any(len(parsed[name]) != len(form) for name in columns),
+    }
+    return next((what for what, is_so in wrong.items() if is_so), problem[1] if problem else None)
 
 
 SPACY_FORMAT = 1  # raise when the same pipeline gives other sentences here
@@ -155,11 +151,10 @@ class SpacyEngine:
 
     def _parsed(self, tokens: list[Any]) -> Parsed:
         place = {token.i: at for at, token in enumerate(tokens, start=1)}
-        head, label = one_root(
-            [place[_above(t, place)] if _above(t, place) != t.i else 0 for t in tokens], [t.dep_ for t in tokens]
-        )
+        head, label = one_root([_head(token, place) for token in tokens], [t.dep_ for t in tokens])
         upos = [t.pos_ or "X" for t in tokens]
-        ner = [_bio(t) for t in tokens]
+        inside = ((t.ent_iob_ in ("B", "I") and t.ent_type_) for t in tokens)
+        ner = [f"{t.ent_iob_}-{t.ent_type_}" if named else "O" for t, named in zip(tokens, inside, strict=True)]
         result: Parsed = {"form": [one_word(t.text) for t in tokens], "upos": upos, "head": head, "deprel": label}
         if self.convert and tokens:
             draft = Draft(
@@ -170,16 +165,12 @@ class SpacyEngine:
         return result | {"ner": ner} if "ner" in self.columns else result
 
 
-def _above(token: Any, place: dict[int, int]) -> int:
-    """Index of the nearest word above that is in the sentence; the token's own index if there is none."""
+def _head(token: Any, place: dict[int, int]) -> int:
+    """The place of the nearest word above that is in the sentence; 0 if there is none."""
     head = token.head
     while head.i not in place and head.head.i != head.i:
         head = head.head
-    return int(head.i) if head.i in place else int(token.i)
-
-
-def _bio(token: Any) -> str:
-    return f"{token.ent_iob_}-{token.ent_type_}" if token.ent_iob_ in ("B", "I") and token.ent_type_ else "O"
+    return 0 if head.i == token.i else place.get(head.i, 0)
 
 
 @lru_cache(maxsize=1)
@@ -193,10 +184,6 @@ def _load_spacy(path: str) -> Any:
 
 def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
     """The pipeline that is installed under ``name`` or lies in the folder ``name``."""
-    if importlib.util.find_spec("spacy") is None:
-        raise InputError(f"spacy:{name} needs the library spaCy: {INSTALL}")
-    from importlib.metadata import version
-
     path = _folder(name)
     meta = read_json(path / "meta.json")
     components = list(meta.get("pipeline", ()))
@@ -208,10 +195,10 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
         raise InputError("a pipeline with ClearNLP labels needs a tagger (Penn Treebank tags) to become UD", path)
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
-    mark = fingerprint(
-        "spacy", format=SPACY_FORMAT, libraries=libraries, model=own, files=_digest(path),
-        clearnlp=clearnlp.FORMAT if converts else None,
-    )  # fmt: skip
+    files = (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
+    digest = fingerprint("files", files=[(file.relative_to(path).as_posix(), sha256_file(file)) for file in files])
+    form = clearnlp.FORMAT if converts else None
+    mark = fingerprint("spacy", format=SPACY_FORMAT, libraries=libraries, model=own, files=digest, clearnlp=form)
     columns = ("form", *TREE_COLUMNS, *(("ner",) if "ner" in components else ()))
     shown = f"spaCy {libraries['spacy']}, {own} {libraries['model']}"
     return SpacyEngine(f"spacy:{own}", shown, mark, str(path), columns, converts)
@@ -231,19 +218,33 @@ def _folder(name: str) -> Path:
     raise InputError(f"the spaCy pipeline {name} is not installed: python -m spacy download {name}")
 
 
-def _digest(path: Path) -> str:
-    """Of the names and bytes of all that a pipeline is loaded from."""
-    return fingerprint("files", files=[(file.relative_to(path).as_posix(), sha256_file(file)) for file in _files(path)])
-
-
-def _files(path: Path) -> Iterator[Path]:
-    return (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
-
-
 STANZA_FORMAT = 1  # raise when the same models give other sentences here
 MODELS = ("tokenize", "mwt", "pos", "lemma", "depparse")
 SHARED = ("pretrain", "forward_charlm", "backward_charlm")
 OWN = "pipeline.json"
+
+
+class OwnModels(StrictModel):
+    """What a pipeline.json says: a language, and names of files beside it."""
+
+    lang: str
+    pos: str
+    depparse: str
+    tokenize: str | None = None
+    mwt: str | None = None
+    lemma: str | None = None
+    pretrain: str | None = None
+    forward_charlm: str | None = None
+    backward_charlm: str | None = None
+
+    @staticmethod
+    def read(folder: Path) -> tuple[str, dict[str, str]]:
+        """The language and the file of each model that is named."""
+        own = parse(OwnModels, read_json(folder / OWN), folder / OWN).model_dump(exclude_none=True)
+        for name in own.keys() - {"lang"}:
+            if not (folder / own[name]).is_file():
+                raise InputError(f"names the model {own[name]}, which is not there", folder / OWN)
+        return own.pop("lang"), {name: str(folder / file) for name, file in own.items()}
 
 
 @dataclass(frozen=True)
@@ -286,12 +287,12 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
     options: dict[str, Any] = {"download_method": None, "verbose": False, "tokenize_pretokenized": pretokenized}
     if not (folder / OWN).is_file():
         return stanza.Pipeline(lang, dir=path, processors="tokenize,pos,lemma,depparse", **options)
-    own = read_json(folder / OWN)
+    own = OwnModels.read(folder)[1]
     if "tokenize" not in own and not pretokenized:
         raise InputError("names no tokenizer, so it cannot split raw text; give it words", folder / OWN)
     models = [m for m in MODELS if m in own and not (pretokenized and m in ("tokenize", "mwt"))]
-    options |= {f"{model}_model_path": str(folder / own[model]) for model in models}
-    options |= {f"{m}_{part}_path": str(folder / own[part]) for m in models for part in SHARED if part in own}
+    options |= {f"{model}_model_path": own[model] for model in models}
+    options |= {f"{m}_{part}_path": own[part] for m in models for part in SHARED if part in own}
     options |= {} if "lemma" in own else {"lemma_use_identity": True}
     processors = ",".join(sorted({*models, "tokenize", "lemma"}, key=MODELS.index))
     # Stanza wants a list of known languages; a file without one makes ours a new language.
@@ -303,49 +304,25 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
 
 def open_stanza(name: str) -> StanzaEngine:
     """The models of the language ``name``, or those in the folder ``name``."""
-    if importlib.util.find_spec("stanza") is None:
-        raise InputError(f"stanza:{name} needs the library Stanza: {INSTALL}")
-    from importlib.metadata import version
-
     folder = user_path(name)
     library = version("stanza")
     if (folder / OWN).is_file():
-        lang, files = _own_models(folder)
-        models: Any = {key: sha256_file(path) for key, path in files.items()}
+        lang, files = OwnModels.read(folder)
+        models = {key: sha256_file(Path(path)) for key, path in files.items()}
     elif folder.is_dir() or "/" in name:
         lang = _only_language(folder)
         models = _packages(folder, lang)
     else:
-        folder, lang = _resources(), name.strip().lower()
+        folder, lang = Path(os.environ.get("STANZA_RESOURCES_DIR") or _default_resources()), name.strip().lower()
         models = _packages(folder, lang)
     mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models)
     return StanzaEngine(f"stanza:{lang}", f"Stanza {library}, models {mark[:8]}", mark, str(folder.resolve()), lang)
 
 
-def _own_models(folder: Path) -> tuple[str, dict[str, Path]]:
-    own = read_json(folder / OWN)
-    known = ("lang", *MODELS, *SHARED)
-    if not isinstance(own, dict) or not all(isinstance(value, str) for value in own.values()):
-        raise InputError("must map names of models to file names", folder / OWN)
-    unknown = [key for key in own if key not in known]
-    missing = [key for key in ("lang", "pos", "depparse") if key not in own]
-    if unknown or missing:
-        what = f"unknown key {unknown[0]!r}" if unknown else f"needs the key {missing[0]!r}"
-        raise InputError(f"{what}; the keys are {', '.join(known)}", folder / OWN)
-    files = {key: folder / value for key, value in own.items() if key != "lang"}
-    for file in files.values():
-        if not file.is_file():
-            raise InputError(f"names the model {file.name}, which is not there", folder / OWN)
-    return own["lang"], files
-
-
-def _resources() -> Path:
-    """Where Stanza keeps its models, by its own rule; asked of Stanza only if the environment does not say."""
-    if os.environ.get("STANZA_RESOURCES_DIR"):
-        return Path(os.environ["STANZA_RESOURCES_DIR"])
+def _default_resources() -> str:
     from stanza.resources.common import DEFAULT_MODEL_DIR
 
-    return Path(DEFAULT_MODEL_DIR)
+    return str(DEFAULT_MODEL_DIR)
 
 
 def _only_language(folder: Path) -> str:

@@ -14,8 +14,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.parsing.chunks import CHUNK, Mode, ParseCache, default_cache, parse_chunks
 from synthlang.parsing.engines import TREE_COLUMNS, Engine, Parsed
 from synthlang.progress import already
-from synthlang.sources.base import Source, check_split, size_of
-from synthlang.sources.conllu import annotated_batches
+from synthlang.sources.base import Source, annotated_batches, check_split, size_of
 
 FORMAT = 1
 Tokens = Literal["source", "engine"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -14,6 +15,7 @@ BATCH_SENTENCES = 2000  # a constant: batch borders are part of "same spec, same
 # how a source comes by a column that it lacks
 PARSED = ". A parser gives trees: synthlang parse SOURCE --out DIR, then conllu:DIR; or derive with --parser spacy:NAME"
 HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": ". A treebank's are read with conllu:PATH?feats"}
+T = TypeVar("T")
 
 
 class Source(Protocol):
@@ -57,6 +59,19 @@ class Labelled(NamedTuple):
     labels: list[str]
     counts: dict[str, int]
     ids: list[str] | None = None
+
+
+def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
+    """(number of the first one, rows) of BATCH_SENTENCES rows at a time, the last ones fewer."""
+    rest, first = iter(rows), 0
+    while chunk := list(islice(rest, BATCH_SENTENCES)):
+        yield first, chunk
+        first += len(chunk)
+
+
+def annotated_batches(sentences: Iterable[Mapping[str, Sequence[Any]]]) -> Iterator[Corpus]:
+    """Sentences as {column: values} as batches."""
+    return (Corpus.of(rows, first) for first, rows in in_batches(sentences))
 
 
 def size_of(source: object, split: str) -> int | None:

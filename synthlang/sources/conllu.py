@@ -14,27 +14,23 @@ Format: https://universaldependencies.org/format.html
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_lines, user_path
-from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import BATCH_SENTENCES, check_split
-from synthlang.sources.size import Sizes, blocks_in
+from synthlang.files import read_lines
+from synthlang.sources.base import annotated_batches
+from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
-from synthlang.sources.text import FileSource, digest_splits, files_by_split
+from synthlang.sources.text import FileSource
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
-ENDING = (".conllu",)
 FEATS = "feats"
 TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
-LONG_ID = 9  # digits; also keeps int() away from numbers of any length
+NUMBER = re.compile("[0-9]{1,9}")
 
 
 class Block(NamedTuple):
@@ -48,59 +44,37 @@ class Block(NamedTuple):
     feats: list[str]
     misc: list[str]
 
-    @staticmethod
-    def empty() -> Block:
-        """A sentence without words."""
-        return Block([], [], [], [], [], [], [])
-
 
 class ConlluSource(FileSource):
-    """Sentences with trees; a wrong path is an InputError here, a wrong line when it is reached."""
+    """Sentences with trees."""
 
-    columns: tuple[str, ...] = (FORM, "upos", "head", "deprel")
+    scheme = "conllu"
+    endings = (".conllu",)
 
     def __init__(self, path: str | Path) -> None:
-        plain = self.columns
-        if str(path).endswith(f"?{FEATS}"):
-            path = str(path).removesuffix(f"?{FEATS}")
-            plain = (*plain, FEATS)
-        self.path = user_path(path)
-        self.files = files_by_split(self.path, ENDING)
-        # an empty file ends here, not in the middle of the work
+        super().__init__(str(path).removesuffix(f"?{FEATS}"))
         firsts = [next(read_blocks(file)) for file in self.files.values()]
-        if not all(block.head for block in firsts):
-            plain = tuple(name for name in plain if name not in TREE)
+        trees = TREE if all(block.head for block in firsts) else ()
         found = [columns_in(block.misc) for block in firsts]
-        self._plain, self._tags = plain, tuple(name for name in found[0] if all(name in names for names in found))
-        self.columns = (*plain, *self._tags)
-        self._sizes = Sizes()
+        self._plain = (FORM, "upos", *trees, *((FEATS,) if str(path).endswith(f"?{FEATS}") else ()))
+        self._tags = tuple(name for name in found[0] if all(name in names for names in found))
+        self.columns = (*self._plain, *self._tags)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """Of the bytes of each split, the version of this reader and what it reads besides the usual columns."""
-        more: dict[str, Any] = {"feats": True} if FEATS in self.columns else {}
-        more |= {"tags": list(self._tags)} if self._tags else {}
-        return fingerprint("conllu", reader=READER, splits=digest_splits(self.files), **more)
+    def _marks(self) -> dict[str, Any]:
+        feats: dict[str, Any] = {"feats": True} if FEATS in self.columns else {}
+        return {"reader": READER, **feats, **({"tags": list(self._tags)} if self._tags else {})}
 
-    def batches(self, split: str) -> Iterator[Corpus]:
-        check_split(self, split, f"conllu:{self.path}")
-        blocks = read_blocks(self.files[split])
-        if not self._tags:
-            batches = annotated_batches({name: getattr(block, name) for name in self._plain} for block in blocks)
-        else:
-            batches = map(legal_tags, annotated_batches(self._tagged(block, self.files[split]) for block in blocks))
-        return self._sizes.watch(split, batches)
+    def _batches(self, split: str) -> Iterator[Corpus]:
+        path = self.files[split]
+        batches = annotated_batches(self._sentence(block, path) for block in read_blocks(path))
+        return self._sizes.watch(split, map(legal_tags, batches) if self._tags else batches)
 
-    def _tagged(self, block: Block, path: Path) -> dict[str, list[Any]]:
-        """The columns of a sentence with the tags in its last column."""
+    def _sentence(self, block: Block, path: Path) -> dict[str, list[Any]]:
+        """The columns of a sentence, tags from its last column among them."""
         sentence = {name: getattr(block, name) for name in self._plain}
         for name in self._tags:
-            values = [read_misc(word, name) or "O" for word in block.misc]
-            tags = [iob_tag(value) for value in values]
-            if None in tags:
-                at = tags.index(None)
-                raise InputError(f"the {name} tag {values[at][:40]!r} must be O, B-… or I-…", path, block.lines[at])
-            sentence[name] = tags
+            words = zip(block.misc, block.lines, strict=True)
+            sentence[name] = [iob_tag(read_misc(misc, name) or "O", path, line, f"{name}: ") for misc, line in words]
         return sentence
 
     def size(self, split: str) -> int | None:
@@ -110,35 +84,30 @@ class ConlluSource(FileSource):
         return self._sizes.get(split)
 
 
-def annotated_batches(sentences: Iterable[dict[str, list[Any]]]) -> Iterator[Corpus]:
-    """Sentences as {column: values} as batches of BATCH_SENTENCES, the last one shorter."""
-    rest = iter(sentences)
-    first = 0
-    while rows := list(islice(rest, BATCH_SENTENCES)):
-        yield Corpus.of(rows, first)
-        first += len(rows)
-
-
 def read_blocks(path: Path) -> Iterator[Block]:
     """Read the sentences of a CoNLL-U file, each checked to be one tree, or all of them without (heads ``_``).
 
     Raises InputError with the line for anything else, and if there is no sentence at all.
     """
-    block, none, trees = Block.empty(), True, True
+    block, trees = _block(), None
     for number, line in read_lines(path):
         if line.startswith("#"):
             continue
         if line.strip(" "):
-            if none and not block.lines and not NOT_A_WORD.fullmatch(line.partition("\t")[0]):
+            if trees is None and not NOT_A_WORD.fullmatch(line.partition("\t")[0]):
                 trees = line.split("\t")[6:7] != ["_"]
-            _add_line(block, line, path, number, trees)
+            _add_line(block, line, path, number, trees is not False)
         elif block.lines:
-            yield _checked(block, path) if trees else block
-            block, none = Block.empty(), False
+            yield _checked(block, path)
+            block = _block()
     if block.lines:
-        yield _checked(block, path) if trees else block
-    elif none:
+        yield _checked(block, path)
+    elif trees is None:
         raise InputError("holds no sentence", path)
+
+
+def _block() -> Block:
+    return Block([], [], [], [], [], [], [])
 
 
 def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
@@ -149,18 +118,19 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     if NOT_A_WORD.fullmatch(name):
         return
     expected = len(block.lines) + 1
-    if not _is_number(name):
-        raise InputError(
-            f"the id {name!r} must be an integer, a range like 3-4 or an empty node like 8.1", path, number
-        )
-    if int(name) != expected:
-        raise InputError(f"the id {name} is out of sequence; {expected} is next", path, number)
-    if not trees and head != "_":
-        raise InputError(f"word {name} has a head, and the words before have none", path, number)
-    if trees and not _is_number(head):
-        raise InputError(f"the head {head!r} of word {name} must be an integer", path, number)
-    if not form:
-        raise InputError(f"word {name} has an empty form", path, number)
+    problem = ""
+    if not NUMBER.fullmatch(name):
+        problem = f"the id {name!r} must be an integer, a range like 3-4 or an empty node like 8.1"
+    elif int(name) != expected:
+        problem = f"the id {name} is out of sequence; {expected} is next"
+    elif not trees and head != "_":
+        problem = f"word {name} has a head, and the words before have none"
+    elif trees and not NUMBER.fullmatch(head):
+        problem = f"the head {head!r} of word {name} must be an integer"
+    elif not form:
+        problem = f"word {name} has an empty form"
+    if problem:
+        raise InputError(problem, path, number)
     block.lines.append(number)
     block.form.append(one_word(form))
     block.upos.append(upos)
@@ -169,10 +139,6 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     block.deprel.append(deprel)
     block.feats.append(feats)
     block.misc.append(misc)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= LONG_ID
 
 
 def one_word(form: str) -> str:
@@ -185,7 +151,7 @@ def one_word(form: str) -> str:
 
 
 def _checked(block: Block, path: Path) -> Block:
-    problem = tree_problem(block.head)
+    problem = tree_problem(block.head) if block.head else None
     if problem:
         word, message = problem
         raise InputError(message, path, block.lines[word - 1])

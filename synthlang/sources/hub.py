@@ -12,25 +12,98 @@ Nothing of the data set is ever executed: ``datasets`` from version 4 on has no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import SPAN_COLUMNS
-from synthlang.sources.base import BATCH_SENTENCES, Labelled, check_split
+from synthlang.sources.base import Labelled, check_split, in_batches
 from synthlang.sources.conllu import one_word, tree_problem
-from synthlang.sources.hub_data import Candidates, by_split, digest_values, load_data, plan_columns, rows_of
+from synthlang.sources.hub_data import (
+    STRINGS,
+    by_split,
+    described,
+    digest_values,
+    dtype_of,
+    items_of,
+    load_data,
+    names_of,
+    rows_of,
+)
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import batches_of
 from synthlang.sources.words import RULES, split_sentences, split_words
 
 READER = 2  # part of the fingerprint: count up when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
+WORDS = ("words", "tokens", "form")
+TEXT = ("text", "sentence")
+LABELS = {"upos": ("upos", "pos_tags"), "head": ("head",), "deprel": ("deprel",), "ner": ("ner", "ner_tags")}
+Candidates = Mapping[str, Sequence[str]]
+Names = tuple[str, ...] | None
 Row = tuple[dict[str, list[Any]], str | None, str | None]  # sentence, its label, its id
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which columns of a data set to read.
+
+    words    the column of words, or of text if ``is_text``
+    labels   our column → (its column, names of its class labels or None)
+    item     the same for the label of a whole row, None if there is none
+    id       the column of the names of the rows, None if they are not asked for or there are none
+    joined   whether words and labels are strings with white space between each two, not lists
+    """
+
+    words: str
+    is_text: bool
+    labels: Mapping[str, tuple[str, Names]]
+    item: tuple[str, Names] | None = None
+    id: str | None = None
+    joined: bool = False
+
+    @property
+    def reads(self) -> list[str]:
+        """The columns of the data set that are read: words, labels, then those of ``item`` and ``id``."""
+        labels = [column for column, _ in self.labels.values()]
+        return [self.words, *labels, *([] if self.item is None else [self.item[0]]), *([self.id] if self.id else [])]
+
+
+def plan_columns(
+    features: Mapping[str, Any], name: str, more: Candidates, item: Sequence[str] = (), ids: bool = False
+) -> Plan:
+    """Choose the columns to read, or raise InputError that names the columns there are; as for ``HubSource``."""
+
+    def strings(column: str) -> bool:
+        return dtype_of(features.get(column)) in STRINGS
+
+    def labelled(column: str, ours: str) -> bool:
+        items = items_of(features.get(column))
+        numbers = ours == "head" and str(dtype_of(items)).startswith(("int", "uint"))
+        return dtype_of(items) in STRINGS or names_of(items) is not None or numbers
+
+    usual = {ours: (*LABELS.get(ours, ()), *more.get(ours, ())) for ours in (*LABELS, *more)}
+    lists = {ours: [c for c in columns if labelled(c, ours)] for ours, columns in usual.items()}
+    labels = {ours: (found[0], names_of(items_of(features[found[0]]))) for ours, found in lists.items() if found}
+    whole = next((c for c in item if names_of(features.get(c)) or strings(c)), None)
+    row = None if whole is None else (whole, names_of(features[whole]))
+    name_column = "id" if ids and strings("id") else None
+    for words in WORDS:
+        if dtype_of(items_of(features.get(words))) in STRINGS:
+            return Plan(words, False, labels, row, name_column)
+    for text in filter(strings, TEXT):
+        # what a task takes for its labels, in columns of strings: ``O O B-city`` beside ``fly to rome``
+        texts = {ours: [c for c in columns if strings(c)] for ours, columns in more.items()}
+        joined = {ours: (columns[0], None) for ours, columns in texts.items() if columns}
+        return Plan(text, False, joined, row, name_column, joined=True) if joined else Plan(text, True, {})
+    raise InputError(
+        f"{name}: needs lists of words in a column {', '.join(WORDS)}, or text in {' or '.join(TEXT)};"
+        f" it has {described(features)}"
+    )
 
 
 class HubSource:
@@ -38,7 +111,7 @@ class HubSource:
 
     more   our column → further names of columns that hold it: what a task takes for its labels
     item   names of columns that may label a whole row, such as ``intent``; see ``labelled``
-    ids    whether the column ``id`` names the rows
+    ids    whether the column ``id`` of strings names the rows
     """
 
     def __init__(
@@ -47,7 +120,7 @@ class HubSource:
         self.name = f"hf:{name}"
         self._data = by_split(load_data(name), self.name)
         # datasets gives every split of a configuration the same features
-        self._plan = plan_columns(next(iter(self._data.values())).features, self.name, more, item, ids)
+        self._plan = plan_columns(next(iter(self._data.values())).features, self.name, more or {}, item, ids)
         for split in self._data:
             if next(self._rows(split), None) is None:
                 raise InputError(f"{self.name}: the split {split} holds no word")
@@ -89,99 +162,68 @@ class HubSource:
     def labelled(self, split: str) -> Iterator[Labelled]:
         """The batches with the labels and the ids of their rows, where there are any; nothing is mended."""
         check_split(self, split, self.name)
-        rest, first, spans = self._rows(split), 0, any(name in SPAN_COLUMNS for name in self._plan.labels)
-        while rows := list(islice(rest, BATCH_SENTENCES)):
+        spans = any(name in SPAN_COLUMNS for name in self._plan.labels)
+        for first, rows in in_batches(self._rows(split)):
             corpus = Corpus.of([sentence for sentence, _, _ in rows], first)
             labels = [label for _, label, _ in rows if label is not None]
             ids = None if self._plan.id is None else [name or str(first + at) for at, (_, _, name) in enumerate(rows)]
             yield Labelled(legal_tags(corpus) if spans else corpus, labels, {}, ids)
-            first += len(rows)
 
     def _rows(self, split: str) -> Iterator[Row]:
         """Sentences as {our column: values} with label and id of the row; rows without a word are left out."""
-        rows = rows_of(self._data[split], self._plan.reads)
-        if self._plan.joined:
-            lists = 1 + len(self._plan.labels)
-            rows = ((*(v.split() if v else v for v in row[:lists]), *row[lists:]) for row in rows)
-        for number, row in enumerate(rows, start=1):
-            if self._plan.is_text:
+        plan = self._plan
+        lists = 1 + len(plan.labels)
+        for number, row in enumerate(rows_of(self._data[split], plan.reads), start=1):
+            if plan.is_text:
                 for line in (row[0] or "").split("\n"):
                     yield from (({FORM: words}, None, None) for words in split_sentences(split_words(line)))
             elif row[0]:
                 where = f"{self.name}: row {number} of the split {split}"
-                sentence = self._annotated(row, where)
+                lines = [(v.split() if v else v) if plan.joined else v for v in row[:lists]]
+                sentence = self._sentence(lines[0], lines[1:], where)
                 if sentence[FORM]:
-                    yield sentence, self._item(row, where), None if self._plan.id is None else row[-1]
+                    label = None
+                    if plan.item is not None:
+                        [label] = _named([None if row[lists] == "" else row[lists]], *plan.item, where)
+                    yield sentence, label, None if plan.id is None else row[-1]
 
-    def _item(self, row: Sequence[Any], where: str) -> str | None:
-        if self._plan.item is None:
-            return None
-        column, names = self._plan.item
-        value = row[1 + len(self._plan.labels)]
-        if value is None or value == "" or (names is not None and not 0 <= value < len(names)):
-            raise InputError(f"{where} has no label in {column!r}")
-        return str(value) if names is None else names[value]
-
-    def _annotated(self, row: Sequence[list[Any] | None], where: str) -> dict[str, list[Any]]:
-        words = row[0] or []
-        if not all(word and word.strip() for word in words):
-            raise InputError(f"{where}: word {[bool(w and w.strip()) for w in words].index(False) + 1} is empty")
-        columns: dict[str, list[Any]] = {}
-        for (ours, (column, _)), values in zip(self._plan.labels.items(), row[1:], strict=False):
+    def _sentence(self, words: list[str], labels: Sequence[list[Any] | None], where: str) -> dict[str, list[Any]]:
+        for number, word in enumerate(words, start=1):
+            if not (word and word.strip()):
+                raise InputError(f"{where}: word {number} is empty")
+        sentence: dict[str, list[Any]] = {FORM: [one_word(word) for word in words]}
+        for (ours, (column, names)), values in zip(self._plan.labels.items(), labels, strict=True):
             if values is None or len(values) != len(words):
-                count = 0 if values is None else len(values)
-                raise InputError(f"{where}: {len(words)} words but {count} values in {column!r}")
-            columns[ours] = (
-                values if ours == "head" else _labels(values, self._plan.labels[ours][1], f"{where}: {column!r}")
-            )
-        sentence = {FORM: [one_word(word) for word in words], **columns}
-        if "head" in sentence:
-            sentence = _syntactic(sentence)
-            sentence["head"] = _heads(sentence["head"], where)
-        for ours in SPAN_COLUMNS:
-            if ours in sentence:
-                sentence[ours] = _tags(sentence[ours], f"{where}: {self._plan.labels[ours][0]!r}")
-        return sentence
+                raise InputError(f"{where}: {len(words)} words but {len(values or ())} values in {column!r}")
+            sentence[ours] = values if ours == "head" else _named(values, column, names, where)
+            if ours in SPAN_COLUMNS:
+                sentence[ours] = [iob_tag(value, where=f"{where}: {column!r}: ") for value in sentence[ours]]
+        return _syntactic(sentence, where) if "head" in sentence else sentence
 
 
-def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The words that have a place in the tree: a treebank numbers heads without ranges and empty nodes."""
+def _named(values: Sequence[Any], column: str, names: Names, where: str) -> list[str]:
+    """Labels as strings, or the names of class labels."""
+    if any(value is None or (names and not 0 <= value < len(names)) for value in values):
+        raise InputError(f"{where} has no label in {column!r}")
+    return list(values) if names is None else [names[value] for value in values]
+
+
+def _syntactic(sentence: dict[str, list[Any]], where: str) -> dict[str, list[Any]]:
+    """The words that have a place in the tree, and their heads as one tree; inserted words (−1) hang nowhere.
+
+    A treebank numbers heads without ranges and empty nodes.
+    """
     tags = sentence.get("upos", ["_"] * len(sentence["head"]))
     kept = [head not in NO_HEAD or tag != "_" for head, tag in zip(sentence["head"], tags, strict=True)]
-    if all(kept):
-        return sentence
-    return {
-        name: [value for value, keep in zip(values, kept, strict=True) if keep] for name, values in sentence.items()
-    }
-
-
-def _heads(values: list[Any], where: str) -> list[int]:
-    """Heads that are one tree; inserted words (−1) hang nowhere."""
+    sentence = {name: [v for v, keep in zip(values, kept, strict=True) if keep] for name, values in sentence.items()}
     try:
-        heads = [int(value) for value in values]
+        heads = whole = sentence["head"] = [int(value) for value in sentence["head"]]
     except (TypeError, ValueError) as error:
         raise InputError(f"{where}: a head must be an integer") from error
-    if heads and -1 in heads:
-        # as if they hung on the root; where a language deleted it, on the first of them
+    if -1 in heads:  # as if they hung on the root; where a language deleted it, on the first of them
         root = heads.index(0 if 0 in heads else -1)
         whole = [0 if at == root else root + 1 if head == -1 else head for at, head in enumerate(heads)]
-    else:
-        whole = heads
     problem = tree_problem(whole) if heads else None
     if problem:
         raise InputError(f"{where}: {problem[1]}")
-    return heads
-
-
-def _labels(values: list[Any], names: tuple[str, ...] | None, where: str) -> list[str]:
-    if any(value is None or (names is not None and not 0 <= value < len(names)) for value in values):
-        raise InputError(f"{where} has a word without a label")
-    return values if names is None else [names[value] for value in values]
-
-
-def _tags(values: list[str], where: str) -> list[str]:
-    tags = [iob_tag(value) for value in values]
-    if None in tags:
-        wrong = values[tags.index(None)]
-        raise InputError(f"{where}: the tag {wrong[:40]!r} must be O, or B- or I- and a name")
-    return [tag for tag in tags if tag]
+    return sentence

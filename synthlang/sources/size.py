@@ -38,36 +38,37 @@ class Sizes:
         sentences = 0
         for batch in batches:
             sentences += len(batch)
-            share = share_read(opened[0]) if opened else None
-            if share:
+            if opened and (share := share_read(opened[0])):
                 self.guess(split, round(sentences / share))
             yield batch
         self._known[split] = sentences, True
 
 
+def _size(handle: IO[bytes]) -> int:
+    """Bytes of a plain file, 0 of anything else, as of a pipe."""
+    about = os.fstat(handle.fileno())
+    return about.st_size if stat.S_ISREG(about.st_mode) else 0
+
+
 def share_read(handle: IO[bytes]) -> float | None:
-    """Which part of its file was read, from 0 to 1; None if that cannot be told, as of a pipe.
+    """Which part of its file was read, from 0 to 1; None if that cannot be told.
 
     Of a packed file those are packed bytes, and a buffer is ahead of what was asked for.
     """
     if handle.closed:  # at the end
         return 1.0
-    number = handle.fileno()
-    about = os.fstat(number)
-    if not stat.S_ISREG(about.st_mode) or not about.st_size:
-        return None
-    return min(1.0, os.lseek(number, 0, os.SEEK_CUR) / about.st_size)
+    size = _size(handle)
+    return min(1.0, os.lseek(handle.fileno(), 0, os.SEEK_CUR) / size) if size else None
 
 
 def blocks_in(path: Path) -> int | None:
-    """About how many blocks of lines with a blank line after each a file holds; None if it is not a plain file."""
+    """About how many blocks of lines with a blank line after each a file holds; None if that cannot be told."""
     with path.open("rb") as handle:
-        about = os.fstat(handle.fileno())
-        if not stat.S_ISREG(about.st_mode) or not about.st_size:
+        if not (size := _size(handle)):
             return None
         blocks, end = 0, b""
         while handle.tell() < SAMPLE and (piece := handle.read(PIECE)):
             blocks += piece.count(b"\n\n") + piece.count(b"\n\r\n")
             end = piece[-3:]
         blocks += not end.endswith((b"\n\n", b"\n\r\n"))
-        return round(blocks * about.st_size / handle.tell())
+        return round(blocks * size / handle.tell())

@@ -16,23 +16,25 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_lines, user_path
-from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import BATCH_SENTENCES, Labelled, because, check_split
+from synthlang.files import read_lines
+from synthlang.sources.base import Labelled, because, in_batches
 from synthlang.sources.conllu import one_word
 from synthlang.sources.tags import iob_tag, legal_tags
-from synthlang.sources.text import SPLITS, FileSource, digest_splits, find_splits, is_file, named_splits, split_of
+from synthlang.sources.text import SPLITS, FileSource, find_splits, is_file
 from synthlang.sources.words import RULES, Words
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
+SLOT = re.compile(r"(-?[0-9]{1,9}):(-?[0-9]{1,9}):(\S+)", re.ASCII)
 WORDLESS = "utterances left out, without a word"
+OUTSIDE = "utterances left out, a slot is not inside the text"
+WIDENED = "slots widened to whole words"
 
 
 class Utterance(NamedTuple):
@@ -44,32 +46,41 @@ class Utterance(NamedTuple):
 
 
 class SlotsSource(FileSource):
-    """Utterances with slots; a wrong path is an InputError here, a wrong line when it is reached."""
+    """Utterances with slots, the tags as legal IOB2."""
 
-    columns: tuple[str, ...] = (FORM, "slot")
+    scheme = "slots"
+    endings = (".tsv",)
+    columns = (FORM, "slot")
 
     def __init__(self, path: str | Path) -> None:
-        self.path = user_path(path)
-        if is_file(self.path):
-            self.files = {split_of(self.path.name, ENDINGS) or "train": self.path}
-        elif (self.path / PARTS[0]).is_file():
-            self.files = {SPLITS.get(self.path.name.lower(), "train"): self.path}
-        else:
-            self.files = _splits_of(self.path)
+        super().__init__(path)
         for split in self.files:
             counts: Counter[str] = Counter()
             if next(self.utterances(split, counts), None) is None:
                 raise InputError(f"holds no utterance{because(counts)}", self.files[split])
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """Of the bytes of each split and the version of this reader."""
-        parts = {
+    def _find(self) -> dict[str, Path]:
+        """The folder or the file of each split."""
+        if is_file(self.path):
+            return super()._find()
+        if (self.path / PARTS[0]).is_file():
+            return {SPLITS.get(self.path.name.lower(), "train"): self.path}
+        if any(path.is_dir() and path.name.lower() in SPLITS for path in self.path.iterdir()):
+            return find_splits(self.path, ("",), folders=True)
+        try:
+            return find_splits(self.path, self.endings)
+        except InputError as error:
+            raise InputError(f"no folders train, valid, test of {', '.join(PARTS)} either: {error}") from error
+
+    def _marks(self) -> dict[str, Any]:
+        return {"reader": READER, "rules": RULES}
+
+    def _digested(self) -> dict[str, Path]:
+        return {
             f"{split} {part.name if path.is_dir() else ''}": part
             for split, path in self.files.items()
             for part in ([path / name for name in PARTS] if path.is_dir() else [path])
         }
-        return fingerprint("slots", reader=READER, rules=RULES, splits=digest_splits(parts))
 
     @cached_property
     def intents(self) -> tuple[str, ...]:
@@ -79,40 +90,24 @@ class SlotsSource(FileSource):
     def utterances(self, split: str, counts: Counter[str]) -> Iterator[Utterance]:
         """The utterances of a split in order; ``counts`` takes those left out, such as one without a word."""
         path = self.files[split]
-        read = read_folder(path) if path.is_dir() else (Utterance(*parts) for parts in read_mtod(path, counts))
-        for utterance in read:
+        for utterance in read_folder(path) if path.is_dir() else read_mtod(path, counts):
             if utterance.words:
                 yield utterance
             else:
                 counts[WORDLESS] += 1
 
-    def batches(self, split: str) -> Iterator[Corpus]:
-        """The utterances of a split in order, the tags as legal IOB2."""
+    def _batches(self, split: str) -> Iterator[Corpus]:
         return (batch.corpus for batch in self.labelled(split))
 
     def labelled(self, split: str) -> Iterator[Labelled]:
         """The batches, each with the intents of its utterances and what was left out or mended by reason."""
-        check_split(self, split, f"slots:{self.path}")
+        self.check(split)
         counts: Counter[str] = Counter()
-        rest, first = self.utterances(split, counts), 0
-        while rows := list(islice(rest, BATCH_SENTENCES)):
+        for first, rows in in_batches(self.utterances(split, counts)):
             corpus = Corpus.of([{FORM: row.words, "slot": row.tags} for row in rows], first)
             seen = {reason: n for reason, n in counts.items() if n}
             yield Labelled(legal_tags(corpus), [row.intent for row in rows], seen)
             counts.clear()
-            first += len(rows)
-
-
-def _splits_of(folder: Path) -> dict[str, Path]:
-    """The folder or the file of each split."""
-    folders = {split: path for split, path in named_splits(folder).items() if path.is_dir()}
-    if not folders and not any(split_of(path.name, ENDINGS) for path in folder.iterdir() if path.is_file()):
-        raise InputError(
-            f"holds neither folders train, valid, test of {', '.join(PARTS)}, nor files whose names say train, dev or"
-            f" test and end in {' or '.join(ENDINGS)}",
-            folder,
-        )
-    return folders or find_splits(folder, ENDINGS)
 
 
 def read_folder(folder: Path) -> Iterator[Utterance]:
@@ -125,26 +120,16 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
             ended = PARTS[lines.index(None)]
             raise InputError(f"{ended} ends before the other files of its folder do", folder)
         (number, text), (_, marks), (_, label) = lines
-        words, found, intent = text.split(), marks.split(), label.strip()
-        if len(words) != len(found):
-            raise InputError(f"{len(found)} tags for {len(words)} words", folder / "seq.out", number)
+        words, tags, intent = text.split(), marks.split(), label.strip()
+        if len(words) != len(tags):
+            raise InputError(f"{len(tags)} tags for {len(words)} words", folder / "seq.out", number)
         if words and not intent:
             raise InputError("the intent is empty", folder / "label", number)
-        tags = [iob_tag(tag) for tag in found]
-        if None in tags:
-            wrong = found[tags.index(None)]
-            raise InputError(f"the tag {wrong[:40]!r} must be O, B-slot or I-slot", folder / "seq.out", number)
-        yield Utterance([one_word(word) for word in words], [tag for tag in tags if tag], intent)
+        yield Utterance(list(map(one_word, words)), [iob_tag(t, folder / "seq.out", number) for t in tags], intent)
 
 
-ENDINGS = (".tsv",)
-SLOT = re.compile(r"(-?[0-9]{1,9}):(-?[0-9]{1,9}):(\S+)", re.ASCII)
-OUTSIDE = "utterances left out, a slot is not inside the text"
-WIDENED = "slots widened to whole words"
-
-
-def read_mtod(path: Path, counts: Counter[str]) -> Iterator[tuple[list[str], list[str], str]]:
-    """(words, tags, intent) of each line; InputError with the line for what is none."""
+def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
+    """The utterance of each line; InputError with the line for what is none."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
@@ -154,19 +139,17 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[tuple[list[str], lis
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
             raise InputError("the intent is empty", path, number)
-        spans = [_slot(slot, path, number) for slot in (slots.split(",") if slots else ())]
+        spans = []
+        for slot in slots.split(",") if slots else ():
+            match = SLOT.fullmatch(slot.strip())
+            if match is None:
+                raise InputError(f"the slot {slot[:60]!r} must be start:end:name", path, number)
+            spans.append((int(match[1]), int(match[2]), match[3]))
         if any(not 0 <= start < stop <= len(text) for start, stop, _ in spans):
             counts[OUTSIDE] += 1
-            continue
-        words = Words.of(text)
-        yield words.words, _tags(words, spans, counts), intent
-
-
-def _slot(slot: str, path: Path, number: int) -> tuple[int, int, str]:
-    match = SLOT.fullmatch(slot.strip())
-    if match is None:
-        raise InputError(f"the slot {slot[:60]!r} must be start:end:name", path, number)
-    return int(match[1]), int(match[2]), match[3]
+        else:
+            words = Words.of(text)
+            yield Utterance(words.words, _tags(words, spans, counts), intent)
 
 
 def _tags(words: Words, slots: list[tuple[int, int, str]], counts: Counter[str]) -> list[str]:

@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 
 TAG = re.compile(r"O|[BIESLU]-\S+")
 SCHEME = {"S": "B", "U": "B", "E": "I", "L": "I"}  # IOBES and BILOU
+KEYS = {"ner": "NER", "slot": "Slot"}  # our columns, in the order of the keys
+ESCAPES = {"\\": "\\\\", "|": "\\p"}
+CHARACTERS = {written: char for char, written in ESCAPES.items()}
 
 
-def iob_tag(tag: str) -> str | None:
-    """A tag of IOB1, IOB2, IOBES or BILOU with B, I or O; None for what is no tag.
+def iob_tag(tag: str, path: Path | None = None, line: int | None = None, where: str = "") -> str:
+    """A tag of IOB1, IOB2, IOBES or BILOU with B, I or O; InputError for what is no tag.
 
-    >>> iob_tag("S-PER"), iob_tag("L-PER"), iob_tag("O"), iob_tag("PER"), iob_tag("B-")
-    ('B-PER', 'I-PER', 'O', None, None)
+    >>> iob_tag("S-PER"), iob_tag("L-PER"), iob_tag("O")
+    ('B-PER', 'I-PER', 'O')
     """
-    return SCHEME.get(tag[0], tag[0]) + tag[1:] if TAG.fullmatch(tag) else None
+    if not TAG.fullmatch(tag):
+        raise InputError(f"{where}the tag {tag[:40]!r} must be O, or B- or I- and a name", path, line)
+    return SCHEME.get(tag[0], tag[0]) + tag[1:]
 
 
 def legal_tags(corpus: Corpus) -> Corpus:
@@ -29,15 +36,10 @@ def legal_tags(corpus: Corpus) -> Corpus:
     return Rewrite.identity(corpus).apply(corpus)
 
 
-KEYS = {"ner": "NER", "slot": "Slot"}  # our columns, in the order of the keys
-ESCAPES = {"\\": "\\\\", "|": "\\p"}
-CHARACTERS = {written: char for char, written in ESCAPES.items()}
-
-
 def write_misc(values: Mapping[str, str]) -> str:
     """The values of the columns that have a key, ``_`` if there are none."""
-    found = (f"{key}={_escaped(values[name])}" for name, key in KEYS.items() if name in values)
-    return "|".join(found) or "_"
+    pairs = ((key, values[name]) for name, key in KEYS.items() if name in values)
+    return "|".join(f"{key}={''.join(ESCAPES.get(char, char) for char in value)}" for key, value in pairs) or "_"
 
 
 def read_misc(misc: str, name: str) -> str | None:
@@ -55,7 +57,3 @@ def columns_in(misc: Iterable[str]) -> tuple[str, ...]:
     """The columns that every word of a sentence has a tag for."""
     words = list(misc)
     return tuple(name for name in KEYS if all(TAG.fullmatch(read_misc(word, name) or "") for word in words))
-
-
-def _escaped(value: str) -> str:
-    return "".join(ESCAPES.get(char, char) for char in value)

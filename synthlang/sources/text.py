@@ -1,4 +1,4 @@
-"""Plain text: a file of lines (split ``train``), or a folder with a file for each split.
+"""What sources of files share; plain text: a file of lines (split ``train``), or a folder with a file for each split.
 
 ``text:`` takes a line for a paragraph or a sentence; ``lines:`` for one sentence, known by its line number, as
 parallel text comes: line n of one file stays the translation of line n of another. A blank line is skipped. The
@@ -12,20 +12,22 @@ import gzip
 import hashlib
 import re
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, groupby
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from synthlang.corpus import FORM, Column, Corpus
+from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.base import check_split, in_batches
 from synthlang.sources.size import Sizes
 from synthlang.sources.words import RULES, split_sentences, split_words
 
@@ -34,60 +36,110 @@ SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), 
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
 
 
-class FileSource:
-    """A source with a file for each split, of any format."""
+class FileSource(ABC):
+    """A source with a file for each split: those of a folder; or one file, which is the split that its name says.
 
-    files: dict[str, Path]
+    A wrong path or an empty file is an InputError here, before any work; a wrong line when it is reached.
+    """
+
+    scheme: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]]
+    columns: tuple[str, ...] = (FORM,)
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = user_path(path)
+        self.files = self._find()
+        self._sizes = Sizes()
+
+    def _find(self) -> dict[str, Path]:
+        return files_by_split(self.path, self.endings)
+
+    @abstractmethod
+    def _marks(self) -> dict[str, Any]:
+        """What the fingerprint has beside the bytes: versions of readers and rules, options."""
+
+    @abstractmethod
+    def _batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split that is there."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the bytes of each split, the version of the reader and what it reads besides the usual columns."""
+        return fingerprint(self.scheme, splits=digest_splits(self._digested()), **self._marks())
+
+    def _digested(self) -> dict[str, Path]:
+        return self.files
 
     @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.files)
 
+    def check(self, split: str) -> None:
+        """Raise InputError if there is no such split."""
+        check_split(self, split, f"{self.scheme}:{self.path}")
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """The sentences of a split in order."""
+        self.check(split)
+        return self._batches(split)
+
+
+def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
+    """Lists of words as batches."""
+    return (Corpus.of_words(rows, first) for first, rows in in_batches(sentences))
+
 
 class TextSource(FileSource):
-    """Sentences of plain text; the only column is ``form``.
+    """Sentences of plain text; the only column is ``form``."""
 
-    A wrong path, an empty file or one without a word is an InputError here, before any work;
-    bytes that are not UTF-8 are one when they are reached.
-    """
-
-    columns: tuple[str, ...] = (FORM,)
+    scheme = "text"
+    endings = (".txt", ".txt.gz")
 
     def __init__(self, path: str | Path) -> None:
-        self.path = user_path(path)
-        self.files = {"train": self.path} if is_file(self.path) else find_splits(self.path, (".txt", ".txt.gz"))
-        self._sizes = Sizes()
+        super().__init__(path)
         for file in self.files.values():
             if not any(piece.strip() for _, piece in read_pieces(file)):
                 raise InputError("holds no word: it is empty or blank", file)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """Of the unpacked bytes of each split and the rules for words."""
-        return fingerprint("text", rules=RULES, splits=digest_splits(self.files))
+    def _find(self) -> dict[str, Path]:
+        return {"train": self.path} if is_file(self.path) else find_splits(self.path, self.endings)
 
-    def batches(self, split: str) -> Iterator[Corpus]:
-        check_split(self, split, f"text:{self.path}")
+    def _marks(self) -> dict[str, Any]:
+        return {"rules": RULES}
+
+    def _batches(self, split: str) -> Iterator[Corpus]:
         opened: list[IO[bytes]] = []
-        pieces = read_pieces(self.files[split], opened)
-        sentences = chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces)
-        return self._sizes.watch(split, batches_of(sentences), opened)
+        return self._sizes.watch(split, self._read(read_pieces(self.files[split], opened)), opened)
+
+    def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
+        return batches_of(chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces))
 
     def size(self, split: str) -> int | None:
         """Sentences of a split, guessed from the part of its bytes that was read so far."""
         return self._sizes.get(split)
 
 
-def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
-    """Lists of words as batches of BATCH_SENTENCES sentences, the last one shorter."""
-    rest = iter(sentences)
-    first = 0
-    while rows := list(islice(rest, BATCH_SENTENCES)):
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([len(row) for row in rows], out=offsets[1:])
-        form = Column.of(list(chain.from_iterable(rows)))
-        yield Corpus(offsets, {FORM: form}, np.arange(first, first + len(rows), dtype=np.int64))
-        first += len(rows)
+class LinesSource(TextSource):
+    """Sentences of plain text, one a line; a sentence's id is the number of its line, from 0."""
+
+    scheme = "lines"
+
+    def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
+        by_line = groupby(pieces, key=lambda piece: piece[0])  # pieces of one long line are joined
+        lines = ((number - 1, [w for _, piece in found for w in split_words(piece)]) for number, found in by_line)
+        for _, rows in in_batches((number, words) for number, words in lines if words):
+            ids = np.asarray([number for number, _ in rows], np.int64)
+            yield replace(Corpus.of_words([words for _, words in rows]), ids=ids)
+
+    def lines(self, split: str) -> int:
+        """How many lines the split has, blank ones included; reads it."""
+        number, text = 0, ""
+        for number, text in read_pieces(self.files[split]):  # noqa: B007  the last ones count
+            pass
+        return number - (number > 0 and not text)
+
+
+# --- the file of each split
 
 
 def is_file(path: Path) -> bool:
@@ -102,8 +154,8 @@ def files_by_split(path: Path, endings: tuple[str, ...]) -> dict[str, Path]:
     return {split_of(path.name, endings) or "train": path} if is_file(path) else find_splits(path, endings)
 
 
-def find_splits(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
-    """The file of each split in ``folder``, in the order train, dev, test.
+def find_splits(folder: Path, endings: tuple[str, ...], folders: bool = False) -> dict[str, Path]:
+    """The file (or folder) of each split in ``folder``, in the order train, dev, test.
 
     A file belongs to a split if a part of its name does (``en_ewt-ud-dev.conllu``); other
     files are left alone. Two files for one split, or none at all, is an InputError.
@@ -111,25 +163,28 @@ def find_splits(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
         split = split_of(path.name, endings)
-        if split is not None and path.is_file():
+        if split is not None and path.is_dir() == folders:
             found.setdefault(split, []).append(path)
     for split, paths in found.items():
         if len(paths) > 1:
             names = ", ".join(path.name for path in paths)
             raise InputError(f"several files for the split {split}: {names}; name one file, or keep one", folder)
     if not found:
-        raise InputError(f"holds no file whose name says train, dev or test and ends in {' or '.join(endings)}", folder)
+        names = " or ".join(ending for ending in endings if ending)
+        raise InputError(f"holds no file whose name says train, dev or test and ends in {names}", folder)
     return {split: found[split][0] for split in ("train", "dev", "test") if split in found}
 
 
 def split_of(name: str, endings: tuple[str, ...]) -> str | None:
-    """The split that a file name tells: the last of its parts that is one.
+    """The split that a file name tells: the last of its parts that is one; an ending "" is of names that are a split.
 
-    >>> split_of("wiki-valid.txt.gz", (".txt", ".txt.gz"))
-    'dev'
+    >>> split_of("wiki-valid.txt.gz", (".txt", ".txt.gz")), split_of("Valid", ("",)), split_of("valid.md", ("",))
+    ('dev', 'dev', None)
     """
-    stem = next((name[: -len(ending)] for ending in endings if name.endswith(ending)), None)
-    parts = [] if stem is None else [SPLITS[p] for p in re.split(r"[-_.]", stem.lower()) if p in SPLITS]
+    if "" in endings and name.lower() in SPLITS:
+        return SPLITS[name.lower()]
+    stem = next((name.removesuffix(ending) for ending in endings if ending and name.endswith(ending)), "")
+    parts = [SPLITS[part] for part in re.split(r"[-_.]", stem.lower()) if part in SPLITS]
     return parts[-1] if parts else None
 
 
@@ -140,6 +195,9 @@ def digest_splits(files: dict[str, Path]) -> dict[str, str]:
         with open_bytes(path) as handle:
             digests[split] = hashlib.file_digest(handle, "sha256").hexdigest()  # type: ignore[arg-type]
     return digests
+
+
+# --- the lines of a file
 
 
 @contextmanager
@@ -189,66 +247,3 @@ def _decode(raw: bytes, codec: str, path: Path, number: int) -> str:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
-
-
-def named_splits(folder: Path) -> dict[str, Path]:
-    """Split → the entry of ``folder`` whose whole name is that split's, in the order train, dev, test."""
-    found: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()):
-        split = SPLITS.get(path.name.lower())
-        if split in found:
-            raise InputError(f"{found[split].name} and {path.name} are both the split {split}; keep one", folder)
-        if split is not None:
-            found[split] = path
-    return {split: found[split] for split in ("train", "dev", "test") if split in found}
-
-
-class LinesSource(TextSource):
-    """Sentences of plain text, one a line; a sentence's id is the number of its line, from 0."""
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Of the unpacked bytes of each split and the rules for words."""
-        return fingerprint("lines", rules=RULES, splits=digest_splits(self.files))
-
-    def batches(self, split: str) -> Iterator[Corpus]:
-        check_split(self, split, f"lines:{self.path}")
-        opened: list[IO[bytes]] = []
-        return self._sizes.watch(split, _batches(read_pieces(self.files[split], opened)), opened)
-
-    def lines(self, split: str) -> int:
-        """How many lines the split has, blank ones included; reads it."""
-        number, text = 0, ""
-        for number, text in read_pieces(self.files[split]):  # noqa: B007  the last ones count
-            pass
-        return number - (number > 0 and not text)
-
-
-def _batches(pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
-    sentences: list[list[str]] = []
-    numbers: list[int] = []
-    for number, words in _lines(pieces):
-        if words:
-            sentences.append(words)
-            numbers.append(number)
-        if len(sentences) == BATCH_SENTENCES:
-            yield _corpus(sentences, numbers)
-            sentences, numbers = [], []
-    if sentences:
-        yield _corpus(sentences, numbers)
-
-
-def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """The number of each line, from 0, with its words; pieces of one long line are joined."""
-    current, words = 0, list[str]()
-    for line, piece in pieces:
-        if line - 1 != current:
-            yield current, words
-            current, words = line - 1, []
-        words.extend(split_words(piece))
-    yield current, words
-
-
-def _corpus(sentences: list[list[str]], numbers: list[int]) -> Corpus:
-    corpus = Corpus.of_words(sentences)
-    return Corpus(corpus.offsets, corpus.columns, np.asarray(numbers, np.int64))

@@ -12,11 +12,13 @@ from typing import Any, ClassVar, Literal
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
-from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.base import BATCH_SENTENCES, because, check_split
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.tasks.batch import Group, TaskBatch, batches_of_groups
+from synthlang.sources.text import files_by_split
+from synthlang.tasks.batch import Group, TaskBatch, batches_of_groups, unique_ids
 
 Kind = Literal["words", "classes", "spans"]
 
@@ -41,6 +43,8 @@ class TaskSet(ABC):
     name: str
     kind: Kind
     fields: tuple[str, ...]
+    splits: tuple[str, ...]
+    columns: tuple[str, ...] = (FORM,)
     tags: str | None = None
     label_name: str = "label"
     licence: str | None = None
@@ -52,23 +56,12 @@ class TaskSet(ABC):
         """Of everything that affects the items, and nothing else."""
 
     @property
-    @abstractmethod
-    def splits(self) -> tuple[str, ...]:
-        """Names among ``train``, ``dev``, ``test``."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> tuple[str, ...]:
-        """Names of the word columns, ``form`` first."""
-
-    @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the class labels of items, those of all splits."""
         return ()
 
     @abstractmethod
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The items of a split in order."""
+        """The items of a split in order; InputError if there is no such split."""
 
     def size(self, split: str) -> int | None:  # noqa: ARG002  a task that knows looks at it
         """About how many items a split has, as ``size_of`` tells it; None: not known."""
@@ -122,35 +115,66 @@ class SentencesOf:
                 yield batch.corpus.between(start, start + BATCH_SENTENCES)
 
 
-class FileTask(TaskSet):
-    """A task in files of texts; ``files`` has that of each split."""
+class GroupTask(TaskSet):
+    """A task whose items are read as groups; ids that come again get a number.
 
-    files: dict[str, Path]
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return tuple(self.files)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (FORM,)
-
-
-class HubTask(TaskSet):
-    """A task in a data set of the hub or a local folder whose texts are plain.
-
-    ``_data`` holds the rows of each split that maps to train, dev or test and is of use.
+    answered   the field that answers lie in
     """
 
+    answered: ClassVar[int] = 0
+
+    @abstractmethod
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
+        """The items of a split with their texts; ``counts`` takes what is left out or mended, by reason."""
+
+    def batches(self, split: str) -> Iterator[TaskBatch]:
+        self.check(split)
+        counts: Counter[str] = Counter()
+        return batches_of_groups(unique_ids(self._groups(split, counts), counts), self.labels, counts, self.answered)
+
+
+class ReadTask(GroupTask):
+    """A task in data of somebody else: a split without a usable ``item`` is an InputError when it is opened.
+
+    A wrong path or header is one, too; a wrong line or row is when it is reached.
+    """
+
+    item: ClassVar[str]
+
+    def _place(self, split: str) -> str | Path:
+        """What stands before a message about a split."""
+        return f"{self.name}: the split {split}"
+
+    def _unusable(self, split: str) -> Counter[str] | None:
+        """None for a split with an item, else what all of it was left out for."""
+        counts: Counter[str] = Counter()
+        return counts if next(self._groups(split, counts), None) is None else None
+
+    def _check_usable(self) -> None:
+        for split in self.splits:
+            if (counts := self._unusable(split)) is not None:
+                raise InputError(f"holds no {self.item}{because(counts)}", self._place(split))
+
+
+class FileTask(ReadTask):
+    """A task in files of texts; ``files`` has that of each split."""
+
+    endings: ClassVar[tuple[str, ...]]
+
+    def __init__(self, scheme: str, path: str) -> None:
+        self.name = f"{scheme}:{path}"
+        self.files = files_by_split(user_path(path), self.endings)
+        self.splits = tuple(self.files)
+        self._check_usable()
+
+    def _place(self, split: str) -> Path:
+        return self.files[split]
+
+
+class HubTask(ReadTask):
+    """A task in a data set of the hub or a local folder whose texts are plain; ``_data`` has the rows of each split."""
+
     _data: dict[str, Any]
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return tuple(self._data)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (FORM,)
 
     def size(self, split: str) -> int | None:
         return len(self._data[split]) if split in self._data else None
@@ -163,15 +187,16 @@ def built_in(spec: str) -> MiniEnglish:
     return source
 
 
-class MiniEnglishTask(TaskSet):
-    """As many items in each split as the source has sentences there."""
+class MiniEnglishTask(GroupTask):
+    """As many items in each split as the source has sentences there; a split of no size is none."""
 
     licence = MiniEnglish.licence
     version: ClassVar[tuple[str, int]]  # what the items are, and the version of what makes them
-    answered = 0  # the field that answers lie in
 
     def __init__(self, source: MiniEnglish) -> None:
         self.source = source
+        self.splits = tuple(split for split in source.splits if source.size(split))
+        self.columns = source.columns if self.tags is None else (*source.columns, self.tags)
 
     @property
     def fingerprint(self) -> str:
@@ -179,22 +204,5 @@ class MiniEnglishTask(TaskSet):
         kind, version = self.version
         return fingerprint(kind, version=version, source=self.source.fingerprint)
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """All three, but those of no size."""
-        return tuple(split for split in self.source.splits if self.source.size(split))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.source.columns if self.tags is None else (*self.source.columns, self.tags)
-
     def size(self, split: str) -> int:
         return self.source.size(split)
-
-    def batches(self, split: str) -> Iterator[TaskBatch]:
-        self.check(split)
-        return batches_of_groups(self._groups(split), self.labels, Counter(), self.answered)
-
-    @abstractmethod
-    def _groups(self, split: str) -> Iterator[Group]:
-        """The items of a split with their texts."""

@@ -25,8 +25,7 @@ from synthlang.sources.base import BATCH_SENTENCES
 Rows = NDArray[np.int64]
 
 
-def _none() -> Rows:
-    return np.zeros(0, np.int64)
+NO_ROWS: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,9 @@ class Answers:
     start, stop   [answers] words ``start`` … ``stop`` − 1 of the corpus, all of one text
     """
 
-    item: Rows = field(default_factory=_none)
-    start: Rows = field(default_factory=_none)
-    stop: Rows = field(default_factory=_none)
+    item: Rows = field(default_factory=lambda: NO_ROWS)
+    start: Rows = field(default_factory=lambda: NO_ROWS)
+    stop: Rows = field(default_factory=lambda: NO_ROWS)
 
     def __len__(self) -> int:
         return len(self.item)
@@ -230,35 +229,25 @@ def _batch(
 ) -> TaskBatch:
     texts = [text for group in groups for text in group.texts]
     before = np.cumsum([0, *(len(group.texts) for group in groups)]).tolist()
-    items = [(start, item) for start, group in zip(before, groups, strict=False) for item in group.items]
+    items = [item for group in groups for item in group.items]
+    own = [
+        [start + t for t in item.texts] for start, group in zip(before, groups, strict=False) for item in group.items
+    ]
     assert all(sentences and all(s["form"] for s in sentences) for _, sentences in texts), "a text without a word"
-    corpus = Corpus.of([sentence for _, sentences in texts for sentence in sentences], first)
-    width = len(items[0][1].texts) if items else 1
+    index = {name: code for code, name in enumerate(labels)}
     batch = TaskBatch(
-        corpus=corpus,
+        corpus=Corpus.of([sentence for _, sentences in texts for sentence in sentences], first),
         text_of_sentence=np.repeat(np.arange(len(texts)), [len(sentences) for _, sentences in texts]).astype(np.int64),
         field_of_text=np.asarray([f for f, _ in texts], np.int64),
-        texts=np.asarray([[start + t for t in item.texts] for start, item in items], np.int64).reshape(-1, width),
-        ids=tuple(item.id for _, item in items),
-        label=_labels([item.label for _, item in items], labels),
-        extra={name: tuple(item.extra[name] for _, item in items) for name in (items[0][1].extra if items else ())},
+        texts=np.asarray(own, np.int64).reshape(-1, len(own[0]) if own else 1),
+        ids=tuple(item.id for item in items),
+        label=Column(np.asarray([index[i.label or ""] for i in items], np.int32), labels) if labels else None,
+        extra={name: tuple(item.extra[name] for item in items) for name in (items[0].extra if items else ())},
         counts=counts,
     )
-    return _with_answers(batch, [item for _, item in items], answered)
-
-
-def _labels(values: list[str | None], names: tuple[str, ...]) -> Column | None:
-    if not names:
-        return None
-    index = {name: code for code, name in enumerate(names)}
-    return Column(np.asarray([index[value or ""] for value in values], np.int32), names)
-
-
-def _with_answers(batch: TaskBatch, items: list[Item], answered: int) -> TaskBatch:
-    spans = [(row, start, stop) for row, item in enumerate(items) for start, stop in item.answers]
+    spans = [(row, *span) for row, item in enumerate(items) for span in item.answers]
     if not spans:
         return batch
     row, start, stop = np.asarray(spans, np.int64).T
     begin = batch.word_offsets[batch.texts[row, answered]]
-    answers = Answers(row, begin + start, begin + stop)
-    return replace(batch, answers=answers)
+    return replace(batch, answers=Answers(row, begin + start, begin + stop))

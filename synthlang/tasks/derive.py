@@ -20,7 +20,7 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language
 from synthlang.rewrite import INSERTED, Rewrite
-from synthlang.sources.base import Source, check_split
+from synthlang.sources.base import Source
 from synthlang.tasks.base import SentencesOf, TaskSet
 from synthlang.tasks.batch import Answers, TaskBatch
 
@@ -121,7 +121,8 @@ class ParsedTask(TaskSet):
         self.task, self.source = task, parse(_Numbered(task))
         self.name, self.kind, self.fields = task.name, task.kind, task.fields
         self.tags, self.label_name, self.licence = task.tags, task.label_name, task.licence
-        self.left_out = task.left_out
+        self.splits, self.left_out = task.splits, task.left_out
+        self.columns = tuple(name for name in self.source.columns if name != NUMBER)
         if self.tags == "deprel":
             raise InputError(f"{self.name}: trees are the labels here; a parser would replace them, leave it out")
 
@@ -129,14 +130,6 @@ class ParsedTask(TaskSet):
     def fingerprint(self) -> str:
         """Of the task and of the source, which covers the parser."""
         return fingerprint("parsed-task", task=self.task.fingerprint, source=self.source.fingerprint)
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return self.task.splits
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(name for name in self.source.columns if name != NUMBER)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -148,10 +141,17 @@ class ParsedTask(TaskSet):
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """The items of a split in order, but those with a sentence that the source does not have."""
-        check_split(self.as_source(), split, self.name)
-        sentences = _Stream(self.source.batches(split))
+        self.check(split)
+        parsed = filter(len, map(_with_ids, self.source.batches(split)))
+        waiting: list[Corpus] = []  # sentences of the parser, which cuts batches as it likes
         for batch in self.task.batches(split):
-            yield put_back(batch, sentences.until(batch.corpus.ids), self.name, self.tags)
+            last = int(batch.corpus.ids[-1]) if len(batch.corpus) else -1
+            while not (waiting and waiting[-1].ids[-1] >= last) and (more := next(parsed, None)) is not None:
+                waiting.append(more)
+            whole = concatenate(waiting)
+            stop = int(np.searchsorted(whole.ids, last, side="right"))
+            waiting = [rest] if len(rest := whole.between(stop, len(whole))) else []
+            yield put_back(batch, whole.between(0, stop), self.name, self.tags)
 
 
 @dataclass(frozen=True)
@@ -175,36 +175,11 @@ def _with_ids(corpus: Corpus) -> Corpus:
     return Corpus(corpus.offsets, columns, number[corpus.offsets[:-1]].astype(np.int64))
 
 
-class _Stream:
-    """Batches of a source, cut anew by sentence ids."""
-
-    def __init__(self, batches: Iterator[Corpus]) -> None:
-        self.batches = batches
-        self.rest: list[Corpus] = []
-
-    def until(self, ids: NDArray[np.int64]) -> Corpus | None:
-        """The next sentences whose ids are at most the last of ``ids``; None if there are none."""
-        last = int(ids[-1]) if len(ids) else -1
-        while not (self.rest and len(self.rest[-1]) and self.rest[-1].ids[-1] >= last):
-            batch = next(self.batches, None)
-            if batch is None:
-                break
-            self.rest.append(_with_ids(batch))
-        parts = [part for part in self.rest if len(part)]
-        ready = [part.between(0, int(np.searchsorted(part.ids, last, side="right"))) for part in parts]
-        later = [part.between(int(np.searchsorted(part.ids, last, side="right")), len(part)) for part in parts]
-        self.rest = [part for part in later if len(part)]
-        ready = [part for part in ready if len(part)]
-        return concatenate(ready) if ready else None
-
-
-def put_back(batch: TaskBatch, sentences: Corpus | None, name: str, tags: str | None = None) -> TaskBatch:
+def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = None) -> TaskBatch:
     """The batch with these sentences in place of its own, matched by their ids.
 
     The column ``tags`` stays that of the batch: gold labels, where a parser has tags of the same name.
     """
-    if sentences is None:
-        sentences = batch.corpus.between(0, 0)
     found = np.searchsorted(batch.corpus.ids, sentences.ids)
     own = batch.corpus.take(found[found < len(batch.corpus)])
     same = np.array_equal(own.ids, sentences.ids) and np.array_equal(own.offsets, sentences.offsets)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import Any
@@ -30,13 +30,15 @@ from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.export.card import (
     UNKNOWN_LICENCE,
-    CardConfig,
+    card_config,
     card_header,
     check_licence,
     code_block,
     markdown_table,
     write_card,
 )
+from synthlang.export.rows import column_values, lists, numbers
+from synthlang.export.shard import SPLIT_NAMES
 from synthlang.files import claimed_folder, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language, portable, write_spec
@@ -48,7 +50,6 @@ from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.derive import derive_task
 
 FORMAT = 3  # 2: the manifest vouches for every file; 3: columns of texts say how words are parted
-SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
 Progress = Callable[[str, int], None]
 TAG_NAMES = {"ner": "ner_tags", "slot": "slots"}
 TREE = ("upos", "head", "deprel")  # what a task whose tags are relations has
@@ -93,18 +94,16 @@ def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
 
 def _answers(batch: TaskBatch) -> pa.StructArray:
     """For each item a list of texts and a list of starts; empty for a question without an answer."""
-    offsets = pa.array(np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).astype(np.int32))
+    offsets = numbers(np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).astype(np.int32))
     texts, starts = answer_texts(batch)
-    lists = [pa.ListArray.from_arrays(offsets, pa.array(v, t)) for v, t in ((texts, pa.string()), (starts, pa.int32()))]
-    return pa.StructArray.from_arrays(lists, names=["text", "answer_start"])
+    values = [pa.array(texts, pa.string()), pa.array(starts, pa.int32())]
+    return pa.StructArray.from_arrays([pa.ListArray.from_arrays(offsets, v) for v in values], ["text", "answer_start"])
 
 
 def _lists(offsets: np.ndarray[Any, Any], column: Column) -> pa.ListArray:
     """A list of strings, or of numbers, for each sentence."""
-    values = pa.array(column.codes)
-    if column.names is not None:
-        values = pa.DictionaryArray.from_arrays(values, pa.array(column.names, pa.string())).cast(pa.string())
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+    values = column_values(column)
+    return lists(offsets, values if column.names is None else values.cast(pa.string()))
 
 
 CATEGORIES = {"words": "token-classification", "classes": "text-classification", "spans": "question-answering"}
@@ -129,13 +128,13 @@ LABELS = {
 }
 
 
-def task_card(task: TaskSet, manifest: dict[str, Any], licence: str | None, command: str | None) -> str:
+def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, command: str | None) -> str:
     """The whole card, from the manifest of the folder."""
-    items = manifest["items"]
+    items, mixed = manifest["items"], manifest["fields"]["mixed"]
     # where the files lay is nobody's business, what they are called is
     title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
     configs = [
-        CardConfig(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
+        card_config(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
         for config, splits in items.items()
     ]
     header = card_header(
@@ -146,52 +145,30 @@ def task_card(task: TaskSet, manifest: dict[str, Any], licence: str | None, comm
         tags=["synthlang", "synthetic-language"],
         task_categories=[CATEGORIES[task.kind]],
     )
-    return write_card(title, header, _sections(task, manifest, licence, command))
-
-
-def _sections(
-    task: TaskSet, manifest: dict[str, Any], licence: str | None, command: str | None
-) -> list[tuple[str, str]]:
-    items, changes = manifest["items"], manifest["changes"]
-    mixed = manifest["fields"]["mixed"]
     which = [(c, ABOUT[c] + (f": {', '.join(mixed)}" if c == "mixed" else "")) for c in items]
     sizes = [(config, split, n) for config, splits in items.items() for split, n in splits.items()]
-    read = [("read", s, reason, n) for s, counts in manifest["read"].items() for reason, n in counts.items()]
-    happened = read + [
-        (c, s, reason, n)
-        for c, splits in changes.items()
-        for s, counts in splits.items()
-        for reason, n in counts.items()
-    ]
+    told = {"read": manifest["read"], **manifest["changes"]}
+    happened = [(c, s, reason, n) for c, of in told.items() for s, counts in of.items() for reason, n in counts.items()]
     changed = markdown_table(("config", "split", "reason", "times"), happened) if happened else "Nothing."
     fingerprints = [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]
-    rebuilt = [("Make it again", code_block(command, "sh"))] if command else []
-    return [
-        (
-            "",
-            "A labelled task set in a synthetic language, made by synthlang. An id names the same item everywhere.",
-        ),
+    about = "A labelled task set in a synthetic language, made by synthlang. An id names the same item everywhere."
+    allowed = (
+        "That of the task set it comes from; look there before you pass it on."
+        if licence is None
+        else f"{licence}, as that of the task set it comes from allows."
+    )
+    sections = [
+        ("", about),
         ("Configurations", markdown_table(("config", "what it holds"), which)),
         ("Labels", LABELS.get(task.tags or "", LABELS[task.kind])),
         ("Items", markdown_table(("config", "split", "items"), sizes)),
         ("What was left out or changed", changed),
-        ("Licence", _licence(licence)),
+        ("Licence", allowed),
         ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
-        *rebuilt,
+        *([("Make it again", code_block(command, "sh"))] if command else []),
         ("Fingerprints", markdown_table(("of", "fingerprint"), fingerprints)),
     ]
-
-
-def _licence(licence: str | None) -> str:
-    if licence is None:
-        return "That of the task set it comes from; look there before you pass it on."
-    return f"{licence}, as that of the task set it comes from allows."
-
-
-def export_fingerprint(task: TaskSet, language: Language, fields: tuple[str, ...] | None) -> str:
-    """Of the exported set: its task, its language and the fields that the config mixed derives."""
-    parents = {"task": task.fingerprint, "language": language.fingerprint}
-    return fingerprint("derived-task", format=FORMAT, parents=parents, fields=fields and sorted(fields))
+    return write_card(title, header, sections)
 
 
 def export_task(
@@ -218,23 +195,34 @@ def export_task(
     configs: dict[str, tuple[int, ...] | None] = {"parent": (), "derived": None}
     if fields is not None:
         configs["mixed"] = task.field_rows(fields)
+    parents = {"task": task.fingerprint, "language": language.fingerprint}
     with claimed_folder(folder) as temporary:
-        report = _Report(tuple(configs))
+        items: dict[str, dict[str, int]] = {config: {} for config in configs}
+        changes: dict[str, dict[str, dict[str, int]]] = {config: {} for config in configs if config != "parent"}
+        read = {}
         for split in task.splits:
-            _write_split(task, split, language, configs, temporary, report, progress)
+            name = SPLIT_NAMES[split]
+            read[name], sizes, happened = _write_split(task, split, language, configs, temporary, progress)
+            for config in configs:
+                items[config][name] = sizes[config]
+                changes.get(config, {})[name] = dict(happened[config])
         for config in configs:
-            if not any(report.items[config].values()):
-                raise InputError(f"{task.name}: no item is left in the config {config!r}: {report.reasons(config)}")
+            if not any(items[config].values()):
+                total = sum((Counter(counts) for counts in changes.get(config, {}).values()), Counter[str]())
+                reasons = listed(total) or "none was read"
+                raise InputError(f"{task.name}: no item is left in the config {config!r}: {reasons}")
         manifest: dict[str, Any] = {
-            "fingerprint": export_fingerprint(task, language, fields),
+            "fingerprint": fingerprint(
+                "derived-task", format=FORMAT, parents=parents, fields=fields and sorted(fields)
+            ),
             "format": FORMAT,
             "task": task.name,
             "language": portable(language)[0],
             "fields": {"all": list(task.fields), "mixed": None if fields is None else sorted(fields)},
-            "parents": {"task": task.fingerprint, "language": language.fingerprint},
-            "items": report.items,
-            "read": report.read,
-            "changes": report.changes,
+            "parents": parents,
+            "items": items,
+            "read": read,
+            "changes": changes,
         }
         write_spec(language, temporary)
         (temporary / "README.md").write_text(task_card(task, manifest, licence, command), encoding="utf-8")
@@ -244,73 +232,34 @@ def export_task(
     return manifest
 
 
-class _Report:
-    """How many items there are and what happened, by config and split."""
-
-    def __init__(self, configs: tuple[str, ...]) -> None:
-        self.items: dict[str, dict[str, int]] = {config: {} for config in configs}
-        self.changes: dict[str, dict[str, dict[str, int]]] = {c: {} for c in configs if c != "parent"}
-        self.read: dict[str, dict[str, int]] = {}
-
-    def reasons(self, config: str) -> str:
-        """All that happened in a config, in words."""
-        total = sum((Counter(counts) for counts in self.changes.get(config, {}).values()), Counter[str]())
-        return listed(total) or "none was read"
-
-
 def _write_split(
     task: TaskSet,
     split: str,
     language: Language,
-    configs: dict[str, tuple[int, ...] | None],
+    configs: Mapping[str, tuple[int, ...] | None],
     folder: Path,
-    report: _Report,
     progress: Progress | None,
-) -> None:
-    name = SPLIT_NAMES[split]
-    items: dict[str, int] = dict.fromkeys(configs, 0)
-    changes: dict[str, Counter[str]] = {config: Counter() for config in configs}
+) -> tuple[dict[str, int], Counter[str], dict[str, Counter[str]]]:
+    """What the reader counted; for each config how many items there are, and what happened by reason."""
+    sizes: Counter[str] = Counter()
     read: Counter[str] = Counter()
+    changes: dict[str, Counter[str]] = {config: Counter() for config in configs}
+    writers: dict[str, pq.ParquetWriter] = {}
     with ExitStack() as stack:
-        writers = {
-            config: stack.enter_context(_Writer(folder / "data" / config / f"{name}.parquet")) for config in configs
-        }
         for batch in task.batches(split):
             read.update(batch.counts)
             for config, rows in configs.items():
                 result, counts = (batch, {}) if rows == () else derive_task(batch, language, rows)
                 changes[config].update(counts)
-                items[config] += len(result)
-                writers[config].write(task, result)
+                sizes[config] += len(result)
+                if not len(result):  # a library may not read a file without a row
+                    continue
+                table = task_table(task, result)
+                if config not in writers:
+                    path = folder / "data" / config / f"{SPLIT_NAMES[split]}.parquet"
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    writers[config] = stack.enter_context(pq.ParquetWriter(path, table.schema, compression="zstd"))
+                writers[config].write_table(table)
             if progress:
                 progress(split, len(batch))
-    report.read[name] = dict(read)
-    for config in configs:
-        report.items[config][name] = items[config]
-        if config in report.changes:
-            report.changes[config][name] = dict(changes[config])
-
-
-class _Writer:
-    """A parquet file that is there only if it has a row: a library may not read one without."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.writer: pq.ParquetWriter | None = None
-
-    def __enter__(self) -> _Writer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.writer is not None:
-            self.writer.close()
-
-    def write(self, task: TaskSet, batch: TaskBatch) -> None:
-        """Add the rows of a batch."""
-        if not len(batch):
-            return
-        table: pa.Table = task_table(task, batch)
-        if self.writer is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.writer = pq.ParquetWriter(self.path, table.schema, compression="zstd")
-        self.writer.write_table(table)
+    return dict(read), sizes, changes

@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
+
+import pydantic
 
 from synthlang.errors import InputError
-from synthlang.files import json_of, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import because, check_split
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
@@ -35,13 +34,13 @@ from synthlang.sources.hub_data import (
     rows_of,
 )
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
-from synthlang.sources.text import digest_splits, files_by_split, open_bytes
+from synthlang.sources.text import digest_splits, open_bytes
 from synthlang.sources.words import RULES, Words
-from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, TaskSet, built_in
-from synthlang.tasks.batch import Group, Item, TaskBatch, batches_of_groups, unique_ids
+from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
+from synthlang.tasks.batch import Group, Item
 
 READER = 2  # part of the fingerprint: count up when the same bytes give other items
-ENDINGS = (".json",)
+HUB_READER = 1  # the same for rows
 FIELDS = ("question", "context")
 CONTEXT = FIELDS.index("context")
 WIDENED = "answers widened to whole words"
@@ -57,7 +56,7 @@ def open_questions(_: str, rest: str) -> TaskSet:
     """The questions of the built-in grammar, of the hub or of JSON files."""
     if rest.startswith("builtin:"):
         return MiniEnglishQuestions(built_in(rest))
-    return HubAnswers(rest.removeprefix("hf:")) if rest.startswith("hf:") else SquadTask(rest)
+    return HubQuestions(rest.removeprefix("hf:")) if rest.startswith("hf:") else FileQuestions("qa", rest)
 
 
 class Question(NamedTuple):
@@ -69,53 +68,79 @@ class Question(NamedTuple):
     title: str | None
 
 
-class SquadTask(FileTask):
-    """Questions on paragraphs; a wrong path is an InputError here, a wrong file when it is reached."""
+class ReadQuestions(ReadTask):
+    """Questions on contexts, of files or the hub."""
 
     kind = "spans"
     fields = FIELDS
+    item = "question that can be used"
+    answered = CONTEXT
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = user_path(path)
-        self.name = f"qa:{path}"
-        self.files = files_by_split(self.path, ENDINGS)
-        for file in self.files.values():
-            counts: Counter[str] = Counter()
-            if next(read_groups(file, counts), None) is None:
-                raise InputError(f"holds no question that can be used{because(counts)}", file)
+
+class Answer(pydantic.BaseModel):
+    """In the JSON of SQuAD."""
+
+    text: str
+    answer_start: int
+
+
+class Asked(pydantic.BaseModel):
+    """A question of a paragraph."""
+
+    id: str
+    question: str
+    answers: list[Answer] = []
+    is_impossible: bool = False
+
+
+class Text(pydantic.BaseModel):
+    """A paragraph of an article."""
+
+    context: str
+    qas: list[Asked]
+
+
+class Article(pydantic.BaseModel):
+    """Paragraphs under a title."""
+
+    title: str = ""
+    paragraphs: list[Text]
+
+
+class Squad(pydantic.BaseModel):
+    """A file; other keys mean nothing."""
+
+    data: list[Article]
+
+
+class FileQuestions(ReadQuestions, FileTask):
+    """Questions of files in the JSON of SQuAD."""
+
+    endings = (".json",)
 
     @cached_property
     def fingerprint(self) -> str:
         """Of the bytes of each split and the rules for words."""
         return fingerprint("squad-task", reader=READER, rules=RULES, splits=digest_splits(self.files))
 
-    def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The questions of a split in order, those of a paragraph together."""
-        check_split(self.as_source(), split, self.name)
-        counts: Counter[str] = Counter()
-        return batches_of_groups(unique_ids(read_groups(self.files[split], counts), counts), (), counts, CONTEXT)
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
+        with open_bytes(self.files[split]) as handle:
+            raw = handle.read().removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as before any text that is read
+        try:
+            squad = Squad.model_validate_json(raw, strict=True)
+        except pydantic.ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(key) for key in first["loc"])
+            raise InputError(f"{where}: {first['msg']}" if where else first["msg"], self.files[split]) from error
+        for article in squad.data:
+            for paragraph in article.paragraphs:
+                questions = [_question(asked, article.title) for asked in paragraph.qas]
+                yield from group_of(paragraph.context, questions, counts)
 
 
-def read_groups(path: Path, counts: Counter[str]) -> Iterator[Group]:
-    """A group for each paragraph with a usable question: the context, then the questions."""
-    for article, where in items_of(read_json_input(path), "data", "", path):
-        title = value_of(article, "title", str, where, path) if "title" in article else ""
-        for paragraph, place in items_of(article, "paragraphs", where, path):
-            text = value_of(paragraph, "context", str, place, path)
-            questions = (_question(data, title, spot, path) for data, spot in items_of(paragraph, "qas", place, path))
-            yield from group_of(text, list(questions), counts)
-
-
-def _question(data: Mapping[str, Any], title: str, where: str, path: Path) -> Question:
-    name = value_of(data, "id", str, where, path)
-    question = value_of(data, "question", str, where, path)
-    impossible = "is_impossible" in data and value_of(data, "is_impossible", bool, where, path)
-    listed = [] if impossible or "answers" not in data else items_of(data, "answers", where, path)
-    answers = [
-        (value_of(answer, "text", str, place, path), value_of(answer, "answer_start", int, place, path))
-        for answer, place in listed
-    ]
-    return Question(name, question, answers, title)
+def _question(asked: Asked, title: str) -> Question:
+    answers = [] if asked.is_impossible else [(answer.text, answer.answer_start) for answer in asked.answers]
+    return Question(asked.id, asked.question, answers, title)
 
 
 def group_of(
@@ -170,7 +195,7 @@ class MiniEnglishQuestions(MiniEnglishTask):
     version = ("mini-english-questions", 1)
     answered = CONTEXT
 
-    def _groups(self, split: str) -> Iterator[Group]:
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:  # noqa: ARG002
         return map(_question_group, paragraphs(self.source, split, self.source.size(split)))
 
 
@@ -190,58 +215,13 @@ def _question_group(paragraph: Paragraph) -> Group:
     return Group((context, *questions), tuple(items))
 
 
-V = TypeVar("V", str, int, bool)
-NAMES = {str: "a text", int: "a whole number", bool: "true or false"}
-
-
-def read_json_input(path: Path) -> Mapping[str, Any]:
-    """The JSON object that a file holds; a byte order mark may stand before it, as before any text that is read."""
-    with open_bytes(path) as handle:
-        raw = handle.read()
-    data = json_of(raw, path, "utf-8-sig")
-    if not isinstance(data, dict):
-        raise InputError("must hold a JSON object {…} at the top", path)
-    return data
-
-
-def value_of(data: Mapping[str, Any], key: str, kind: type[V], where: str, path: Path) -> V:
-    """The value at ``key`` if it is of that type, else InputError with the place in the file."""
-    value = data.get(key)
-    if type(value) is not kind:
-        found = "there is none" if key not in data else f"it is {str(value)[:40]!r}"
-        raise InputError(f"{where or 'the file'}: {key!r} must be {NAMES[kind]}; {found}", path)
-    if isinstance(value, str) and not _is_text(value):
-        raise InputError(f"{where}: {key!r} holds half of a surrogate pair, which is no character", path)
-    return value
-
-
-def items_of(data: Mapping[str, Any], key: str, where: str, path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The objects of the list at ``key``, each with its place, such as ``data[0].paragraphs[3]``."""
-    values = data.get(key)
-    if not isinstance(values, list):
-        raise InputError(f"{where or 'the file'}: {key!r} must be a list", path)
-    for index, value in enumerate(values):
-        place = f"{where}.{key}[{index}]" if where else f"{key}[{index}]"
-        if not isinstance(value, dict):
-            raise InputError(f"{place}: must be an object", path)
-        yield value, place
-
-
-def _is_text(value: str) -> bool:
-    return not any(0xD800 <= ord(char) <= 0xDFFF for char in value)
-
-
-HUB_READER = 1  # part of the fingerprint: count up when the same rows give other items
 NEEDED = ("context", "question", "answers")
 OPTIONAL = {"id": (*STRINGS, "int32", "int64"), "title": STRINGS, "is_impossible": ("bool",)}
 PARTS = ("text", "answer_start")
 
 
-class HubAnswers(HubTask):
+class HubQuestions(ReadQuestions, HubTask):
     """Questions of a data set; what cannot be reached or understood is an InputError here."""
-
-    kind = "spans"
-    fields = FIELDS
 
     def __init__(self, name: str) -> None:
         self.name = f"qa:hf:{name}"
@@ -250,10 +230,8 @@ class HubAnswers(HubTask):
         self._reads = answer_columns(features, self.name)
         # whether the texts are words with one space between each two, as exported ones are
         self._spaced = all(is_spaced(features[field]) for field in FIELDS)
-        for split in self._data:
-            counts: Counter[str] = Counter()
-            if next(self._groups(split, counts), None) is None:
-                raise InputError(f"{self.name}: the split {split} holds no question that can be used{because(counts)}")
+        self.splits = tuple(self._data)
+        self._check_usable()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -262,12 +240,6 @@ class HubAnswers(HubTask):
         return fingerprint(
             "hub-answers", reader=HUB_READER, rules=RULES, columns=self._reads, spaced=self._spaced, splits=splits
         )
-
-    def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The questions of a split in order, those of a paragraph together."""
-        self.check(split)
-        counts: Counter[str] = Counter()
-        return batches_of_groups(unique_ids(self._groups(split, counts), counts), (), counts, CONTEXT)
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
         split_text = Words.spaced if self._spaced else Words.of
@@ -281,7 +253,7 @@ class HubAnswers(HubTask):
             where = f"{self.name}: row {number + 1} of the split {split}"
             for column in ("context", "question"):
                 if row[column] is None:
-                    raise InputError(f"{where}: there is no {column}")
+                    raise InputError(f"there is no {column}", where)
             listed = [] if row.get("is_impossible") else _answers(row["answers"], where)
             name = number if row.get("id") is None else row["id"]
             title = None if "title" not in row else row["title"] or ""
@@ -296,7 +268,7 @@ def _answers(value: Any, where: str) -> list[tuple[str, int]]:
     else:
         found = [None if value is None else value[part] for part in PARTS]
     if any(part is None or None in part for part in found) or len(found[0]) != len(found[1]):
-        raise InputError(f"{where}: 'answers' must have as many of {' as of '.join(PARTS)}, and none of them empty")
+        raise InputError(f"'answers' must have as many of {' as of '.join(PARTS)}, and none of them empty", where)
     return list(zip(*found, strict=True))
 
 

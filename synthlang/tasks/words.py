@@ -63,23 +63,15 @@ class WordTask(TaskSet):
     def __init__(self, name: str, source: Source, tags: str, needs: tuple[str, ...] = ()) -> None:
         require_columns(source, (tags, *needs), name, "the task")
         self.name, self.source, self.tags = name, source, tags
-        self.licence = getattr(source, "licence", None)
+        self.columns, self.licence = source.columns, getattr(source, "licence", None)
+        # every other source refuses an empty split itself
+        built_in = isinstance(source, MiniEnglish)
+        self.splits = tuple(s for s in source.splits if not built_in or size_of(source, s))
 
     @property
     def fingerprint(self) -> str:
         """Of the source and the labelled column."""
         return fingerprint("word-task", source=self.source.fingerprint, tags=self.tags)
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Those of the source, but those that are known to hold nothing."""
-        if not isinstance(self.source, MiniEnglish):  # every other source refuses an empty split itself
-            return self.source.splits
-        return tuple(split for split in self.source.splits if self.source.size(split))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.source.columns
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -91,10 +83,12 @@ class WordTask(TaskSet):
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         self.check(split)
-        return self._labelled(split, Counter(), {})
+        return self._labelled(split)
 
-    def _labelled(self, split: str, counts: Counter[str], times: dict[str, int]) -> Iterator[TaskBatch]:
-        """The batches with what their sentences are labelled and called; ``times`` keeps the ids seen so far."""
+    def _labelled(self, split: str) -> Iterator[TaskBatch]:
+        """The batches with what their sentences are labelled and called."""
+        counts: Counter[str] = Counter()
+        times: dict[str, int] = {}
         index = {name: code for code, name in enumerate(self.labels)}
         for corpus, labels, seen, names in self._batches(split):
             counts.update(seen)
@@ -122,6 +116,6 @@ class MiniEnglishSlots(MiniEnglishTask):
     labels = INTENTS
     version = ("mini-english-slots", 1)
 
-    def _groups(self, split: str) -> Iterator[Group]:
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:  # noqa: ARG002
         for number, made in enumerate(slot_sentences(self.source, split, self.source.size(split))):
             yield Group(((0, [dict(made.sentence.columns)]),), (Item(str(number), (0,), made.intent),))

@@ -8,12 +8,11 @@ from pydantic import Field
 
 from synthlang.transforms.base import Transform
 from synthlang.transforms.code_switch import CodeSwitch
-from synthlang.transforms.invert import Invert
 from synthlang.transforms.mark import Mark
-from synthlang.transforms.permute import Permute
 from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.transforms.typology import Typology
+from synthlang.transforms.word_order import Invert, Permute
 
 TRANSFORMS: tuple[type[Transform], ...] = (
     Transliterate,

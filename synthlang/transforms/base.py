@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,7 @@ from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
-from synthlang.scripts import SCRIPTS, SPACE
 
-FINAL_MARKS = (".", "!", "?")
-# A standalone mark is still that mark after a transliteration, so transforms compose in any order.
-_MARKS = frozenset(FINAL_MARKS) | {s.encode(mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
-_MARKS |= {SPACE + mark for mark in FINAL_MARKS}  # as tokens
-_MARKS |= {s.encode_token(SPACE + mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
 MOST_WORDS = 1_000_000  # of a piece of a sentence
 
 
@@ -74,35 +68,6 @@ class Transform(StrictModel):
         raise InputError(f"{self.kind} has no inverse; the column origin of the data set has the parent's order")
 
 
-class Reordering(Transform):
-    """A transform that only moves words, in a share ``strength`` of the sentences.
-
-    With ``keep_final_punctuation`` a standalone ``. ! ?`` stays where it is and the words
-    between two such marks move among themselves (ALIGN-MLM, appendix F); otherwise the
-    words of the whole sentence do. With ``unit: token`` the words are those of a vocabulary's
-    tokens (Deshpande et al. 2021), see ``vocabulary``.
-    """
-
-    keep_final_punctuation: bool = True
-    unit: Literal["word", "token"] = "word"
-
-    @abstractmethod
-    def order(self, corpus: Corpus, segments: NDArray[np.int64], key: int) -> NDArray[np.int64]:
-        """For each output word the row of its source word; rows stay inside their segment."""
-
-    def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        return Rewrite.reorder(corpus, self._index(corpus, key))
-
-    def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        return Rewrite.reorder(corpus, np.argsort(self._index(corpus, key), kind="stable"))
-
-    def _index(self, corpus: Corpus, key: int) -> NDArray[np.int64]:
-        index = np.arange(corpus.offsets[-1], dtype=np.int64)
-        chosen = chosen_sentences(corpus, key, self.strength)
-        moved = self.order(corpus, segment_of_word(corpus, self.keep_final_punctuation), key)
-        return np.where(chosen[corpus.sentence_of_word], moved, index) if len(corpus) else index
-
-
 def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bool_]:
     """[sentences] a share ``strength`` of them, by their ids; a larger share holds every smaller one."""
     return uniform(key_of("sentence", key), corpus.ids) < strength
@@ -119,25 +84,3 @@ def check_columns(corpus: Corpus, transform: Transform) -> None:
     if missing and len(corpus):
         columns = ", ".join(name for name in corpus.columns if name != "parent")
         raise InputError(f"{transform.kind} needs the column {missing[0]!r}; the corpus has {columns}")
-
-
-def cut_segments(segments: NDArray[np.int64], size: int | None) -> NDArray[np.int64]:
-    """The segments [words] cut into consecutive pieces of ``size`` words, the last one shorter; None: as they are."""
-    if size is None or not len(segments):
-        return segments
-    starts = np.flatnonzero(np.diff(segments, prepend=-1))
-    within = np.arange(len(segments), dtype=np.int64) - starts[segments]
-    return np.asarray(np.cumsum(within % size == 0) - 1, dtype=np.int64)
-
-
-def segment_of_word(corpus: Corpus, split_at_marks: bool) -> NDArray[np.int64]:
-    """For each word the number of its segment [words]: a sentence, or a piece of one between marks."""
-    starts = np.zeros(corpus.offsets[-1], bool)
-    starts[corpus.offsets[:-1][corpus.lengths > 0]] = True
-    if split_at_marks:
-        names = corpus.form.names or ()
-        is_mark = np.fromiter(map(_MARKS.__contains__, names), bool, len(names))
-        mark = is_mark[corpus.form.codes] if len(names) else starts
-        starts |= mark
-        starts[1:] |= mark[:-1]
-    return np.cumsum(starts) - 1

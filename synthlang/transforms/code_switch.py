@@ -21,8 +21,7 @@ from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
 from synthlang.sources.base import BATCH_SENTENCES
 from synthlang.transforms.base import Transform, parent_words
-from synthlang.transforms.relations import lookup
-from synthlang.transforms.word_types import type_hashes
+from synthlang.transforms.transliterate import type_hashes
 
 PARENT_WORDS = "parent"
 Flags = NDArray[np.bool_]
@@ -75,22 +74,21 @@ class CodeSwitch(Transform):
         return {**super().identity(), "dictionary": content}
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        identity = Rewrite.identity(corpus)
         if not len(corpus.form.codes):
-            return identity
+            return Rewrite.identity(corpus)
         ids = corpus.ids[corpus.sentence_of_word]
-        codes, target = self._targets(corpus, ids, key)
+        own, target = self._targets(corpus, ids, key)
         number = uniform(key_of("word", key), ids, corpus.position)
-        drawn = (target.codes != codes) & (number < self.probability * self.strength)
+        drawn = (target.codes != own) & (number < self.probability * self.strength)
         replaced = self._below_cap(corpus, drawn, number)
-        form = Column(np.where(replaced, target.codes, codes).astype(np.int32), target.names)
+        form = Column(np.where(replaced, target.codes, own).astype(np.int32), target.names)
         counts = {
-            "code_switch: words": len(codes),
-            "code_switch: words drawn": int(drawn.sum()),
-            "code_switch: words over the cap": int((drawn & ~replaced).sum()),
-            "code_switch: words replaced": int(replaced.sum()),
+            "code_switch: words": len(own),
+            "code_switch: words drawn": drawn,
+            "code_switch: words over the cap": drawn & ~replaced,
+            "code_switch: words replaced": replaced,
         }
-        return Rewrite(identity.offsets, identity.origin, form, None, {k: n for k, n in counts.items() if n})
+        return Rewrite.identity(corpus, form).counted(counts)
 
     def _targets(self, corpus: Corpus, ids: NDArray[np.int64], key: int) -> tuple[NDArray[np.int32], Column]:
         """The codes of the words, and the translation of each word or the word itself, under the same names."""
@@ -105,28 +103,25 @@ class CodeSwitch(Transform):
         if self.translations == "uniform":
             draw = uniform(key_of("translation", key), ids, corpus.position)
             pick = (draw * many[parent.codes]).astype(np.int64)
-        inserted = lookup(parent, lambda name: name == "_")
-        known = (many[parent.codes] > 0) & ~inserted
+        known = (many[parent.codes] > 0) & parent.lookup(lambda name: name != "_")
         at = np.where(known, starts[parent.codes] + pick, 0)
         codes = own[corpus.form.codes]
         return codes, Column(np.where(known, flat[at], codes).astype(np.int32), tuple(index))
 
     def _translations(self, words: Sequence[str], key: int) -> list[tuple[str, ...]]:
         """The translations of each word, none for a word that is not in the dictionary."""
-        pairs, limit = self._pairs, self.coverage
         found: list[tuple[str, ...]] = [(word,) for word in words]
-        if pairs is not None:
-            found = [pairs.get(word) or pairs.get(word.lower()) or () for word in words]
-            found = found if self.translations == "uniform" else [targets[:1] for targets in found]
-        if limit < 1.0:
-            below = (type_hashes(key, words) < limit).tolist()
-            found = [t if is_below else () for t, is_below in zip(found, below, strict=True)]
+        if self._pairs is not None:
+            most = None if self.translations == "uniform" else 1
+            found = [(self._pairs.get(word) or self._pairs.get(word.lower()) or ())[:most] for word in words]
+        if self.coverage < 1.0:
+            below = type_hashes(key, words) < self.coverage
+            found = [t if is_below else () for t, is_below in zip(found, below.tolist(), strict=True)]
         return found
 
     def _below_cap(self, corpus: Corpus, drawn: Flags, number: NDArray[np.float64]) -> Flags:
         """[words] the drawn words with the smallest numbers of each batch, at most floor(cap · words) of them."""
-        batch = corpus.ids // self.batch_sentences
-        _, batch = np.unique(batch, return_inverse=True)
+        _, batch = np.unique(corpus.ids // self.batch_sentences, return_inverse=True)
         words = np.bincount(batch, weights=corpus.lengths)
         limit = np.floor(self.cap * self.strength * words + 1e-9)
         rows = np.flatnonzero(drawn)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.corpus import Column, Corpus
-from synthlang.transforms.relations import COORDINATION, EDGE, INNER_MARKER, MARKERS, OUTER_MARKER, base, layer, lookup
+from synthlang.order.items import V1_TO_V2
 from synthlang.trees import Forest
 
 Rows = NDArray[np.int64]
@@ -22,6 +22,59 @@ Keys = NDArray[np.float64]
 BEFORE, AFTER = 0, 1
 STEP = 0.05  # just outside a neighbour; neighbours are 1 apart
 BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # order of those that go to the same place
+
+# a negation keeps its label here: it has a layer of its own
+VERSION_1 = {v1: v2 for v1, v2 in V1_TO_V2.items() if v1 != "neg"} | {"foreign": "flat"}
+RELATIONS = frozenset(V1_TO_V2)
+_VERSION_2 = (
+    "acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse dislocated expl fixed "
+    "flat goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis punct reparandum root vocative xcomp"
+)
+_TAGS = "ADJ ADP ADV AUX CCONJ CONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+RELATIONS |= frozenset(_VERSION_2.split())
+TAGS = frozenset(_TAGS.split())
+SUBJECTS, OBJECTS = ("nsubj", "csubj"), ("obj", "iobj")
+COORDINATION = ("conj", "cc")
+LOOSE = (*COORDINATION, "list", "parataxis", "discourse", "vocative", "dislocated", "reparandum", "orphan")
+UNITS = ("fixed", "flat", "goeswith", "_")  # parts of one word or name; "_": a word that a transform inserted
+MARKERS = ("case", "mark")
+
+# Layers around a head, innermost first: a dependent that changes sides stands outside the lower layers there and
+# inside the higher ones. Nouns: adjective, numeral, demonstrative, genitive, relative clause (Greenberg 1963,
+# universal 20, and its mirror image); clauses: auxiliary, object, subject, adverbial, clause.
+LAYERS = {
+    **dict.fromkeys((*UNITS, "compound"), 0),
+    **dict.fromkeys(("aux", "cop", "neg", "expl", "amod"), 1),
+    **dict.fromkeys(("nummod", "obj", "iobj"), 2),
+    **dict.fromkeys(("det", "nsubj", "csubj", "nmod:poss"), 3),
+    **dict.fromkeys(("acl", "xcomp", "ccomp", "advcl"), 5),
+    "appos": 6,
+    **dict.fromkeys(LOOSE, 8),
+}
+OTHER_LAYER, INNER_MARKER, OUTER_MARKER, EDGE = 4, 7, 9, 10
+
+
+def modern(label: str) -> str:
+    """The label as version 2 writes it.
+
+    >>> modern("nsubjpass"), modern("nmod:poss")
+    ('nsubj:pass', 'nmod:poss')
+    """
+    return VERSION_1.get(label, label)
+
+
+def base(label: str) -> str:
+    """The universal relation of a label, of either version, without its subtype.
+
+    >>> base("nsubjpass"), base("acl:relcl")
+    ('nsubj', 'acl')
+    """
+    return modern(label).partition(":")[0]
+
+
+def layer(label: str) -> int:
+    """The layer of a label; ``case`` and ``mark`` and punctuation at the edge have their own."""
+    return LAYERS.get(modern(label), LAYERS.get(base(label), OTHER_LAYER))
 
 
 def attach_inserted(corpus: Corpus) -> Corpus:
@@ -65,7 +118,7 @@ def layout_forest(corpus: Corpus) -> Forest:
 
 def final_punctuation(corpus: Corpus) -> Flags:
     """[words] whether the word and all after it in its sentence are punctuation."""
-    other = ~lookup(corpus.columns["upos"], lambda name: name == "PUNCT")
+    other = corpus.columns["upos"].lookup(lambda name: name != "PUNCT")
     last = np.full(len(corpus), -1, np.int64)
     np.maximum.at(last, corpus.sentence_of_word[other], np.flatnonzero(other))
     return np.arange(len(other)) > last[corpus.sentence_of_word]
@@ -78,7 +131,7 @@ class Layout:
     head     [m] rows of their heads
     side     [m] BEFORE or AFTER the head, in the parent
     place    [m] closeness: 1 is next to the head on that side
-    layer    [m] see ``relations``
+    layer    [m] see LAYERS
     is_final [m] punctuation at the end of the sentence, after its head
     """
 
@@ -88,8 +141,7 @@ class Layout:
         self.head = forest.parent[self.items]
         self.side = (self.items > self.head).astype(np.int64)
         self.place = self._places(self._slot(self.side), np.abs(self.items - self.head))
-        deprel = corpus.columns["deprel"]
-        self.relation = deprel.take(self.items)
+        self.relation = corpus.columns["deprel"].take(self.items)
         self.layer = self._layers(final_punctuation(corpus)[self.items])
 
     def _slot(self, side: Rows) -> Rows:
@@ -107,10 +159,10 @@ class Layout:
 
     def is_base(self, *relations: str) -> Flags:
         """[m] whether the relation, without its subtype, is one of these."""
-        return lookup(self.relation, lambda name: base(name) in relations)
+        return self.relation.lookup(lambda name: base(name) in relations)
 
     def _layers(self, final: Flags) -> Rows:
-        layers = lookup(self.relation, layer, np.int64)
+        layers = self.relation.lookup(layer, np.int64)
         words = len(self.forest.parent)
         for marker in MARKERS:
             # of a coordination, unless a later conjunct has a marker of its own: "to cats and to dogs"

@@ -6,7 +6,6 @@ superstrate, mixed with a little of the substrate's own (Wang & Eisner 2016).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.corpus import Corpus
-from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, NodeClass, Scheme
+from synthlang.order.items import MOST_ITEMS, NodeClass, Scheme
 from synthlang.order.model import load_model
 from synthlang.order.nodes import find_nodes, heads_of, item_count
 from synthlang.rewrite import Rewrite
@@ -76,51 +75,45 @@ class Reorder(Transform):
         return self
 
     def identity(self) -> dict[str, Any]:
-        models = {name: value and load_model(value).content for name, value in self._models()}
-        return {**super().identity(), **models}
-
-    def _models(self) -> tuple[tuple[str, str | None], ...]:
-        return ("model", self.model), ("substrate", self.substrate)
+        named = {"model": self.model, "substrate": self.substrate}
+        return super().identity() | {name: value and load_model(value).content for name, value in named.items()}
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         """Lay the trees out anew; ``counts`` has what was reordered and what was not, by reason."""
+        if not len(corpus):
+            return Rewrite.identity(corpus)
         check_columns(corpus, self)
         forest = Forest.of(attach_inserted(corpus))
-        glued = _glued(corpus)
+        headless = corpus.columns["head"].codes < 0
+        glued = headless if headless.any() else None
         chosen = chosen_sentences(corpus, key, self.strength)
-        counts = {}
         size = item_count(forest, glued)
         sentence = corpus.sentence_of_word
         ready = chosen & forest.is_projective
         long_node = size > self.max_items
+        counts = {}
         whole = np.ones(len(corpus), bool)
         verb = "left"
         if self.policy == "drop-sentence":
             verb = "dropped"
             too_long = np.bincount(sentence[long_node], minlength=len(corpus)) > 0
             counts[f"reorder: sentences dropped, a node of more than {self.max_items} items"] = too_long & ready
-            whole = ~chosen | (ready & ~too_long)
             ready &= ~too_long
+            whole = ~chosen | ready
         counts[f"reorder: sentences {verb}, no tree"] = chosen & ~forest.is_tree
         counts[f"reorder: sentences {verb}, not projective"] = chosen & forest.is_tree & ~forest.is_projective
-        nodes = ready[sentence] & (size > 1) & self._heads(corpus)
+        nodes = ready[sentence] & (size > 1) & heads_of(corpus, *self._classes())
         counts[f"reorder: nodes left, more than {self.max_items} items"] = nodes & long_node
         nodes &= ~long_node
         counts["reorder: nodes reordered"] = nodes
         # a tree that is not projective has no layout of whole subtrees that is its own order
         index = np.where(ready[sentence], self._index(corpus, forest, nodes, glued, key), np.arange(len(sentence)))
-        reasons = {reason: int(flags.sum()) for reason, flags in counts.items() if flags.any()}
-        result = replace(Rewrite.reorder(corpus, index), counts=reasons)
+        result = Rewrite.reorder(corpus, index).counted(counts)
         return result if whole.all() else result.take(np.flatnonzero(whole))
 
     def _classes(self) -> tuple[NodeClass, ...]:
-        asked = (("N", self.nouns), ("V", self.verbs))
-        available = load_model(self.model).classes
-        return tuple(c for c in available if dict(asked)[c])
-
-    def _heads(self, corpus: Corpus) -> Flags:
-        classes = self._classes()
-        return heads_of(corpus, {upos: c for upos, c in CLASS_OF_HEAD.items() if c in classes})
+        asked = {"N": self.nouns, "V": self.verbs}
+        return tuple(c for c in load_model(self.model).classes if asked[c])
 
     def _index(self, corpus: Corpus, forest: Forest, nodes: Flags, glued: Flags | None, key: int) -> NDArray[np.int64]:
         """For each output word the row of its source word."""
@@ -133,7 +126,7 @@ class Reorder(Transform):
         ids, position = corpus.ids[corpus.sentence_of_word], _position(corpus, glued)
         models = shared_distribution(self.model, self.substrate, self.substrate_weight, self.labels, self.corpus_labels)
         for node in self._classes():
-            heads = nodes & heads_of(corpus, {u: c for u, c in CLASS_OF_HEAD.items() if c == node})
+            heads = nodes & heads_of(corpus, node)
             for n, group in find_nodes(corpus, forest, heads, glued).items():
                 if self.choose == "best":
                     order = models[node].best(group)
@@ -146,12 +139,6 @@ class Reorder(Transform):
         if glued is not None:  # of equal ranks the one that stood first stands first
             rank = np.where(glued & (forest.parent >= 0), own_rank[forest.parent], rank)
         return forest.linearise(rank, own_rank)
-
-
-def _glued(corpus: Corpus) -> Flags | None:
-    """[words] whether a word has no head; None if all have one."""
-    glued = corpus.columns["head"].codes < 0
-    return glued if glued.any() else None
 
 
 def _position(corpus: Corpus, glued: Flags | None) -> NDArray[np.int64]:

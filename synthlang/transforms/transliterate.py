@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, field_validator
 
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
+from synthlang.files import read_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
+from synthlang.rng import key_of, uniform_of_keys
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS, Script
 from synthlang.transforms.base import Transform, parent_words
-from synthlang.transforms.word_types import hash_limit, most_frequent, read_types, type_hashes
 
 
 class Transliterate(Transform):
@@ -78,11 +81,10 @@ class Transliterate(Transform):
     def chosen(self, forms: Sequence[str], key: int) -> list[bool]:
         listed = self._listed
         if self.needs_counts and self.order == "frequent":
-            frequent = self._frequent
-            return [form in frequent for form in forms]
-        if self.strength >= 1.0:
-            return [True] * len(forms) if listed is None else [form in listed for form in forms]
-        below = (type_hashes(key, forms) < self._limit(key)).tolist()
+            return [form in self._frequent for form in forms]
+        below = [True] * len(forms)
+        if self.strength < 1.0:
+            below = (type_hashes(key, forms) < self._limit(key)).tolist()
         return below if listed is None else [b and form in listed for b, form in zip(below, forms, strict=True)]
 
     def _limit(self, key: int) -> float:
@@ -100,9 +102,8 @@ class Transliterate(Transform):
                 f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text; "
                 "bind the language to its source (bind_language)"
             )
-        identity = Rewrite.identity(corpus)
         write = self._tokens if self.unit == "token" else self._words
-        return Rewrite(identity.offsets, identity.origin, write(corpus, SCRIPTS[self.script], key))
+        return Rewrite.identity(corpus, write(corpus, SCRIPTS[self.script], key))
 
     def _tokens(self, corpus: Corpus, script: Script, key: int) -> Column:
         """The tokens with the chosen ones in the script; no token has a letter of one before."""
@@ -119,30 +120,69 @@ class Transliterate(Transform):
         if names is not parents or not np.array_equal(form.codes, parent.codes):
             # earlier transforms changed or inserted words: one name for each pair of a form and its parent
             pairs, codes = np.unique(form.codes.astype(np.int64) * len(parents) + parent.codes, return_inverse=True)
-            names, parents = (
-                tuple(names[i] for i in (pairs // max(len(parents), 1)).tolist()),
-                tuple(parents[i] for i in (pairs % max(len(parents), 1)).tolist()),
-            )
+            both = [(names[pair // len(parents)], parents[pair % len(parents)]) for pair in pairs.tolist()]
+            names = tuple(name for name, _ in both)
+            parents = tuple(name if parent == "_" else parent for name, parent in both)  # an inserted word is its own
             form = Column(codes.astype(np.int32), names)
-            # an inserted word is a type of its own
-            parents = tuple(name if parent == "_" else parent for name, parent in zip(names, parents, strict=True))
         chosen = self.chosen(parents, key)
         # a word that stays must not look like one that was changed
         script.check_absent(name for name, is_chosen in zip(names, chosen, strict=True) if not is_chosen)
         written = iter(_encode_all(script, [name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]))
         forms = [next(written) if is_chosen else name for name, is_chosen in zip(names, chosen, strict=True)]
-        if names is corpus.form.names:
-            return form.map_names(forms)
-        unique = Column.of(forms)  # a form may have had several parents
-        return Column(unique.codes[form.codes], unique.names)
+        # a form may have had several parents
+        return form.map_names(forms) if names is corpus.form.names else Column.of(forms).take(form.codes)
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
         del key  # the script itself tells which words were changed
         script = SCRIPTS[self.script]
-        identity = Rewrite.identity(corpus)
         decode = script.decode_token if self.unit == "token" else script.decode
-        forms = [decode(name) for name in corpus.form.names or ()]
-        return Rewrite(identity.offsets, identity.origin, corpus.form.map_names(forms))
+        return Rewrite.identity(corpus, corpus.form.map_names(decode(name) for name in corpus.form.names or ()))
+
+
+def type_hashes(key: int, forms: Sequence[str]) -> NDArray[np.float64]:
+    """A number in [0, 1) for each form, the same in every text: it is chosen by shares that are larger."""
+    return uniform_of_keys([key_of("type", key, form) for form in forms])
+
+
+def read_types(path: Path) -> frozenset[str]:
+    """The words of a list: one a line, or the first column of a table with tabs. InputError with the line."""
+    words = set()
+    for number, line in read_lines(path):
+        word = line.split("\t")[0].strip()
+        if word and word.split() != [word]:
+            raise InputError(f"{word!r} is not one word; one a line, or the first column of a table", path, number)
+        if not word and line.strip():
+            raise InputError("the first column is empty", path, number)
+        words.add(word)
+    words.discard("")
+    if not words:
+        raise InputError("holds no word", path)
+    return frozenset(words)
+
+
+def most_frequent(counts: Mapping[str, int], candidates: Iterable[str], share: float, by_token: bool) -> frozenset[str]:
+    """The most frequent candidates, equal counts in the order of the form.
+
+    By type ``round(share · candidates)`` of them; by token as many as it takes to reach ``share`` of
+    the candidates' running words (the rule of ``DictionarySpec``).
+    """
+    ordered = sorted(candidates, key=lambda form: (-counts.get(form, 0), form))
+    return frozenset(ordered[: _until(ordered, counts, share) if by_token else round(share * len(ordered))])
+
+
+def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: float, key: int) -> float:
+    """The hash below which types are chosen so that they make up ``share`` of the candidates' running words."""
+    forms = sorted(candidates)
+    hashes = type_hashes(key, forms)
+    rank = np.argsort(hashes, kind="stable")
+    chosen = _until([forms[i] for i in rank.tolist()], counts, share)
+    return float(hashes[rank[chosen]]) if chosen < len(forms) else 1.0
+
+
+def _until(ordered: list[str], counts: Mapping[str, int], share: float) -> int:
+    """How many types, one after another, it takes to reach the share of running words."""
+    running = [counts.get(form, 0) for form in ordered]
+    return sum(before < share * sum(running) for before in accumulate(running[:-1], initial=0)) if ordered else 0
 
 
 def _encode_all(script: Script, words: Sequence[str]) -> list[str]:

@@ -15,8 +15,19 @@ from pydantic import Field, model_validator
 from synthlang.corpus import Corpus
 from synthlang.rewrite import Rewrite
 from synthlang.transforms.base import Transform, check_columns, chosen_sentences, parent_words
-from synthlang.transforms.layout import AFTER, BEFORE, Flags, Layout, Rows, layout_forest
-from synthlang.transforms.relations import COORDINATION, OBJECTS, SUBJECTS, UNITS, base, lookup, modern
+from synthlang.transforms.layout import (
+    AFTER,
+    BEFORE,
+    COORDINATION,
+    OBJECTS,
+    SUBJECTS,
+    UNITS,
+    Flags,
+    Layout,
+    Rows,
+    layout_forest,
+    modern,
+)
 
 Side = Literal["before", "after"]
 SIDES = {"before": BEFORE, "after": AFTER, "preposition": BEFORE, "postposition": AFTER}
@@ -93,14 +104,13 @@ class Typology(Transform):
             layout.put_outside(keys, side, layout.is_base(*outer), layout.is_base(*inner))
         rows = np.arange(len(corpus.form.codes))
         index = np.where(ready[corpus.sentence_of_word], layout.order(keys, side), rows)
-        counts = {
-            "typology: sentences laid out": ready,
-            "typology: sentences left, no tree": chosen & ~forest.is_tree,
-            "typology: sentences left, not projective": chosen & forest.is_tree & ~forest.is_projective,
-        }
-        moved = Rewrite.reorder(corpus, index)
-        reasons = {reason: int(flags.sum()) for reason, flags in counts.items() if flags.any()}
-        return Rewrite(moved.offsets, moved.origin, moved.form, None, reasons)
+        return Rewrite.reorder(corpus, index).counted(
+            {
+                "typology: sentences laid out": ready,
+                "typology: sentences left, no tree": chosen & ~forest.is_tree,
+                "typology: sentences left, not projective": chosen & forest.is_tree & ~forest.is_projective,
+            }
+        )
 
     @staticmethod
     def _subject_is_outer(order: str) -> bool:
@@ -126,19 +136,18 @@ class Typology(Transform):
         for name, relations in BASES.items():
             if value := getattr(self, name):
                 yield value, layout.is_base(*relations)
-        upos = corpus.columns["upos"].take(layout.head)
+        relation, upos = layout.relation, corpus.columns["upos"].take(layout.head)
         if self.genitive:
-            label = lookup(layout.relation, lambda name: modern(name) in ("nmod", "nmod:poss"))
-            yield self.genitive, label & lookup(upos, lambda name: name in NOMINAL)
+            genitive = relation.lookup(lambda name: modern(name) in ("nmod", "nmod:poss"))
+            yield self.genitive, genitive & upos.lookup(lambda name: name in NOMINAL)
         if self.oblique:
-            label = lookup(layout.relation, lambda name: base(name) in ("obl", "nmod"))
-            is_obl = lookup(layout.relation, lambda name: base(name) == "obl")
-            yield self.oblique, is_obl | (label & lookup(upos, lambda name: name in VERBAL))
+            of_verb = upos.lookup(lambda name: name in VERBAL)
+            yield self.oblique, layout.is_base("obl") | (layout.is_base("nmod") & of_verb)
         words = parent_words(corpus).take(layout.items)
         for value, listed in ((self.demonstrative, self.demonstratives), (self.article, self.articles)):
             if value:
                 forms = {form.lower() for form in listed}
-                of_list = [word.lower() in forms for word in words.names or ()]
+                of_list = [name.lower() in forms for name in words.names or ()]
                 yield value, layout.is_base("det") & np.asarray(of_list or [False])[words.codes]
 
 

@@ -22,12 +22,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from synthlang.corpus import Corpus
@@ -38,19 +37,20 @@ from synthlang.language import Language, bind_language, check_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
 from synthlang.sources.base import Source, check_split
 from synthlang.store import Store
-from synthlang.transforms.base import Reordering
 from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.transforms.typology import Typology
+from synthlang.transforms.word_order import Reordering
 from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
 from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
 
+SourcedLanguage = tuple[str, Source, Language]
 Text = tuple[Source, Language | None]  # None: the source as it is
 
 
-def text_of(source: Source, language: Language) -> Text:
-    """The training text of a language bound to its source."""
-    return source, language if language.transforms else None
+def texts_of(languages: Sequence[SourcedLanguage], bound: Sequence[Language]) -> list[Text]:
+    """The training texts of languages bound to their sources."""
+    return [(source, own if own.transforms else None) for (_, source, _), own in zip(languages, bound, strict=True)]
 
 
 def text_fingerprint(text: Text) -> dict[str, str | None]:
@@ -97,19 +97,12 @@ def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary
         offset = offsets[script.name] if script else 0
         tokenizer = made[script.name] if script else vocabulary.parent
         subwords = Subwords(vocabulary, script) if language.on_tokens else None
-        ids = _copied_ids(V, offset, always=written_whole(language))
+        # the specials and the tokens of the parent, of the copies at ``offset``, or of both
+        own = np.arange(V if not (offset and written_whole(language)) else len(OURS.all), dtype=np.int64)
+        ids = np.concatenate([own, np.arange(len(OURS.all), V, dtype=np.int64) + offset]) if offset else own
         tokenizers.append(LanguageTokenizer(name, tokenizer, ids, subwords, moved=offset - V if offset else 0))
     places = tuple(offsets[language.script.name] if language.script else 0 for language in languages)
     return IdSpace("copied", V * (1 + len(scripts)), OURS, tuple(tokenizers), places, V)
-
-
-def _copied_ids(V: int, offset: int, always: bool) -> NDArray[np.int64]:
-    """The specials and the tokens of the parent, of the copies at ``offset``, or of both."""
-    own = np.arange(V, dtype=np.int64)
-    if not offset:
-        return own
-    specials, copies = own[: len(OURS.all)], own[len(OURS.all) :] + offset
-    return np.concatenate([specials if always else own, copies])
 
 
 def written_whole(language: Language) -> bool:
@@ -128,10 +121,9 @@ NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
 def prefixed(tokenizers: Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
     """The tokenizer of each language in the joint id space; ids of the first language are as they were.
 
-    ``tokenizers`` are byte-level BPEs as ``train_tokenizer`` makes them, by language name. Raises
-    InputError for a name that is not letters, digits and hyphens, or another kind of tokenizer.
+    ``tokenizers`` are byte-level BPEs as ``train_tokenizer`` makes them, by language name.
     """
-    specs = {name: _plain_spec(name, tokenizer) for name, tokenizer in tokenizers.items()}
+    specs: dict[str, dict[str, Any]] = {name: json.loads(tokenizer.to_str()) for name, tokenizer in tokenizers.items()}
     joint = {token: index for index, token in enumerate(SPECIAL_TOKENS)}
     for name, spec in specs.items():
         own = sorted(spec["model"]["vocab"].items(), key=lambda item: int(item[1]))
@@ -147,24 +139,6 @@ def check_prefix(name: str) -> None:
     """Raise InputError for a name that cannot be the prefix of a language's tokens."""
     if not NAME.fullmatch(name):
         raise InputError(f"the language {name!r} must be 1 to 32 letters, digits or hyphens to be a prefix of tokens")
-
-
-def _plain_spec(name: str, tokenizer: Tokenizer) -> dict[str, Any]:
-    """The tokenizer as data, checked to be one whose tokens can take a prefix."""
-    check_prefix(name)
-    spec: dict[str, Any] = json.loads(tokenizer.to_str())
-    vocab = spec["model"].get("vocab", {})
-    plain = (
-        spec["model"]["type"] == "BPE"
-        and not spec["model"].get("continuing_subword_prefix")
-        and [vocab.get(token) for token in SPECIAL_TOKENS] == list(range(len(SPECIAL_TOKENS)))
-        and sorted(vocab.values()) == list(range(len(vocab)))
-        and all(SPACE not in token[1:] for token in vocab)
-        and (spec["normalizer"] or {}).get("normalizers", [{}])[-1] == {"type": "Prepend", "prepend": " "}
-    )
-    if not plain:
-        raise InputError(f"the tokenizer of {name} is not a byte-level BPE of a language without a script")
-    return spec
 
 
 def _renamed(name: str, token: str) -> str:
@@ -201,12 +175,6 @@ def _with_prefix(name: str, spec: dict[str, Any], joint: Mapping[str, int]) -> d
     }
 
 
-def joint_space(names: Sequence[str], tokenizer: Tokenizer) -> IdSpace:
-    size = int(tokenizer.get_vocab_size())
-    ids = np.arange(size, dtype=np.int64)
-    return IdSpace("joint", size, OURS, tuple(LanguageTokenizer(name, tokenizer, ids) for name in names))
-
-
 def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
     """The union of the vocabularies: a string that several have is one id; each keeps its own merges.
 
@@ -219,7 +187,7 @@ def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpa
             union.setdefault(token, len(union))
     languages = []
     for name, spec in zip(names, specs, strict=True):
-        ids = _sorted(union[token] for token in spec["model"]["vocab"])
+        ids = np.asarray(sorted(union[token] for token in spec["model"]["vocab"]), np.int64)
         # the tokens of the others are names only: no merge of this language makes one
         whole = {**spec, "model": {**spec["model"], "vocab": union}}
         languages.append(LanguageTokenizer(name, Tokenizer.from_str(json.dumps(whole)), ids))
@@ -233,16 +201,10 @@ def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdS
     start = len(SPECIAL_TOKENS)
     for name, parent in zip(names, tokenizers, strict=True):
         stop = start + int(parent.get_vocab_size()) - len(SPECIAL_TOKENS)
-        languages.append(LanguageTokenizer(name, made[name], _sorted([*OURS.all, *range(start, stop)])))
+        ids = np.asarray([*OURS.all, *range(start, stop)], np.int64)
+        languages.append(LanguageTokenizer(name, made[name], ids))
         start = stop
     return IdSpace("prefixed", int(made[names[0]].get_vocab_size()), OURS, tuple(languages))
-
-
-def _sorted(ids: Iterable[int]) -> NDArray[np.int64]:
-    return np.asarray(sorted(ids), dtype=np.int64)
-
-
-SourcedLanguage = tuple[str, Source, Language]
 
 
 def build_id_space(
@@ -255,8 +217,13 @@ def build_id_space(
     """
     check_languages(languages)
     if spec.kind == "copied":
-        _check_one_source(languages)
-        _, source, _ = languages[0]
+        first, source, _ = languages[0]
+        for name, other, _ in languages:
+            if other.fingerprint != source.fingerprint:
+                raise InputError(
+                    f"vocabulary.kind copied gives every language the tokens of one source, but {name} reads another "
+                    f"one than {first}; choose joint, joined or prefixed"
+                )
         vocabulary = trained(spec, [(source, None)], store)
         bound = tuple(bind_language(language, source, vocabulary) for _, source, language in languages)
         return copied_space([name for name, _, _ in languages], bound, vocabulary), bound
@@ -264,17 +231,18 @@ def build_id_space(
     for name in names if spec.kind == "prefixed" else ():
         check_prefix(name)  # before any training
     bound = bind_words(languages, f"vocabulary.kind {spec.kind}")
-    texts = [text_of(source, language) for (_, source, _), language in zip(languages, bound, strict=True)]
+    texts = texts_of(languages, bound)
     if spec.kind == "joint":
-        return joint_space(names, trained(spec, texts, store).parent), bound
+        tokenizer = trained(spec, texts, store).parent
+        size = int(tokenizer.get_vocab_size())
+        own = (LanguageTokenizer(name, tokenizer, np.arange(size, dtype=np.int64)) for name in names)
+        return IdSpace("joint", size, OURS, tuple(own)), bound
     parents = [trained(spec, [text], store).parent for text in texts]
     return (joined_space if spec.kind == "joined" else prefixed_space)(names, parents), bound
 
 
 def check_languages(languages: Sequence[SourcedLanguage]) -> None:
     """Raise InputError unless the names differ and each source has the split and the columns that are read."""
-    if not languages:
-        raise InputError("a vocabulary needs at least one language")
     names = [name for name, _, _ in languages]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
@@ -293,13 +261,3 @@ def bind_words(languages: Sequence[SourcedLanguage], where: str) -> tuple[Langua
                 "use vocabulary.kind copied, or unit: word"
             )
     return tuple(bind_language(language, source) for _, source, language in languages)
-
-
-def _check_one_source(languages: Sequence[SourcedLanguage]) -> None:
-    first, source, _ = languages[0]
-    for name, other, _ in languages[1:]:
-        if other.fingerprint != source.fingerprint:
-            raise InputError(
-                f"vocabulary.kind copied gives every language the tokens of one source, but {name} reads another "
-                f"one than {first}; choose joint, joined or prefixed"
-            )

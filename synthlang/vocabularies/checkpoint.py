@@ -50,28 +50,24 @@ def read_checkpoint(name: str) -> Checkpoint:
     Raises InputError if there is none, if it has no fast version or lacks one of the five special tokens, if a
     token of it crosses words, if it has more ids than the model has rows, or if its files say two things.
     """
-    path = user_path(name)
-    place = str(path) if path.exists() else name
-    loaded = _auto(place)
+    place = str(user_path(name)) if user_path(name).exists() else name
+    from transformers import AutoTokenizer
+    from transformers.utils import cached_file
+
+    loaded: Any = _read(place, lambda: AutoTokenizer.from_pretrained(place, trust_remote_code=False))
     backend = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
         raise InputError(f"{name}: its tokenizer ({type(loaded).__name__}) has no fast version; convert it first")
     specials = _specials(loaded, name)
-    in_file = _tokenizer_file(place)
-    if in_file is not None:
-        _check_same(backend, in_file, name)
+    path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
+    if path is not None:
+        _check_same(backend, _read(place, lambda: Tokenizer.from_file(str(path))), name)
     tokenizer = words_apart(backend, name)
     used = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
     rows = _rows(place)
     if rows is not None and used > rows:
         raise InputError(f"{name}: the tokenizer has ids up to {used - 1}, but the model has only {rows} rows")
     return Checkpoint(name, tokenizer, specials, _settings(loaded, tokenizer), max(used, rows or 0))
-
-
-def _auto(place: str) -> Any:
-    from transformers import AutoTokenizer
-
-    return _read(place, lambda: AutoTokenizer.from_pretrained(place, trust_remote_code=False))
 
 
 def _read(place: str, read: Callable[[], T]) -> T:
@@ -104,13 +100,6 @@ def _settings(loaded: Any, tokenizer: Tokenizer) -> dict[str, Any]:
     if '"add_prefix_space":true' in tokenizer.to_str(pretty=False):
         settings["add_prefix_space"] = True  # else older versions of transformers switch it off again
     return settings
-
-
-def _tokenizer_file(place: str) -> Tokenizer | None:
-    from transformers.utils import cached_file
-
-    path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
-    return None if path is None else _read(place, lambda: Tokenizer.from_file(str(path)))
 
 
 def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:

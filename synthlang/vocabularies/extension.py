@@ -30,10 +30,10 @@ from synthlang.vocabularies.build import (
     bind_words,
     check_languages,
     text_fingerprint,
-    text_of,
+    texts_of,
 )
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
-from synthlang.vocabularies.grow import Grown, GrowTask, chunks, grow_bpe, grow_unigram, grow_wordpiece
+from synthlang.vocabularies.grow import Grown, GrowTask, encoded, grow_bpe, grow_unigram, grow_wordpiece
 from synthlang.vocabularies.space import ExtendSpec, IdSpace, LanguageTokenizer
 from synthlang.vocabulary import read_tokenizer
 
@@ -58,21 +58,12 @@ class Effect:
 
 def measure_effect(old: Tokenizer, new: Tokenizer, counts: Mapping[str, int], unknown: int) -> Effect:
     """Encode each word type with both tokenizers; ``unknown`` is the id of the unknown token."""
-    totals = dict.fromkeys(Effect.__dataclass_fields__, 0)
-    for words in chunks(counts):
-        before = old.encode_batch(words, add_special_tokens=False)
-        after = new.encode_batch(words, add_special_tokens=False)
-        for word, a, b in zip(words, before, after, strict=True):
-            count = counts[word]
-            totals["types"] += 1
-            totals["words"] += count
-            totals["types_changed"] += a.ids != b.ids
-            totals["words_changed"] += count * (a.ids != b.ids)
-            totals["pieces_before"] += count * len(a.ids)
-            totals["pieces_after"] += count * len(b.ids)
-            totals["unknown_before"] += count * (unknown in a.ids)
-            totals["unknown_after"] += count * (unknown in b.ids)
-    return Effect(**totals)
+    totals: Counter[str] = Counter()
+    for (a, count), (b, _) in zip(encoded(old, counts), encoded(new, counts), strict=True):
+        totals.update(types=1, words=count, pieces_before=count * len(a.ids), pieces_after=count * len(b.ids))
+        totals.update(types_changed=a.ids != b.ids, words_changed=count * (a.ids != b.ids))
+        totals.update(unknown_before=count * (unknown in a.ids), unknown_after=count * (unknown in b.ids))
+    return Effect(**{name: int(totals[name]) for name in Effect.__dataclass_fields__})
 
 
 FORMAT = 1
@@ -131,15 +122,17 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
     if kind not in GROW:
         raise InputError(f"{checkpoint.name}: a tokenizer of kind {kind} cannot be extended; {', '.join(GROW)} can")
     model = filled(whole, checkpoint.rows)
-    before = Tokenizer.from_str(json.dumps({**whole, "model": model}))
-    grown = GROW[kind](GrowTask(before, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
+    old = Tokenizer.from_str(json.dumps({**whole, "model": model}))
+    grown = GROW[kind](GrowTask(old, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
     if not grown.tokens:
         raise InputError(
             f"extend: the text of {spec.language} gives no new subword: what occurs {spec.min_frequency} times in it "
             f"is in the vocabulary of {checkpoint.name} already; leave extend out, or lower extend.min_frequency"
         )
     tokenizer = Tokenizer.from_str(json.dumps({**whole, "model": grown.model}))
-    _check(checkpoint, tokenizer, grown)
+    now, before = tokenizer.get_vocab(with_added_tokens=True), checkpoint.tokenizer.get_vocab()
+    assert all(now[token] == i for token, i in before.items()), "an old id has moved"
+    assert all(now[token] == checkpoint.rows + i for i, token in enumerate(grown.tokens)), "a new id is not in order"
     with atomic_folder(path) as folder:
         write_json(folder / "tokenizer.json", json.loads(tokenizer.to_str()))
         write_json(folder / "extension.json", {"tokens": grown.tokens, "pieces": grown.pieces})
@@ -160,12 +153,6 @@ def filled(whole: Mapping[str, Any], rows: int) -> dict[str, Any]:
     named = {token: index for index, token in added.items()} | dict(model["vocab"])
     taken = set(named.values())
     return {**model, "vocab": named | {f"<unused {i}>": i for i in range(rows) if i not in taken}}
-
-
-def _check(checkpoint: Checkpoint, tokenizer: Tokenizer, grown: Grown) -> None:
-    now = tokenizer.get_vocab(with_added_tokens=True)
-    assert all(now[token] == i for token, i in checkpoint.tokenizer.get_vocab().items()), "an old id has moved"
-    assert all(now[token] == checkpoint.rows + i for i, token in enumerate(grown.tokens)), "a new id is not in order"
 
 
 def _counts(text: Text) -> Counter[str]:
@@ -201,8 +188,8 @@ def hf_id_space(
     ids = np.unique(np.fromiter(tokenizer.get_vocab(with_added_tokens=True).values(), np.int64))
     names = [name for name, _, _ in languages]
     if extend is not None:
-        texts = [text_of(source, language) for (_, source, _), language in zip(languages, bound, strict=True)]
-        tokenizer, made = extend_tokenizer(checkpoint, extend, dict(zip(names, texts, strict=True)), store)
+        texts = dict(zip(names, texts_of(languages, bound), strict=True))
+        tokenizer, made = extend_tokenizer(checkpoint, extend, texts, store)
         ids, size = np.concatenate([ids, made.ids]), size + len(made.ids)
     settings, specials = checkpoint.settings, checkpoint.specials
     own = tuple(LanguageTokenizer(n, tokenizer, ids, settings=settings, specials=specials) for n in names)

@@ -25,7 +25,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer, models, pre_tokenizers, trainers
@@ -115,46 +115,31 @@ def pretokens(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[str]:
     return result
 
 
+def encoded(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Iterator[tuple[Encoding, int]]:
+    """Each word as the tokenizer reads it, with its count; some at a time, since what the library makes is large."""
+    rest = iter(counts)
+    while words := list(islice(rest, AT_ONCE)):
+        encodings = tokenizer.encode_batch(words, add_special_tokens=False)
+        yield from zip(encodings, (counts[word] for word in words), strict=True)
+
+
 def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collection[int]) -> Counter[Symbols]:
     """Tokens that stand together in one pre-token, so that a merge could join them; ids in ``apart`` stay alone."""
     result: Counter[Symbols] = Counter()
-    for words in chunks(counts):
-        encodings = tokenizer.encode_batch(words, add_special_tokens=False)
-        for word, encoding in zip(words, encodings, strict=True):
-            for run in _runs(encoding, apart):
-                result[run] += counts[word]
+    for encoding, count in encoded(tokenizer, counts):
+        tokens = zip(encoding.tokens, encoding.ids, encoding.word_ids, strict=True)
+        for (_, alone), run in groupby(tokens, key=lambda token: (token[2], token[1] in apart)):
+            if not alone:
+                result[tuple(token for token, _, _ in run)] += count
     return result
-
-
-def _runs(encoding: Encoding, apart: Collection[int]) -> Iterator[Symbols]:
-    run: list[str] = []
-    within: int | None = None
-    for token, index, part in zip(encoding.tokens, encoding.ids, encoding.word_ids, strict=True):
-        if run and (part != within or index in apart):
-            yield tuple(run)
-            run = []
-        if index not in apart:
-            run.append(token)
-        within = part
-    if run:
-        yield tuple(run)
-
-
-def chunks(words: Mapping[str, int]) -> Iterator[Sequence[str]]:
-    """The words, some at a time: what the library makes of them is large."""
-    rest = iter(words)
-    while chunk := list(islice(rest, AT_ONCE)):
-        yield chunk
 
 
 def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]:
     """How often each id occurs in text of these word counts."""
     usage: Counter[int] = Counter()
-    for words in chunks(counts):
-        encodings = tokenizer.encode_batch(words, add_special_tokens=False)
-        for word, encoding in zip(words, encodings, strict=True):
-            for index in encoding.ids:
-                usage[index] += counts[word]
+    for encoding, count in encoded(tokenizer, counts):
+        for index in encoding.ids:
+            usage[index] += count
     return usage
 
 
@@ -185,20 +170,16 @@ def grow_bpe(task: GrowTask) -> Grown:
     apart |= {i for token, i in vocab.items() if token == unknown or BYTE.fullmatch(token)}
     runs = token_runs(task.tokenizer, task.counts, apart)
     prefix = task.model.get("continuing_subword_prefix") or ""
-
-    def spell(symbols: Symbols) -> str:
-        return symbols[0] + "".join(symbol.removeprefix(prefix) for symbol in symbols[1:])
-
     cut: dict[str, Symbols] = {}
     merges = []
     # some merges only lead to tokens that are there already, or in another way to the same new one
     for left, right in learn_merges(runs, 2 * task.size, task.min_frequency):
-        token = spell(left + right)
+        token = _spell(left + right, prefix)
         if token not in vocab and token not in cut:
             if len(cut) == task.size:
                 break
             cut[token] = left + right
-        merges.append([spell(left), spell(right)])
+        merges.append([_spell(left, prefix), _spell(right, prefix)])
     pieces = tuple(tuple(vocab[symbol] for symbol in symbols) for symbols in cut.values())
     whole = vocab | {token: task.first + i for i, token in enumerate(cut)}
     model = {**task.model, "vocab": whole, "merges": [*task.model["merges"], *merges]}
@@ -211,12 +192,12 @@ def grow_wordpiece(task: GrowTask) -> Grown:
     prefix: str = task.model["continuing_subword_prefix"]
     longest = int(task.model["max_input_chars_per_word"])
     parts = pretokens(task.tokenizer, task.counts)
-    words = {_symbols(part, prefix): count for part, count in parts.items() if len(part) <= longest}
+    words = {(p[0], *(prefix + c for c in p[1:])): count for p, count in parts.items() if len(p) <= longest}
     new = dict.fromkeys(new_characters(words, vocab, task.min_frequency)[: task.size])
     known = {word: count for word, count in words.items() if all(s in vocab or s in new for s in word)}
     if len(new) < task.size and known:
         for left, right in learn_merges(known, task.size + len(vocab), task.min_frequency):
-            token = left[0] + "".join(symbol.removeprefix(prefix) for symbol in (left + right)[1:])
+            token = _spell(left + right, prefix)
             if token not in vocab:
                 new[token] = None
             if len(new) == task.size:
@@ -226,8 +207,8 @@ def grow_wordpiece(task: GrowTask) -> Grown:
     return Grown(tuple(new), pieces, {**task.model, "vocab": whole})
 
 
-def _symbols(word: str, prefix: str) -> Symbols:
-    return (word[0], *(prefix + char for char in word[1:]))
+def _spell(symbols: Symbols, prefix: str) -> str:
+    return symbols[0] + "".join(symbol.removeprefix(prefix) for symbol in symbols[1:])
 
 
 def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[int, ...]:
@@ -257,8 +238,13 @@ def grow_unigram(task: GrowTask) -> Grown:
     """The model with at most ``size`` more pieces: characters it lacks, and those that the text gains most from."""
     old: dict[str, float] = dict(task.model["vocab"])
     words = pretokens(task.tokenizer, task.counts)
-    characters = _characters(task, words, old)
-    candidates = [*characters, *_joined(task, words, old)]
+    spelled = {tuple(word): count for word, count in words.items()}
+    # all characters that the model lacks are kept, since without one its words are unknown
+    characters = dict.fromkeys(new_characters(spelled, old, task.min_frequency)[: task.size])
+    merged = learn_merges(spelled, START * task.size + len(old), task.min_frequency)
+    found = dict.fromkeys("".join(left + right) for left, right in merged)
+    joined = (piece for piece in found if piece not in old and len(piece) <= LONGEST)
+    candidates = [*characters, *islice(joined, START * task.size)]
     cuts = {piece: [t.id for t in task.tokenizer.model.tokenize(piece)] for piece in candidates}
     unknown = task.model.get("unk_id")
     values = [score for _, score in task.model["vocab"]]
@@ -279,26 +265,6 @@ def grow_unigram(task: GrowTask) -> Grown:
     added = [[piece, round(score, DIGITS)] for piece, score in scores.items()]
     pieces = tuple(tuple(i for i in cuts[piece] if i != unknown) for piece in scores)
     return Grown(tuple(scores), pieces, {**task.model, "vocab": [*task.model["vocab"], *added]})
-
-
-def _characters(task: GrowTask, words: Mapping[str, int], old: Mapping[str, float]) -> dict[str, None]:
-    """The characters that the model lacks: all are kept, since without one its words are unknown."""
-    spelled = {tuple(word): count for word, count in words.items()}
-    return dict.fromkeys(new_characters(spelled, old, task.min_frequency)[: task.size])
-
-
-def _joined(task: GrowTask, words: Mapping[str, int], old: Mapping[str, float]) -> list[str]:
-    """What merges of characters give that the model lacks, the most frequent first."""
-    spelled = {tuple(word): count for word, count in words.items()}
-    limit = START * task.size
-    found: dict[str, None] = {}
-    for left, right in learn_merges(spelled, limit + len(old), task.min_frequency):
-        piece = "".join(left + right)
-        if piece not in old and len(piece) <= LONGEST:
-            found[piece] = None
-        if len(found) == limit:
-            break
-    return list(found)
 
 
 def _usage(task: GrowTask, words: Mapping[str, int], scores: Mapping[str, float]) -> Counter[str]:

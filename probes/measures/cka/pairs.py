@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,15 +18,14 @@ from pretrain.run import open_run
 from probes.measures.cka import Estimator, Pooling
 from probes.measures.cka.similarity import CKA, CKAResult
 from probes.measures.probe_input import ProbeInput
-from probes.states import AROUND, LanguageSide, StateReader, row_lengths, sentence_states, word_states
-from probes.transfer.batch import bounded_batches
+from probes.states import LanguageSide, StateReader, link_batches, sentence_pairs
 from probes.transfer.model import Pretrained, open_pretrained
 from probes.transfer.model_names import is_run
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import PARENT
 from synthlang.parallel.links import Links
-from synthlang.parallel.prepare import encode
+from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, encode
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 
@@ -50,44 +48,13 @@ class Pairing:
 def paired_states(
     pairing: Pairing, pooling: Pooling, report: Report = silent, task: str = ""
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """([L, n, d], [R, n, d′]) float32: item i of both is the same sentence, or a word and the one it is linked to.
-
-    Every sentence once, in batches of like length, the longest first; memory is that of a batch.
-    """
+    """([L, n, d], [R, n, d′]) float32: item i of both is the same sentence, or a word and the one it is linked to."""
     left, right, rows = pairing.left, pairing.right, pairing.rows
-    batches = bounded_batches(np.maximum(row_lengths(left.sentences)[rows], row_lengths(right.sentences)[rows]))
-    for done, chosen in enumerate(batches, 1):
-        at = rows[chosen]
-        if pooling == "words":
-            yield _words(pairing, at)
-        else:
-            first = pooling == "first"
-            yield _sentences(left, at, first), _sentences(right, at, first)
-        report(task, done, len(batches), "")
-
-
-def _sentences(side: LanguageSide, at: Rows, first: bool) -> Tensor:
-    """The sentences at ``at``, which are distinct, in the order of their numbers."""
-    parts, order = zip(*sentence_states(side.sentences, side.reader, at, first), strict=True)
-    return torch.cat(parts, dim=1)[:, torch.from_numpy(np.argsort(np.concatenate(order)))]
-
-
-def _words(pairing: Pairing, at: Rows) -> tuple[Tensor, Tensor]:
-    links = pairing.links.take(at)
-    sentence = at[links.sentence]
-    left = pairing.left.corpus.offsets[sentence] + links.left
-    right = pairing.right.corpus.offsets[sentence] + links.right
-    return _words_at(pairing.left, at, left), _words_at(pairing.right, at, right)
-
-
-def _words_at(side: LanguageSide, at: Rows, numbers: Rows) -> Tensor:
-    """[layers, n, d] of the words that have these numbers [n] in the side's corpus, all of the sentences at ``at``."""
-    parts = list(word_states(side, at))
-    word = torch.cat([part.word for part in parts]).numpy()
-    order = np.argsort(word)
-    place = np.searchsorted(word[order], numbers)
-    assert np.array_equal(word[order][place], numbers), "a linked word that the tokenizer leaves nothing of"
-    return torch.cat([part.vectors for part in parts], dim=1)[:, torch.from_numpy(order[place])]
+    readers = left.reader, right.reader
+    data = PairData("cka", left.sentences, right.sentences, pairing.links, rows, rows, {})
+    if pooling == "words":
+        return ((x, y) for _, x, y in link_batches(data, rows, *readers, report, task))
+    return sentence_pairs(data, *readers, rows, pooling == "first", report, task)
 
 
 def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
@@ -113,19 +80,19 @@ def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
 
 def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
     """With random encoders on the left, or on both sides: one for both if one model reads both, else two."""
+
+    def read_by(side: LanguageSide, body: MaskedLM) -> LanguageSide:
+        return replace(side, name=f"{side.name}, random", reader=replace(side.reader, body=body))
+
     seed = given.config.seed
     # not the seed of a training, so that the model never started from these weights
     left = random_encoder(pairing.left.reader.body, key_of("cka-random", seed, "target"))
-    drawn = replace(pairing, left=_read_by(pairing.left, left))
+    drawn = replace(pairing, left=read_by(pairing.left, left))
     if not both:
         return drawn
     source = pairing.right.reader.body
     right = left if given.same_model else random_encoder(source, key_of("cka-random", seed, "source"))
-    return replace(drawn, right=_read_by(pairing.right, right))
-
-
-def _read_by(side: LanguageSide, body: MaskedLM) -> LanguageSide:
-    return replace(side, name=f"{side.name}, random", reader=replace(side.reader, body=body))
+    return replace(drawn, right=read_by(pairing.right, right))
 
 
 def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple[Pairing, Pretrained, dict[str, int]]:
@@ -133,43 +100,35 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
 
     InputError for a model that cannot be opened, and for links of subwords that it does not have.
     """
-    opened = open_pretrained(model, _first_language(model))
+    path = user_path(model)
+    # the language that others are derived from, in a run of ours
+    language = open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
+    opened = open_pretrained(model, language)
     side, rows = pairing.right, pairing.rows
     first, unit = given.pretrained.source, given.aligned.text.unit
     if unit == "subword" and opened.source.tokenizer.fingerprint != first.tokenizer.fingerprint:
         raise InputError(f"cka.paraphrase: the links are of subwords, and {model} has others; use links of words")
     corpus = side.corpus.take(rows)  # its sentences and words have new numbers
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
-    layers = given.config.numbers(body.shape.layers)
     sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (first, opened.source)]
+    layers = given.config.numbers(body.shape.layers)
     reader = StateReader(body, opened.source.specials, layers, side.reader.subword)
     own = replace(side, corpus=corpus, sentences=sentences[0])
     other = replace(own, name=f"{own.name} ({opened.name})", sentences=sentences[1], reader=reader)
-    lengths = np.diff(other.sentences.bounds)
-    limit = body.embeddings.length
-    fits, empty = lengths + AROUND <= limit, lengths == 0
+    lengths, limit = np.diff(sentences[1].bounds), body.embeddings.length
+    fits, empty = lengths + SENTENCE_TOKENS <= limit, lengths == 0
     counts = {
         f"source sentences over the {limit} tokens of {opened.name}": int((~fits).sum()),
         f"source sentences that {opened.name} has no token of": int(empty.sum()),
     }
-    kept = np.flatnonzero(fits & ~empty)
-    links = _same_words(pairing.links.take(rows), own, other)
-    return Pairing(own, other, kept, links), opened, {reason: count for reason, count in counts.items() if count}
-
-
-def _first_language(model: str) -> str:
-    """The name of the language that others are derived from, in a run of ours."""
-    path = user_path(model)
-    return open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
-
-
-def _same_words(links: Links, own: LanguageSide, other: LanguageSide) -> Links:
-    """Each right word of ``links`` with itself, where both tokenizers leave something of it."""
+    # each right word of the links with itself, where both tokenizers leave something of it
+    links = pairing.links.take(rows)
     right = links.right.astype(np.int64)
     same = Links.build(links.sentence, right, right, np.ones(len(right), bool), len(links))
-    word = own.corpus.offsets[same.sentence] + same.right
-    there = [np.diff(side.sentences.word_offsets)[word] > 0 for side in (own, other)]
-    return same.select(there[0] & there[1])
+    word = corpus.offsets[same.sentence] + same.right
+    links = same.select(np.logical_and.reduce([np.diff(one.word_offsets)[word] > 0 for one in sentences]))
+    kept = np.flatnonzero(fits & ~empty)
+    return Pairing(own, other, kept, links), opened, {reason: count for reason, count in counts.items() if count}
 
 
 CHANCE = 0.05

@@ -1,20 +1,126 @@
-"""Related and unrelated pairs of words in a stream of linked words: x_i with y_i, and x_i with a word y_j elsewhere."""
+"""Linked words of a text that several models read alike, and unrelated pairs among them.
+
+The same links of the same sentences, in the same order; x_i belongs to y_i, and is paired with a word y_j elsewhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probes.measures.probe_input import ProbeInput
+from probes.states import LanguageSide, link_batches
+from probes.transfer.aligned_text import Aligned
+from probes.transfer.batch import Reader
+from probes.transfer.model import Pretrained, open_pretrained
+from probes.transfer.model_names import is_run
 from synthlang.errors import InputError
-from synthlang.rng import key_of, uniform
+from synthlang.files import user_path
+from synthlang.parallel.pairs import LinkedText
+from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, encode
+from synthlang.progress import Report, silent
+from synthlang.rng import key_of, permutation, uniform
 
 BLOCK = 2048
 """Links among which unrelated words are drawn; at most twice as many are held."""
+ROWS = 256  # pairs whose float64 copies are held at once
+
+
+@dataclass(frozen=True)
+class PairReaders:
+    """How a model cuts both languages (left: target), and how many tokens it reads: a model without its weights."""
+
+    target: Reader
+    source: Reader
+    length: int
+
+    @staticmethod
+    def of(pretrained: Pretrained) -> PairReaders:
+        """Those of a model."""
+        return PairReaders(pretrained.target, pretrained.source, pretrained.length)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedText:
+    """Words and links that every model reads, and the ids of each model.
+
+    rows     [n] the sentence pairs that are measured on
+    data     by model
+    counts   what not every model reads
+    """
+
+    text: LinkedText
+    rows: NDArray[np.int64]
+    data: Mapping[str, PairData]
+    counts: Mapping[str, int]
+
+    def aligned(self, name: str) -> Aligned:
+        """The text as a model reads it."""
+        return Aligned(self.text, self.data[name])
+
+
+def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
+    """Another model that reads the languages of ``given``; InputError if its language is another one.
+
+    The words are those of ``given``, so of a model that is no run of ours only the tokenizers have to fit.
+    """
+    main, config = given.pretrained, given.config
+    language = main.target.language
+    try:
+        if is_run(user_path(model)):
+            opened = open_pretrained(model, config.language or language.name, config.natural)
+        else:
+            opened = open_pretrained(model, language.name, natural=True)
+    except InputError as error:
+        raise InputError(f"distances.before.{name}: {error}") from error
+    derived = opened.text is not None and main.text is not None and not config.natural
+    if derived and opened.target.language.fingerprint != language.fingerprint:
+        raise InputError(f"distances.before.{name}: its language {language.name} is another one than {main.name}'s")
+    return opened
+
+
+def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedText:
+    """The measured sentence pairs of ``given`` as all of ``models`` can read them.
+
+    Links stay whose words every tokenizer leaves something of, sentence pairs that are short enough for all. InputError
+    if none is left, for tokens as words, and for links of subwords where the models cut words differently.
+    """
+    rows, whole = given.measured, given.aligned.text
+    links = given.data.links.take(rows)
+    text = replace(whole, left=whole.left.take(rows), right=whole.right.take(rows), links=links)
+    readers = {name: ((one.target, text.left), (one.source, text.right)) for name, one in models.items()}
+    cuts = {tuple(reader.tokenizer.fingerprint for reader, _ in sides) for sides in readers.values()}
+    if text.unit == "subword" and len(cuts) > 1:
+        raise InputError("distances.before: subwords are linked, and the models cut words into others; link words")
+    there, fits, encoded = np.ones(len(links.left), bool), np.ones(len(rows), bool), {}
+    for name, sides in readers.items():
+        for reader, _ in sides:
+            if reader.tokenizer.subwords is not None:
+                raise InputError(
+                    f"{name}: its language {reader.language.name} has tokens as words, which leave none to link"
+                )
+        encoded[name] = [encode(one.tokenizer.tokenizer, corpus, text.unit, one.number) for one, corpus in sides]
+        longest = min(given.config.data.length or models[name].length, models[name].length)
+        for side, words in zip(encoded[name], (links.left, links.right), strict=True):
+            there &= np.diff(side.word_offsets)[side.offsets[links.sentence] + words] > 0
+            fits &= np.diff(side.bounds) + SENTENCE_TOKENS <= longest
+    kept = links.select(there)
+    usable = fits & (np.diff(kept.offsets) > 0)
+    if not usable.any():
+        raise InputError(
+            "distances.before: there is no linked word that all of the models read in one of the sentences"
+        )
+    found = np.flatnonzero(usable).astype(np.int64)
+    counts = {"links to words without a subword in some model": int((~there).sum())}
+    counts["sentence pairs that some model cannot read or that have no link left"] = int((~usable).sum())
+    data = {name: PairData(given.data.name, one[0], one[1], kept, found, found, {}) for name, one in encoded.items()}
+    return SharedText(replace(text, links=kept), found, data, {reason: n for reason, n in counts.items() if n})
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +138,6 @@ class Linked:
     sentence: Tensor
     word: Tensor | None = None
 
-    def __post_init__(self) -> None:
-        assert self.left.ndim == 3 and self.left.shape == self.right.shape, (self.left.shape, self.right.shape)
-        assert self.sentence.shape == self.left.shape[1:2], self.sentence.shape
-        assert self.word is None or self.word.shape == self.sentence.shape, self.word.shape
-
     def __len__(self) -> int:
         return len(self.sentence)
 
@@ -48,30 +149,49 @@ class Linked:
     @staticmethod
     def joined(parts: Sequence[Linked]) -> Linked:
         """One after another, on the CPU."""
-        if len(parts) == 1:
-            return parts[0].on_cpu()
-        words = [part.word for part in parts if part.word is not None]
-        assert len(words) in (0, len(parts)), "some batches have word types, others not"
-        left, right = (torch.cat([getattr(part.on_cpu(), side) for part in parts], 1) for side in ("left", "right"))
-        sentence = torch.cat([part.sentence for part in parts]).cpu()
-        return Linked(left, right, sentence, torch.cat(words).cpu() if words else None)
+        left, right = (torch.cat([getattr(part, side).cpu() for part in parts], 1) for side in ("left", "right"))
+        words = [part.word.cpu() for part in parts if part.word is not None]
+        return Linked(
+            left, right, torch.cat([part.sentence.cpu() for part in parts]), torch.cat(words) if words else None
+        )
 
-    def on_cpu(self) -> Linked:
-        """The same in main memory."""
-        word = None if self.word is None else self.word.cpu()
-        return Linked(self.left.cpu(), self.right.cpu(), self.sentence.cpu(), word)
 
-    def checked(self) -> Linked:
-        """The same as float32 in main memory; InputError for NaN and infinity."""
-        left, right = (side.detach().float() for side in (self.left, self.right))
-        finite = (left.isfinite() & right.isfinite()).flatten(1).all(1)
-        if not bool(finite.all()):
-            layer = int((~finite).nonzero()[0, 0])
-            raise InputError(
-                f"word vectors of layer {layer} of those read hold NaN or infinity: the model has diverged or is "
-                "damaged"
-            )
-        return Linked(left, right, self.sentence, self.word).on_cpu()
+def linked_states(
+    given: ProbeInput, left: LanguageSide, right: LanguageSide, rows: NDArray[np.int64]
+) -> Iterator[Linked]:
+    """Vectors of both words of every link of the pairs at ``rows``, their sentence and the type of the right word."""
+    data, codes = given.data, right.corpus.form.codes
+    for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, silent, ""):
+        links = data.links.take(at)
+        sentence = at[links.sentence]
+        word = codes[right.corpus.offsets[sentence] + links.right].astype(np.int64)
+        yield Linked(of_left, of_right, torch.from_numpy(sentence), torch.from_numpy(word))
+
+
+def linked_in_order(
+    given: ProbeInput,
+    left: LanguageSide,
+    right: LanguageSide,
+    report: Report = silent,
+    task: str = "",
+    block: int = BLOCK,
+) -> Iterator[Linked]:
+    """Linked words of the measured sentence pairs in an order drawn by the seed, the same for every tokenizer.
+
+    Sentences are read by length, some ``block`` links at a time, and put back into that order; so unrelated words,
+    which are drawn among neighbours in the stream, are not of sentences of like length.
+    """
+    data, rows = given.data, given.measured
+    rows = rows[permutation(key_of("distances-order", given.config.seed), len(rows))]
+    counts = np.diff(data.links.offsets)[rows]
+    part = (np.cumsum(counts) - counts) // block
+    cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(rows)]
+    place = np.zeros(len(data.links), np.int64)
+    place[rows] = np.arange(len(rows))
+    for start, stop in pairwise(cuts):
+        links = Linked.joined(list(linked_states(given, left, right, rows[start:stop])))
+        yield links.take(torch.from_numpy(np.argsort(place[links.sentence.numpy()], kind="stable")))
+        report(task, stop, len(rows), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +207,13 @@ class PairBlock:
     other: Tensor
     same_word: int
 
+    def rows(self) -> Iterator[tuple[bool, Tensor, Tensor]]:
+        """Some pairs at a time: whether they are related, their left and their right words as numbers of links."""
+        every = torch.arange(len(self.linked))
+        for related, one, other in ((True, every, every), (False, self.query, self.other)):
+            for left, right in zip(torch.split(one, ROWS), torch.split(other, ROWS), strict=True):
+                yield related, left, right
+
 
 def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Iterator[PairBlock]:
     """Cut a stream of links into blocks, and give each left word an unrelated right word of its block.
@@ -94,12 +221,17 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
     The draw is uniform over the links of the block that are of other sentence pairs (Impact of Cross-Lingual
     Adjustment, section 5.4: words of unpaired sentences), a function of the seed and of the number of the link in the
     stream; so two models that read the same links have the same pairs, however the links come in batches. Memory is
-    that of 2 · ``block`` links and a batch. Vectors become float32 on the CPU. InputError for NaN and infinity, for
-    vectors that are all zero at a layer, and where no two sentence pairs are in the stream.
+    that of 2 · ``block`` links and a batch. InputError for NaN and infinity, for vectors that are all zero at a layer,
+    and where no two sentence pairs are in the stream.
     """
-    assert block >= 1, block
     key, number, apart, seen = key_of("unrelated-words", seed), 0, 0, None
     for linked in _regrouped(batches, block):
+        bad = ~(linked.left.isfinite() & linked.right.isfinite()).flatten(1).all(1)
+        if bool(bad.any()):
+            raise InputError(
+                f"word vectors of layer {int(bad.nonzero()[0, 0])} of those read hold NaN or infinity: the model has "
+                "diverged or is damaged"
+            )
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
         if linked.word is not None:
@@ -137,14 +269,10 @@ def _regrouped(batches: Iterable[Linked], block: int) -> Iterator[Linked]:
     """The same links, ``block`` at a time; the last time up to twice as many, so that no block is nearly empty."""
     waiting: list[Linked] = []
     for batch in batches:
-        if not len(batch):
-            continue
-        waiting.append(batch.checked())
-        if sum(map(len, waiting)) >= 2 * block:
-            joined, at = Linked.joined(waiting), 0
-            while len(joined) - at >= 2 * block:
-                yield joined.take(slice(at, at + block))
-                at += block
-            waiting = [joined.take(slice(at, None))]
+        waiting += [batch] if len(batch) else []
+        while sum(map(len, waiting)) >= 2 * block:
+            joined = Linked.joined(waiting)
+            yield joined.take(slice(block))
+            waiting = [joined.take(slice(block, None))]
     if waiting:
         yield Linked.joined(waiting)

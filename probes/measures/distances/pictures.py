@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from probes.figures.drawing import Drawing
 from probes.figures.words import Method, picture, word_pairs
-from probes.measures.distances.pairs import Linked
-from probes.measures.distances.text import SharedText, linked_states
+from probes.measures.distances.pairs import Linked, SharedText, linked_states
 from probes.measures.probe_input import ProbeInput
 from probes.rotation.dictionary import translations
 from probes.transfer.aligned_text import Aligned
@@ -76,9 +75,10 @@ def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArra
     text = shared.text
     sentence = text.links.sentence
     measured = np.flatnonzero(np.isin(sentence, shared.rows))
-    at = sentence[measured]
-    left = text.left.form.codes[text.left.offsets[at] + text.links.left[measured]].astype(np.int64)
-    right = text.right.form.codes[text.right.offsets[at] + text.links.right[measured]].astype(np.int64)
+    left, right = (
+        corpus.form.codes[corpus.offsets[sentence[measured]] + column[measured]].astype(np.int64)
+        for corpus, column in ((text.left, text.links.left), (text.right, text.links.right))
+    )
     size = len(text.left.form.names or ())
     key = right * size + left
     order = np.argsort(key, kind="stable")

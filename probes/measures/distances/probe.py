@@ -7,7 +7,7 @@ Cao et al. 2020, figure 1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,11 +15,10 @@ import torch
 
 from probes.measures.distances import DISTANCES, DistancesConfig
 from probes.measures.distances.dimensions import separations_and_dominance
-from probes.measures.distances.pairs import Linked
+from probes.measures.distances.pairs import Linked, PairReaders, SharedText, linked_in_order, open_other, shared_text
 from probes.measures.distances.pictures import POINTS, ChosenPairs, choose, chosen_vectors, pictures
 from probes.measures.distances.separation import Change, compare, histograms
 from probes.measures.distances.show import Measured, figures, notes, tables
-from probes.measures.distances.text import PairReaders, SharedText, linked_in_order, open_other, shared_text
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from synthlang.errors import InputError
@@ -52,11 +51,11 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         chosen = None
     measured: list[Measured] = []
     vectors: dict[str, Vectors] = {}
-    for label in (*config.before, name):
-        try:
-            found, drawn = _read(label, given, shared, chosen, report)
-        except InputError as error:
-            raise InputError(f"{label}: {error}") from error
+    for label, model in {**config.before, name: None}.items():
+        opened = given.pretrained if model is None else open_other(model, given, label)
+        one = replace(given, pretrained=opened, text=shared.aligned(label))
+        with one.reading():
+            found, drawn = _measure(label, one, chosen, report)
         measured.append(found)
         if drawn is not None:
             vectors[label] = drawn
@@ -77,31 +76,22 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     return target, source, source.index(shown)
 
 
-def _read(
-    label: str, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
-) -> tuple[Measured, Vectors | None]:
-    """The distances in a model, and the vectors of the words of its picture."""
-    before = given.config.of(DistancesConfig).before
-    if label not in before:
-        return _measure(label, replace(given, text=shared.aligned(label)), chosen, report)
-    opened = open_other(before[label], given, label)
-    other = ProbeInput(opened, given.config, None, given.store, given.report, shared.aligned(label))
-    with other.reading():
-        return _measure(label, other, chosen, report)
-
-
 def _measure(
     label: str, given: ProbeInput, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    of_target, of_source, at = _layers(given)
-    left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
+    """The distances in a model, and the vectors of the words of its picture; errors name the model."""
+    try:
+        of_target, of_source, at = _layers(given)
+        left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
 
-    def read() -> Iterator[Linked]:
-        return linked_in_order(given, left, right, report, f"distances, {label}")
+        def read() -> Iterator[Linked]:
+            return linked_in_order(given, left, right, report, f"distances, {label}")
 
-    tops = given.config.of(DistancesConfig).dimensions
-    separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=tops)
-    drawn = None if chosen is None else chosen_vectors(given, chosen, (of_target[at], of_source[at]))
+        tops = given.config.of(DistancesConfig).dimensions
+        separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=tops)
+        drawn = None if chosen is None else chosen_vectors(given, chosen, (of_target[at], of_source[at]))
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from error
     return Measured(label, separations, dominance, of_source[at]), drawn
 
 
@@ -146,7 +136,7 @@ def _result(
         "sentence_pairs": len(shared.rows),
         "counts": {**given.data.counts, **shared.counts, **same_word},
         "models": model_values(measured, config.bins),
-        "changes": {name: [change.to_json() for change in of_model] for name, of_model in changes.items()},
+        "changes": {name: [asdict(change) for change in of_model] for name, of_model in changes.items()},
         "pictures": drawn,
     }
     return ProbeResult(values, tables(measured, changes), drawings, said)
@@ -159,7 +149,7 @@ def model_values(measured: Sequence[Measured], bins: int) -> dict[str, dict[str,
         model.name: {
             "layer": model.shown,
             "layers": [one.to_json() for one in model.separations],
-            "dimensions": [one.to_json() for one in model.dominance] if model.dominance[0].tops else None,
+            "dimensions": [asdict(one) for one in model.dominance] if model.dominance[0].tops else None,
             "histograms": {distance: counted[distance][i].to_json() for distance in DISTANCES},
         }
         for i, model in enumerate(measured)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from probes.measures.distances import BINS, DISTANCES, Distance
 from probes.measures.distances.auc import Codes, Influence, auc, clustered_interval, placements
-from probes.measures.distances.pairs import PairBlock
+from probes.measures.distances.pairs import ROWS, PairBlock
 from probes.statistics import Interval
 from probes.statistics.base import Floats
 from synthlang.errors import InputError
@@ -40,11 +40,6 @@ class WordPairs:
     other: Codes
     same_word: int
 
-    def matches(self, pairs: WordPairs) -> bool:
-        """Whether they are the same pairs."""
-        names = ("sentence", "query", "other")
-        return all(np.array_equal(getattr(self, name), getattr(pairs, name)) for name in names)
-
 
 @dataclass(frozen=True, eq=False)
 class Separation:
@@ -60,12 +55,11 @@ class Separation:
     unrelated: Floats
     pairs: WordPairs
     zero: int
-    level: float = 0.95
 
     @cached_property
     def auc(self) -> Interval:
         """The AUC with its interval over sentences (auc.py)."""
-        return clustered_interval(self.influence("auc"), self.level, share=True)
+        return clustered_interval(self.influence("auc"), share=True)
 
     def influence(self, what: Literal["auc", "related", "unrelated"]) -> Influence:
         """What each pair adds to the error of the AUC, or of the mean distance of one kind."""
@@ -95,9 +89,6 @@ def _short(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-ROWS = 256  # pairs whose float64 copies are held at once
-
-
 class DistanceSums:
     """Gathers the distances of a stream of blocks; ``kept`` [layers, d] says which dimensions count, None is all."""
 
@@ -106,45 +97,42 @@ class DistanceSums:
         self._found: dict[tuple[int, Distance, bool], list[Tensor]] = {}
         self._zero: list[int] = []
         self._pairs: list[tuple[Tensor, Tensor, Tensor]] = []
-        self.links = self._same_word = 0
+        self._links = self._same_word = 0
 
     def add(self, block: PairBlock) -> None:
         """Measure the pairs of a block at every layer."""
         linked = block.linked
         self._zero = self._zero or [0] * len(linked.left)
-        every = torch.arange(len(linked))
         for layer, (left, right) in enumerate(zip(linked.left, linked.right, strict=True)):
             if self.kept is not None:
                 left, right = left[:, self.kept[layer]], right[:, self.kept[layer]]  # noqa: PLW2901
-            self._zero[layer] += sum(int((side == 0).all(1).sum()) for side in (left, right))
             lengths = row_lengths(left), row_lengths(right)
-            for related, one, other in ((True, every, every), (False, block.query, block.other)):
-                for rows in zip(torch.split(one, ROWS), torch.split(other, ROWS), strict=True):
-                    apart = row_lengths(left[rows[0]] - right[rows[1]])
-                    for name in self.distances:
-                        found = apart if name == "l2" else _cosine(apart, lengths[0][rows[0]], lengths[1][rows[1]])
-                        # in float32 equal distances are equal whatever the order of their sums was
-                        self._found.setdefault((layer, name, related), []).append(found.float())
-        self._pairs.append((linked.sentence, block.query + self.links, block.other + self.links))
-        self.links += len(linked)
+            self._zero[layer] += sum(int((side == 0).sum()) for side in lengths)
+            for related, one, other in block.rows():
+                apart = row_lengths(left[one] - right[other])
+                for name in self.distances:
+                    found = apart if name == "l2" else _cosine(apart, lengths[0][one], lengths[1][other])
+                    # in float32 equal distances are equal whatever the order of their sums was
+                    self._found.setdefault((layer, name, related), []).append(found.float())
+        self._pairs.append((linked.sentence, block.query + self._links, block.other + self._links))
+        self._links += len(linked)
         self._same_word += block.same_word
 
-    def result(self, layers: Sequence[int] | None = None, level: float = 0.95) -> list[Separation]:
+    def result(self, layers: Sequence[int] | None = None) -> list[Separation]:
         """By layer, then by distance; ``layers`` are the numbers of the layers, 0 … without."""
         numbers = range(len(self._zero)) if layers is None else layers
-        assert len(numbers) == len(self._zero), (layers, len(self._zero))
         sentence, query, other = (torch.cat(part).numpy().astype(np.int64) for part in zip(*self._pairs, strict=True))
         if not len(query):
             raise InputError("every unrelated pair that was drawn is of one word: the text has too few different words")
         codes = np.unique(sentence, return_inverse=True)[1].astype(np.int64)
         pairs = WordPairs(codes, query, other, self._same_word)
 
-        def values(layer: int, name: Distance, related: bool) -> Floats:
-            return torch.cat(self._found[layer, name, related]).numpy().astype(np.float64)
+        def values(*key: Any) -> Floats:
+            return torch.cat(self._found[key]).numpy().astype(np.float64)
 
         return [
-            Separation(number, name, values(i, name, True), values(i, name, False), pairs, self._zero[i], level)
-            for i, number in enumerate(numbers)
+            Separation(number, name, values(i, name, True), values(i, name, False), pairs, zero)
+            for i, (number, zero) in enumerate(zip(numbers, self._zero, strict=True))
             for name in self.distances
         ]
 
@@ -179,25 +167,17 @@ class Change:
     related: Interval
     unrelated: Interval
 
-    def to_json(self) -> dict[str, Any]:
-        """Nested JSON values."""
-        return asdict(self)
 
+def compare(before: Separation, after: Separation) -> Change:
+    """What changed from one model to the other, or from one layer to the other: of one distance, on the same pairs.
 
-def compare(before: Separation, after: Separation, level: float = 0.95) -> Change:
-    """What changed from one model to the other, or from one layer to the other.
-
-    InputError if they are not of the same distance and the same pairs: the same linked words of the same sentences in
-    the same order, drawn with the same seed and block. A difference of 0 on every pair has the interval [0, 0].
+    A difference of 0 on every pair has the interval [0, 0].
     """
-    if before.distance != after.distance:
-        raise InputError(f"distances {before.distance} and {after.distance} cannot be compared")
-    if not before.pairs.matches(after.pairs):
-        raise InputError(
-            "the two models were measured on different pairs of words; use one text, links, seed and block for both"
-        )
+    assert before.distance == after.distance, (before.distance, after.distance)
+    for name in ("sentence", "query", "other"):
+        assert np.array_equal(getattr(before.pairs, name), getattr(after.pairs, name)), "other pairs of words"
     found = [
-        clustered_interval(after.influence(what).minus(before.influence(what)), level)
+        clustered_interval(after.influence(what).minus(before.influence(what)))
         for what in ("auc", "related", "unrelated")
     ]
     return Change(after.layer, after.distance, *found)
@@ -217,21 +197,13 @@ class Histogram:
         return {"edges": edges, "related": self.related.tolist(), "unrelated": self.unrelated.tolist()}
 
 
-def histograms(found: Sequence[Separation], bins: int = BINS, edges: Floats | None = None) -> list[Histogram]:
+def histograms(found: Sequence[Separation], bins: int = BINS) -> list[Histogram]:
     """A histogram of each of ``found``, all with the same bins, so that they can be laid side by side.
 
-    Bins of equal width from 0 to the largest distance of all of them, or ``edges`` [bins + 1], rising; then distances
-    outside count in the first and in the last bin, so that the counts always sum to the number of pairs.
+    Bins of equal width from 0 to the largest distance of all of them.
     """
-    if edges is None:
-        assert bins >= 1 and found, bins
-        if len({one.distance for one in found}) > 1:
-            raise InputError("histograms of different distances have no common bins")
-        top = max(float(values.max()) for one in found for values in (one.related, one.unrelated))
-        edges = np.linspace(0.0, top if top > 0 else 1.0, bins + 1)
-    assert len(edges) >= 2 and (np.diff(edges) > 0).all(), "edges must rise"
-
-    def counts(values: Floats) -> NDArray[np.int64]:
-        return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.int64)
-
-    return [Histogram(edges, counts(one.related), counts(one.unrelated)) for one in found]
+    top = max(float(values.max()) for one in found for values in (one.related, one.unrelated))
+    edges = np.linspace(0.0, top if top > 0 else 1.0, bins + 1)
+    return [
+        Histogram(edges, np.histogram(one.related, edges)[0], np.histogram(one.unrelated, edges)[0]) for one in found
+    ]

@@ -46,15 +46,12 @@ def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separa
     """A panel for each model (before, after …), one under another with common bins."""
     if not found:
         raise InputError("no distances to draw")
-    panels = [
-        Panel(label, counts.edges.tolist(), counts.related.tolist(), counts.unrelated.tolist(), _medians(one), one.auc)
-        for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True)
-    ]
-    return histogram_panels(name, title, found[0][1].distance, [[panel] for panel in panels])
-
-
-def _medians(one: Separation) -> tuple[float, float]:
-    return float(np.median(one.related)), float(np.median(one.unrelated))
+    panels = []
+    for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True):
+        medians = float(np.median(one.related)), float(np.median(one.unrelated))
+        lists = counts.edges.tolist(), counts.related.tolist(), counts.unrelated.tolist()
+        panels.append([Panel(label, *lists, medians, one.auc)])
+    return histogram_panels(name, title, found[0][1].distance, panels)
 
 
 def figures(measured: Sequence[Measured], bins: int) -> list[Drawing]:
@@ -101,7 +98,7 @@ def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]
     main = measured[-1]
     of_layers = table_of(
         f"Distances of related and unrelated words, {main.name} (medians)",
-        ("layer", "distance", "related", "unrelated", "AUC", f"{100 * main.separations[0].level:g} % interval"),
+        ("layer", "distance", "related", "unrelated", "AUC", "95 % interval"),
         map(_layer_row, main.separations),
     )
     of_changes = table_of(

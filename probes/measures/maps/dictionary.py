@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.rng import key_of, permutation
 
+Corpora = tuple[Corpus, Corpus]
 Types = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -35,14 +35,12 @@ Types = tuple[NDArray[np.int64], NDArray[np.int64]]
 class Split:
     """Pairs (parent, other language) to ``fit`` on and to measure on (``test``), which share no word.
 
-    mixed   pairs that belong to neither
-    named   what the pairs to fit on and those to measure on are called in messages, and the files that they are from
+    ``mixed``: how many pairs belong to neither.
     """
 
     fit: list[Pair]
     test: list[Pair]
     mixed: int
-    named: tuple[tuple[str, Path | None], tuple[str, Path | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,7 @@ class Dictionary:
     counts    what was left out
     """
 
-    corpora: tuple[Corpus, Corpus]
+    corpora: Corpora
     types: Types
     split: Split
     fitted: TranslationSet
@@ -78,84 +76,71 @@ class Dictionary:
             "translations_backward": self.backward.to_json(),
         }
 
-    def only(self, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
+    def only(self, config: MapsConfig, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
         """With some of the candidates of each side, and what that leaves of the pairs; ``counts`` are as they were.
 
         InputError, which calls the words ``what``, where it leaves no pair to fit on or to measure on.
         """
         types = self.types[0][kept[0]], self.types[1][kept[1]]
-        (fit, of_fit), (test, of_test) = self.split.named
-        named = (f"{fit} between {what}", of_fit), (f"{test} between {what}", of_test)
-        return _laid(self.corpora, types, replace(self.split, named=named), self.counts)
+        return _laid(config, self.corpora, types, self.split, self.counts, f" between {what}")
 
 
 def read_dictionary(given: ProbeInput) -> Dictionary:
     """The dictionary to fit on and the one to measure on; InputError where a file has no word of the text."""
-    config, rows = given.config.of(MapsConfig), given.fitted
-    text, data = given.aligned.text, given.data
+    config, text, data = given.config.of(MapsConfig), given.aligned.text, given.data
     corpora = (text.left, text.right)
     if config.in_small_letters:
         corpora = lowered(corpora[0]), lowered(corpora[1])
     (left, rare_left), (right, rare_right) = (
-        types_in(corpus, sentences, rows, config.min_count)
+        types_in(corpus, sentences, given.fitted, config.min_count)
         for corpus, sentences in zip(corpora, (data.left, data.right), strict=True)
     )
     linked = Aligned(replace(text, left=corpora[0], right=corpora[1]), data)
-    rare = {"types too rare (other language)": rare_left, "types too rare (parent)": rare_right}
     split = _split(config, linked, given.config.seed)
-    found = _laid(corpora, (left, right), split, rare)
-    return replace(found, counts={**_left_out(found), **rare})
-
-
-def _laid(corpora: tuple[Corpus, Corpus], types: Types, split: Split, counts: dict[str, int]) -> Dictionary:
-    """The pairs between words of these types."""
-    left, right = (index_of(corpus, codes) for corpus, codes in zip(corpora, types, strict=True))
-    of_fit, of_test = split.named
-    return Dictionary(
-        corpora,
-        types,
-        split,
-        fitted=translation_set(split.fit, right, left, *of_fit),
-        forward=translation_set(split.test, right, left, *of_test),
-        backward=translation_set([(b, a) for a, b in split.test], left, right, *of_test),
-        counts=counts,
-    )
-
-
-def _left_out(found: Dictionary) -> dict[str, int]:
-    return {
-        "pairs of the dictionary with a word that is measured": found.split.mixed,
-        "pairs to fit on with a word that is not in the sentences": (
-            found.fitted.counts["pairs"] - found.fitted.counts["known"]
-        ),
-        **{
-            f"{what} ({language})": one.counts[name]
-            for name, what in (
-                ("unknown_source", "words to measure on that are not in the sentences"),
-                ("unanswered", "words to measure on whose translations are not in the sentences"),
-            )
-            for language, one in (("parent", found.forward), ("other language", found.backward))
-        },
+    found = _laid(config, corpora, (left, right), split, {})
+    fitted = found.fitted.counts
+    counts = {
+        "pairs of the dictionary with a word that is measured": split.mixed,
+        "pairs to fit on with a word that is not in the sentences": fitted["pairs"] - fitted["known"],
     }
+    for name, what in (
+        ("unknown_source", "words to measure on that are not in the sentences"),
+        ("unanswered", "words to measure on whose translations are not in the sentences"),
+    ):
+        counts[f"{what} (parent)"] = found.forward.counts[name]
+        counts[f"{what} (other language)"] = found.backward.counts[name]
+    rare = {"types too rare (other language)": rare_left, "types too rare (parent)": rare_right}
+    return replace(found, counts={**counts, **rare})
 
 
-def _named(config: MapsConfig) -> tuple[tuple[str, Path | None], tuple[str, Path | None]]:
-    """What the pairs to fit on and those to measure on are called in messages, and the files that they are from."""
+def _laid(
+    config: MapsConfig, corpora: Corpora, types: Types, split: Split, counts: dict[str, int], between: str = ""
+) -> Dictionary:
+    """The pairs between words of these types."""
     key, path = ("maps.dictionary", user_path(config.dictionary)) if config.dictionary else ("the sentence pairs", None)
+    fit, test = f"{key} that are drawn to fit on{between}", (f"{key} that are drawn to measure on{between}", path)
     if config.test_dictionary is not None:
-        return (f"{key} that are not measured", path), ("maps.test_dictionary", user_path(config.test_dictionary))
-    return (f"{key} that are drawn to fit on", path), (f"{key} that are drawn to measure on", path)
+        fit = f"{key} that are not measured{between}"
+        test = f"maps.test_dictionary{between}", user_path(config.test_dictionary)
+    left, right = (index_of(corpus, codes) for corpus, codes in zip(corpora, types, strict=True))
+    fitted = translation_set(split.fit, right, left, fit, path)
+    forward = translation_set(split.test, right, left, *test)
+    backward = translation_set([(b, a) for a, b in split.test], left, right, *test)
+    return Dictionary(corpora, types, split, fitted, forward, backward, counts)
 
 
 def _split(config: MapsConfig, text: Aligned, seed: int) -> Split:
+    def read(path: str) -> list[Pair]:
+        pairs = read_muse(user_path(path))
+        return in_small_letters(pairs) if config.in_small_letters else pairs
+
     if config.dictionary is not None:
-        pairs = read_muse(user_path(config.dictionary))
+        pairs = read(config.dictionary)
     else:
         names = [side.form.names or () for side in (text.text.right, text.text.left)]
         pairs = [(names[0][b], names[1][a]) for a, b in translations(text, config.words).tolist()]
-    pairs = _lower(pairs, config.in_small_letters)
     if config.test_dictionary is not None:
-        test = _lower(read_muse(user_path(config.test_dictionary)), config.in_small_letters)
+        test = read(config.test_dictionary)
         of_test = {a for a, _ in test}
     else:
         words = list(dict.fromkeys(a for a, _ in pairs))
@@ -171,9 +156,4 @@ def _split(config: MapsConfig, text: Aligned, seed: int) -> Split:
             user_path(config.dictionary) if config.dictionary else None,
         )
     dropped = len(pairs) - len(fit) - (0 if config.test_dictionary is not None else len(test))
-    return Split(fit, test, dropped, _named(config))
-
-
-def _lower(pairs: list[Pair], small: bool) -> list[Pair]:
-    """In small letters if they are to be."""
-    return in_small_letters(pairs) if small else pairs
+    return Split(fit, test, dropped)

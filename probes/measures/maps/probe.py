@@ -11,29 +11,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from probes.measures.maps import MapsConfig, Supervision
 from probes.measures.maps.dictionary import Dictionary, read_dictionary
 from probes.measures.maps.scores import Values, context_scores, intervals, sentence_scores, word_scores
 from probes.measures.maps.show import figures, notes, tables
-from probes.measures.maps.vectors import (
-    LayerVectors,
-    Occurrences,
-    SentencePairs,
-    bytes_of_layer,
-    layer_groups,
-    linked_pairs,
-    read_sentence_files,
-    read_vectors,
-)
-from probes.measures.maps.without_context import embedding_scores, read_static, static_scores
+from probes.measures.maps.vectors import MeasuredText, Vectors, layer_groups, measured_text, read_vectors
+from probes.measures.maps.without_context import embedding_scores, static_of, static_scores
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.rotated import MovingMap, Sides, fit_moving, fit_read
 from probes.rotation.fitted import NormalisedMap
-from probes.rotation.saved import FORMAT, About, check_place, save_maps
+from probes.rotation.saved import About, check_place, save_maps
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report, silent
@@ -50,23 +39,15 @@ class _Measured:
     config: MapsConfig
     layers: tuple[tuple[int, ...], tuple[int, ...]]
     dictionary: Dictionary
-    words: tuple[Occurrences, Occurrences]
-    links: NDArray[np.int64]
-    files: SentencePairs | None
+    text: MeasuredText
 
     @property
     def asking(self) -> dict[str, int]:
         """How many words or sentences each measure asks for, in the direction with fewer."""
         words = min(len(answers.queries) for answers in (self.dictionary.forward, self.dictionary.backward))
-        linked = min((len(np.unique(column)) for column in self.links.T), default=0)
-        files = 0 if self.files is None else len(self.files.corpora[0])
-        sentences = len(self.given.measured)
-        return {"words": words, "context": linked, "alone": linked, "sentences": sentences, "files": files}
-
-    def sides(self, group: range) -> Sides:
-        """Both languages, read at some of the layers."""
-        left, right = (tuple(numbers[place] for place in group) for numbers in self.layers)
-        return self.given.side("target", layers=left), self.given.side("source", layers=right)
+        linked = min((len(np.unique(column)) for column in self.text.links.T), default=0)
+        sentences, lines = len(self.text.rows), len(self.text.lines)
+        return {"words": words, "context": linked, "alone": linked, "sentences": sentences, "files": lines}
 
 
 def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
@@ -77,18 +58,17 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     the text; for files that cannot be read; for NaN.
     """
     measured = _prepare(given)
-    config, width = measured.config, given.body("source").shape.hidden
+    config, width, layers = measured.config, given.body("source").shape.hidden, measured.layers
     for name in config.supervision if config.save is not None else ():
         check_place(user_path(config.save or "") / name)
     before: list[Values] = []
     maps: Maps = {name: [] for name in config.supervision}
     after: dict[Supervision, list[Values]] = {name: [] for name in config.supervision}
     extra = _without_context(measured, report)  # first, since it is quick and what it lacks is said at once
-    sizes = bytes_of_layer(width, measured.dictionary, measured.words, measured.files)
-    for group in layer_groups(len(measured.layers[0]), sizes):
-        sides = measured.sides(group)
-        files = None if measured.files is None else measured.files.sides(sides)
-        vectors = read_vectors(sides, files, measured.dictionary, given.fitted, measured.words, report)
+    for group in layer_groups(len(layers[0]), width, measured.dictionary, measured.text):
+        left, right = (tuple(numbers[place] for place in group) for numbers in layers)
+        sides = given.side("target", layers=left), given.side("source", layers=right)
+        vectors = read_vectors(sides, measured.dictionary, given.fitted, measured.text, report)
         before += _scores(measured, group, vectors, None, report)
         for name in config.supervision:
             fitted = _fit(measured, name, sides, vectors, report)
@@ -107,19 +87,16 @@ def _prepare(given: ProbeInput) -> _Measured:
     if len(layers[0]) != len(layers[1]):
         depths = [len(numbers) - 1 for numbers in layers]
         raise InputError(f"maps: the models have {depths[1]} and {depths[0]} layers; name those to compare (layers)")
-    config, rows, text = given.config.of(MapsConfig), given.measured, given.aligned.text
-    words = Occurrences.of(text.left, rows), Occurrences.of(text.right, rows)
-    dictionary = read_dictionary(given)
-    files = None if config.sentences is None else read_sentence_files(given, config.sentences)
-    return _Measured(given, config, layers, dictionary, words, linked_pairs(given, words), files)
+    config = given.config.of(MapsConfig)
+    return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
 
 
 def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str, Any]]:
     """Those that are asked for: static word vectors, and rows of the embedding matrix."""
     given, dictionary, found = measured.given, measured.dictionary, dict[str, dict[str, Any]]()
-    static = read_static(given, dictionary, report)
+    static = static_of(given, dictionary, report)
     if static is not None:
-        found["static"] = static_scores(given, static, dictionary, measured.words, measured.links, report)
+        found["static"] = static_scores(given, static, dictionary, measured.text, report)
         found["static"]["intervals"] = intervals(found["static"], measured.asking)
     if measured.config.embeddings:
         found["embeddings"] = embedding_scores(given, dictionary, static, report)
@@ -127,18 +104,18 @@ def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str,
 
 
 def _fit(
-    measured: _Measured, supervision: Supervision, sides: Sides, vectors: LayerVectors, report: Report
+    measured: _Measured, supervision: Supervision, sides: Sides, vectors: Vectors, report: Report
 ) -> tuple[NormalisedMap, ...]:
     """A map for each layer of ``sides``: from the language that moves to the other one."""
     if supervision != "dictionary":
         return fit_read(measured.given, supervision, sides, measured.config, report)
     known = torch.from_numpy(measured.dictionary.fitted.pairs()[: measured.config.words])
-    pairs = vectors.types[0][:, known[:, 1]], vectors.types[1][:, known[:, 0]]
-    return fit_moving(lambda: [pairs], sides, measured.config)
+    left, right = vectors["words"]
+    return fit_moving([(left[:, known[:, 1]], right[:, known[:, 0]])], sides, measured.config)
 
 
 def _scores(
-    measured: _Measured, group: range, vectors: LayerVectors, maps: Sequence[NormalisedMap] | None, report: Report
+    measured: _Measured, group: range, vectors: Vectors, maps: Sequence[NormalisedMap] | None, report: Report
 ) -> list[Values]:
     """What is measured at each layer of a group, and the numbers of the fit."""
     config, found = measured.config, []
@@ -146,18 +123,12 @@ def _scores(
     for place, at in enumerate(group):
         fitted = None if maps is None else maps[place]
         moving = MovingMap(fitted, config.moves)
-
-        def compared(
-            pair: tuple[Tensor, Tensor], place: int = place, moving: MovingMap = moving
-        ) -> tuple[Tensor, Tensor]:
-            return moving.apply((pair[0][place].to(device), pair[1][place].to(device)))
-
-        linked_only = config.candidates == "linked"
+        compared = {name: moving.apply((x[place].to(device), y[place].to(device))) for name, (x, y) in vectors.items()}
         scores = {
-            "words": word_scores(*compared(vectors.types), measured.dictionary, report),
-            "context": context_scores(*compared(vectors.words), measured.links, linked_only, report),
-            "sentences": sentence_scores(*compared(vectors.sentences), report),
-            "files": None if vectors.files is None else sentence_scores(*compared(vectors.files), report),
+            "words": word_scores(*compared["words"], measured.dictionary, report),
+            "context": context_scores(*compared["context"], measured.text.links, config.candidates, report),
+            "sentences": sentence_scores(*compared["sentences"], report),
+            "files": sentence_scores(*compared["files"], report) if "files" in compared else None,
         }
         layer = {"layer": measured.layers[1][at], "layer_target": measured.layers[0][at]}
         fit = {} if fitted is None else {"fit": fitted.to_json()}
@@ -172,8 +143,8 @@ def _values(
     after: Mapping[Supervision, list[Values]],
     extra: Mapping[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    given, config, dictionary, files = measured.given, measured.config, measured.dictionary, measured.files
-    counts = {**given.data.counts, **dictionary.counts, **({} if files is None else files.counts)}
+    given, config, dictionary, text = measured.given, measured.config, measured.dictionary, measured.text
+    counts = {**given.data.counts, **dictionary.counts, **text.counts}
     for key, scores in extra.items():
         counts |= {f"{WITHOUT_CONTEXT[key]}: {reason}": count for reason, count in scores["counts"].items()}
     return {
@@ -184,13 +155,13 @@ def _values(
         "fitted": {"sentence_pairs": len(given.fitted), "translations": dictionary.fitted.to_json()},
         "measured": {
             "sentence_pairs": len(given.measured),
-            "linked_words": len(measured.links),
-            "words": {"parent": len(measured.words[1].number), "other": len(measured.words[0].number)},
+            "linked_words": len(text.links),
+            "words": {"parent": len(text.words[1]), "other": len(text.words[0])},
             **dictionary.measured(),
         },
         "before": before,
         "maps": {name: {"layers": layers} for name, layers in after.items()},
-        "files": None if files is None else len(files.corpora[0]),
+        "files": None if text.files is None else len(text.lines),
         "counts": counts,
     } | {key: extra.get(key) for key in WITHOUT_CONTEXT}
 
@@ -202,7 +173,7 @@ def _save(measured: _Measured, maps: Maps) -> None:
         return
     for name, layers in maps.items():
         about = About(
-            format=FORMAT, moves=config.moves, source=measured.layers[1], target=measured.layers[0],
+            moves=config.moves, source=measured.layers[1], target=measured.layers[0],
             subword=given.config.subword, supervision=name, model=given.pretrained.fingerprint,
             language=given.name("target"),
         )  # fmt: skip

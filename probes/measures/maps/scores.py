@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.nearest import Direction, nearest
+from pretrain.nearest import nearest
 from probes.measures.maps.dictionary import Dictionary
 from probes.rotation.dictionary import TranslationSet
 from probes.statistics import wilson_interval
@@ -41,32 +41,27 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
     order[np.lexsort(reverse.T)] = np.lexsort(pairs.T)
     assert (pairs[order] == reverse).all(), "both directions have the same pairs"
 
-    def both(score: str) -> tuple[dict[str, float], dict[str, float]]:
-        every = np.arange(len(pairs))
-        return _precision(there, found.forward, score, every), _precision(back, found.backward, score, order)
+    def precision(answers: TranslationSet, listed: Any, order: Any) -> dict[str, float]:
+        rows, scores, credit = (part.cpu().numpy() for part in (listed.indices, listed.scores, listed.credit))
+        return {name: rounded(value) for name, value in answers.precision(rows, scores, credit[order], AT).items()}
 
-    return {score: _of_directions(*both(score)) for score in SCORES}
-
-
-def _precision(answers: TranslationSet, way: Direction, score: str, order: NDArray[np.int64]) -> dict[str, float]:
-    listed = getattr(way, score)
-    rows = listed.indices.cpu().numpy()
-    padded = np.full((len(rows), max(AT)), -1, np.int64)  # there may be fewer candidates
-    padded[:, : rows.shape[1]] = rows
-    scores = np.full(padded.shape, -np.inf)
-    scores[:, : rows.shape[1]] = listed.scores.cpu().numpy()
-    credit = listed.credit.cpu().numpy()[order]
-    return {name: rounded(value) for name, value in answers.precision(padded, scores, credit, AT).items()}
+    return {
+        score: _of_directions(
+            precision(there, getattr(found.forward, score), slice(None)),
+            precision(back, getattr(found.backward, score), order),
+        )
+        for score in SCORES
+    }
 
 
-def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], linked_only: bool, report: Report) -> Values:
+def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, report: Report) -> Values:
     """Retrieval of linked words in context: {score: {direction: percent}}; ``links`` [q, 2] are rows of x and y.
 
-    Candidates are the rows that are not zeros, or those with a link.
+    Candidates are ``all`` rows that are not zeros, or the ``linked`` ones.
     """
     candidates, places = [], []
     for rows, linked in zip((x, y), links.T, strict=True):
-        kept = (rows != 0).any(1).cpu().numpy() & (not linked_only)
+        kept = (rows != 0).any(1).cpu().numpy() & (among == "all")
         kept[linked] = True  # a word without a vector is a miss, and is not dropped in silence
         candidates.append(rows[torch.from_numpy(kept)])
         places.append((np.cumsum(kept) - 1)[linked])
@@ -83,10 +78,11 @@ def sentence_scores(x: Tensor, y: Tensor, report: Report) -> Values | None:
 
 def _accuracy(x: Tensor, y: Tensor, pairs: Tensor, report: Report) -> Values:
     found = nearest(x, y, pairs, report=report)
-    percent: Callable[[Direction, str], float] = lambda way, score: rounded(  # noqa: E731
-        100.0 * float(getattr(way, score).credit.mean())
-    )
-    return {score: _of_directions(percent(found.forward, score), percent(found.backward, score)) for score in SCORES}
+    ways = found.forward, found.backward
+    return {
+        score: _of_directions(*(rounded(100.0 * float(getattr(way, score).credit.mean())) for way in ways))
+        for score in SCORES
+    }
 
 
 def _of_directions(forward: Any, backward: Any) -> Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,6 @@ from probes.measures.maps.dictionary import Dictionary
 from probes.measures.probe_input import ProbeInput
 from probes.measures.rotated import Sides
 from probes.states import LanguageSide, anchors, sentence_means, word_states, words_of
-from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
@@ -23,142 +23,88 @@ from synthlang.progress import Report
 
 AT_ONCE = 1 << 30  # bytes of vectors that are kept at once; with more, layers are read a few at a time
 Rows = NDArray[np.int64]
+Vectors = Mapping[str, tuple[Tensor, Tensor]]
+"""Of both languages (the other one, the parent), each [layers, n, d], by what is measured with them.
+
+words       float64, the mean of all occurrences of each type of the dictionary's candidates
+context     of the words of the measured sentences
+sentences   the means of the measured sentences; ``files``: of further parallel sentences, where there are some
+"""
 
 
 @dataclass(frozen=True, eq=False)
-class Occurrences:
-    """The words of some sentences: ``rows`` [s] of the text, ``first`` [s + 1] the number of the first word of each
-    among them, ``number`` [words] that of each among all words of the text."""
+class MeasuredText:
+    """What is measured of the sentence pairs, and of files: of the other language and of the parent.
+
+    rows    [s] the measured sentence pairs, ascending
+    words   [words] their words, numbered through all words of a side
+    links   [links, 2] places among ``words`` of the parent's and of the other language's word of each link
+    files   the sentences of files as ids, and the ``lines`` [n] that are read of them; ``counts`` has the others
+    """
 
     rows: Rows
-    first: Rows
-    number: Rows
-
-    @staticmethod
-    def of(corpus: Corpus, rows: Rows) -> Occurrences:
-        """Those of the sentences at ``rows``, in that order."""
-        first = np.concatenate([[0], np.cumsum(np.diff(corpus.offsets)[rows])]).astype(np.int64)
-        return Occurrences(rows, first, words_of(corpus.offsets, rows))
-
-
-def linked_pairs(given: ProbeInput, words: tuple[Occurrences, Occurrences]) -> Rows:
-    """[links, 2] places of the parent's and the other language's word of each measured link among ``words``."""
-    links = given.data.links.take(given.measured)
-    right, left = words[1].first[links.sentence] + links.right, words[0].first[links.sentence] + links.left
-    return np.stack([right, left], axis=1).astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class SentencePairs:
-    """Parallel sentences of files, without links: of the other language and of the parent, as words and as ids."""
-
-    corpora: tuple[Corpus, Corpus]
-    sentences: tuple[Sentences, Sentences]
+    words: tuple[Rows, Rows]
+    links: Rows
+    files: tuple[Sentences, Sentences] | None
+    lines: Rows
     counts: dict[str, int]
 
-    def sides(self, like: Sides) -> Sides:
-        """Read as these sides are."""
-        left, right = (
-            replace(side, corpus=corpus, sentences=sentences)
-            for side, corpus, sentences in zip(like, self.corpora, self.sentences, strict=True)
-        )
-        return left, right
+
+def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredText:
+    """InputError for files that cannot be read, and of which no pair of lines is left."""
+    rows, text = np.sort(given.measured), given.aligned.text
+    links = given.data.links.take(rows)
+    sentence = rows[links.sentence]
+    words, places = [], []
+    for corpus, column in ((text.left, links.left), (text.right, links.right)):
+        words.append(words_of(corpus.offsets, rows))
+        places.append(np.searchsorted(words[-1], corpus.offsets[sentence] + column))
+    linked = np.stack(places[::-1], axis=1).astype(np.int64)
+    none: Rows = np.zeros(0, np.int64)
+    of_files = (None, none, dict[str, int]()) if files is None else _read_files(given, files)
+    return MeasuredText(rows, (words[0], words[1]), linked, *of_files)
 
 
-def read_sentence_files(given: ProbeInput, files: SentenceFiles) -> SentencePairs:
-    """Two files of parallel lines, without pairs that are empty or too long, which are counted.
-
-    InputError if no pair is left.
-    """
+def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentences, Sentences], Rows, dict[str, int]]:
+    """Two files of parallel lines, and which pairs are neither empty nor too long."""
     text = read_parallel(user_path(files.left), user_path(files.right), files.words)
-    readers = given.pretrained.target, given.pretrained.source
-
-    def encoded(*corpora: Corpus) -> tuple[Sentences, Sentences]:
-        left, right = (
-            encode(reader.tokenizer.tokenizer, corpus, "word", reader.number)
-            for reader, corpus in zip(readers, corpora, strict=True)
-        )
-        return left, right
-
-    lengths = np.stack([np.diff(sentences.bounds) for sentences in encoded(text.left, text.right)])
+    left, right = (
+        encode(reader.tokenizer.tokenizer, corpus, "word", reader.number)
+        for reader, corpus in ((given.pretrained.target, text.left), (given.pretrained.source, text.right))
+    )
+    lengths = np.stack([np.diff(sentences.bounds) for sentences in (left, right)])
     most = given.config.data.length or given.pretrained.length
     empty, long = (lengths == 0).any(0), (lengths + SENTENCE_TOKENS > most).any(0)
     rows = np.flatnonzero(~empty & ~long)
     if not len(rows):
         raise InputError(f"maps.sentences: none of the {len(text)} pairs of lines can be read", user_path(files.left))
-    left, right = text.left.take(rows), text.right.take(rows)
     counts = {"lines that are empty": int(empty.sum()), f"lines over {most} tokens": int((long & ~empty).sum())}
-    return SentencePairs((left, right), encoded(left, right), counts)
+    return (left, right), rows, counts
 
 
-@dataclass(frozen=True, eq=False)
-class LayerVectors:
-    """Of both languages (the other one, the parent), each [layers, n, d].
-
-    types       float64, the mean of all occurrences of each type of the dictionary's candidates
-    words       of the measured sentences
-    sentences   the means of the measured sentences
-    files       the means of further parallel sentences
-    """
-
-    types: tuple[Tensor, Tensor]
-    words: tuple[Tensor, Tensor]
-    sentences: tuple[Tensor, Tensor]
-    files: tuple[Tensor, Tensor] | None
-
-
-def layer_groups(count: int, each: int, most: int = AT_ONCE) -> list[range]:
-    """``count`` layers cut into groups of at most ``most`` bytes, or of one layer; ``each`` is the bytes of one.
-
-    >>> layer_groups(5, 10, 20)
-    [range(0, 2), range(2, 4), range(4, 5)]
-    """
-    size = max(1, most // max(each, 1))
+def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredText) -> list[range]:
+    """``count`` layers cut into groups whose vectors take at most ``AT_ONCE`` bytes, or of one layer."""
+    # about how much one layer takes, with the copies that are made of it
+    types, others = sum(map(len, dictionary.types)), 2 * (len(text.rows) + len(text.lines)) + sum(map(len, text.words))
+    size = max(1, AT_ONCE // max(1, width * (3 * 8 * types + 2 * 4 * others)))
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 
-def bytes_of_layer(
-    width: int, dictionary: Dictionary, words: tuple[Occurrences, Occurrences], files: SentencePairs | None
-) -> int:
-    """About how much the vectors of one layer take, with the copies that are made of them."""
-    types = sum(map(len, dictionary.types))
-    sentences = sum(len(one.rows) for one in words) + (2 * len(files.corpora[0]) if files else 0)
-    return width * (3 * 8 * types + 2 * 4 * (sum(len(one.number) for one in words) + sentences))
+def read_vectors(sides: Sides, dictionary: Dictionary, fitted: Rows, text: MeasuredText, report: Report) -> Vectors:
+    """What is measured on, at the layers of the sides."""
 
+    def of_sentences(side: LanguageSide, sentences: Sentences, rows: Rows) -> Tensor:
+        return sentence_means(sentences, side.reader, rows, False, report, f"sentences, {side.name}")
 
-def read_vectors(
-    sides: Sides,
-    files: Sides | None,
-    dictionary: Dictionary,
-    fitted: Rows,
-    words: tuple[Occurrences, Occurrences],
-    report: Report,
-) -> LayerVectors:
-    """What is measured on; ``files`` are sides of the same readers and layers."""
-
-    def of_sentences(side: LanguageSide, rows: Rows) -> Tensor:
-        return sentence_means(side.sentences, side.reader, rows, report, f"sentences, {side.name}")
-
-    types, occurrences, sentences = [], [], []
-    for side, corpus, codes, measured in zip(sides, dictionary.corpora, dictionary.types, words, strict=True):
-        types.append(anchors(corpus, side.sentences, fitted, codes, side.reader, report))
-        occurrences.append(_of_words(side, measured, report))
-        sentences.append(of_sentences(side, measured.rows))
-    of_files = [of_sentences(side, np.arange(len(side.corpus), dtype=np.int64)) for side in files or ()]
-    return LayerVectors(
-        (types[0], types[1]),
-        (occurrences[0], occurrences[1]),
-        (sentences[0], sentences[1]),
-        (of_files[0], of_files[1]) if of_files else None,
-    )
-
-
-def _of_words(side: LanguageSide, words: Occurrences, report: Report) -> Tensor:
-    """[layers, words, d] in the order of ``words``; zeros for a word that the tokenizer leaves nothing of."""
-    order = np.argsort(words.number, kind="stable")
-    ordered = words.number[order]
-    found = torch.zeros(len(side.reader.layers), len(order), side.reader.body.shape.hidden)
-    for batch in word_states(side, words.rows, report, f"words in context, {side.name}"):
-        places = order[np.searchsorted(ordered, batch.word.numpy())]
-        found[:, torch.from_numpy(places)] = batch.vectors.cpu()
-    return found
+    found: dict[str, list[Tensor]] = {"words": [], "context": [], "sentences": []}
+    for side, corpus, codes, words in zip(sides, dictionary.corpora, dictionary.types, text.words, strict=True):
+        found["words"].append(anchors(replace(side, corpus=corpus), fitted, codes, report))
+        # zeros for a word that the tokenizer leaves nothing of
+        context = torch.zeros(len(side.reader.layers), len(words), side.reader.body.shape.hidden)
+        for batch in word_states(side, text.rows, report, f"words in context, {side.name}"):
+            context[:, torch.from_numpy(np.searchsorted(words, batch.word.numpy()))] = batch.vectors.cpu()
+        found["context"].append(context)
+        found["sentences"].append(of_sentences(side, side.sentences, text.rows))
+    if text.files is not None:
+        found["files"] = [of_sentences(*both, text.lines) for both in zip(sides, text.files, strict=True)]
+    return {measure: (left, right) for measure, (left, right) in found.items()}

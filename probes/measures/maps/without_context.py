@@ -8,7 +8,6 @@ Structure, section 5.1.1, figure 4a).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,11 @@ from torch import Tensor
 from probes.measures.maps import MapsConfig
 from probes.measures.maps.dictionary import Dictionary
 from probes.measures.maps.scores import context_scores, intervals, word_scores
-from probes.measures.maps.vectors import Occurrences
+from probes.measures.maps.vectors import MeasuredText
 from probes.measures.probe_input import ROLES, ProbeInput
-from probes.measures.rotated import MovingMap, StaticText, linked_codes, rotated_pair, static_vectors
+from probes.measures.rotated import MovingMap, Static, linked_codes, read_static
 from probes.rotation.fitted import fit_map
 from probes.states import single_tokens, special_tokens, words_of
-from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.vectors import StaticVectors, augmented
 from synthlang.errors import InputError
 from synthlang.progress import Report
@@ -33,59 +31,47 @@ WHAT = "words of one subword"
 NAMES = "other language", "parent"
 
 
-@dataclass(frozen=True, eq=False)
-class Static:
-    """Vectors of the other language and of the parent, as they are read or trained, and the text that they are for."""
-
-    config: TrainedVectors | LoadedVectors
-    text: StaticText
-    vectors: tuple[StaticVectors, StaticVectors]
-
-
-def read_static(given: ProbeInput, dictionary: Dictionary, report: Report) -> Static | None:
+def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Static | None:
     """What ``maps.static`` asks for; InputError without gensim and for files that are none."""
     config, most = given.config.of(MapsConfig).static, given.config.of(MapsConfig).words
     if config is None:
         return None
     corpora, types = dictionary.corpora, dictionary.types
     if config.supervision == "dictionary":
-        known = dictionary.fitted.pairs()[:most]
+        known = dictionary.fitted.pairs()
         pairs = types[0][known[:, 1]], types[1][known[:, 0]]
     else:
-        left, right = linked_codes(given, corpora)
-        pairs = left[:most], right[:most]
+        pairs = linked_codes(given, corpora)
     # the words that are measured in context, and those that are measured alone but may be too rare to be trained
     wanted = [
         np.union1d(corpus.form.codes[words_of(corpus.offsets, given.measured)], own)
         for corpus, own in zip(corpora, types, strict=True)
     ]
-    text = StaticText(corpora, (wanted[0], wanted[1]), pairs)
-    return Static(config, text, static_vectors(given, config, text, report))
+    return read_static(given, config, corpora, wanted, (pairs[0][:most], pairs[1][:most]), report)
 
 
 def static_scores(
     given: ProbeInput,
     static: Static,
     dictionary: Dictionary,
-    words: tuple[Occurrences, Occurrences],
-    links: NDArray[np.int64],
+    text: MeasuredText,
     report: Report,
 ) -> dict[str, Any]:
     """``words`` and ``context`` as the maps have them, ``alone``: context without the sentence's vectors, the ``fit``,
     and how many words have no vector. InputError for vectors that have not the same size."""
     config = given.config.of(MapsConfig)
-    *sides, facts = rotated_pair(static.vectors, static.config, static.text, config.moves, "maps.static")
+    *sides, facts = static.rotated(config.moves, "maps.static")
     left, right = _type_vectors(sides, dictionary)
     found: dict[str, Any] = {**facts, "words": word_scores(right, left, dictionary, report)}
     missed = _missed_words(dictionary, left, right)
     for name, pools in (("context", static.config.pools), ("alone", ())):
         left, right = (
-            torch.cat(list(augmented(one, [corpus.take(of_words.rows)], pools)))
-            for one, corpus, of_words in zip(sides, dictionary.corpora, words, strict=True)
+            torch.cat(list(augmented(one, corpus.take(text.rows), pools)))
+            for one, corpus in zip(sides, dictionary.corpora, strict=True)
         )
-        found[name] = context_scores(right, left, links, config.candidates == "linked", report)
+        found[name] = context_scores(right, left, text.links, config.candidates, report)
     missed |= {
-        f"linked words without a vector ({name})": int((rows[torch.from_numpy(links[:, at])] == 0).all(1).sum())
+        f"linked words without a vector ({name})": int((rows[torch.from_numpy(text.links[:, at])] == 0).all(1).sum())
         for name, at, rows in (("parent", 0, right), ("other language", 1, left))
     }
     found["counts"] = {**facts["counts"], **missed}
@@ -131,7 +117,7 @@ def embedding_scores(
         of_types, left_out = subwords_of_types(given, dictionary, side)
         ids.append(of_types)
         counts |= {f"{what} ({name})": count for what, count in left_out.items()}
-    few = dictionary.only((ids[0] >= 0, ids[1] >= 0), WHAT)
+    few = dictionary.only(config, (ids[0] >= 0, ids[1] >= 0), WHAT)
     rows = []
     for role, of_types in zip(ROLES, ids, strict=True):
         body = given.body(role)
@@ -154,38 +140,25 @@ def embedding_scores(
 
 def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> tuple[NDArray[np.int64], dict[str, int]]:
     """[types] of a side the id of the word, −1 for one that is not one subword; and how many these are, by reason."""
-    reader = given.reader(ROLES[side])
-    types, forms, names = _forms(given, dictionary, side)
-    ids = single_tokens(reader, names)
+    reader, text = given.reader(ROLES[side]), given.aligned.text
+    written, small = (text.left, text.right)[side], dictionary.corpora[side]
+    place = np.full(len(small.form.names or ()), -1, np.int64)
+    place[dictionary.types[side]] = np.arange(len(dictionary.types[side]))
+    words = words_of(written.offsets, given.fitted)
+    # how types are written in the sentences that maps are fitted on: each type and form once, the most frequent first
+    pairs = np.stack([place[small.form.codes[words]], written.form.codes[words]], axis=1)
+    distinct, counts = np.unique(pairs[pairs[:, 0] >= 0], axis=0, return_counts=True)
+    types, forms = distinct[np.lexsort((distinct[:, 1], -counts, distinct[:, 0]))].T
+    ids = single_tokens(reader, list(written.form.names or ()))
     single = np.zeros(len(dictionary.types[side]), bool)
     single[types[ids[forms] >= 0]] = True
     ids[np.isin(ids, special_tokens(reader))] = -1
     found = np.full(len(single), -1, np.int64)
-    # of the forms of a type, the most frequent first, the first that is one subword
     usable = np.flatnonzero(ids[forms] >= 0)
     at, first = np.unique(types[usable], return_index=True)
     found[at] = ids[forms[usable[first]]]
     unknown = int((single & (found < 0)).sum())
     return found, {"types of several subwords": int((~single).sum()), "types unknown to the tokenizer": unknown}
-
-
-def _forms(
-    given: ProbeInput, dictionary: Dictionary, side: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """How the types of a side are written in the sentences that maps are fitted on.
-
-    The place of a type and the number of a form, each pair once, by type and then by how often; and all forms by their
-    numbers.
-    """
-    text = given.aligned.text
-    written, lowered = (text.left, text.right)[side], dictionary.corpora[side]
-    place = np.full(len(lowered.form.names or ()), -1, np.int64)
-    place[dictionary.types[side]] = np.arange(len(dictionary.types[side]))
-    words = words_of(written.offsets, given.fitted)
-    pairs = np.stack([place[lowered.form.codes[words]], written.form.codes[words]], axis=1)
-    distinct, counts = np.unique(pairs[pairs[:, 0] >= 0], axis=0, return_counts=True)
-    order = np.lexsort((distinct[:, 1], -counts, distinct[:, 0]))
-    return distinct[order, 0], distinct[order, 1], list(written.form.names or ())
 
 
 def _rotated(

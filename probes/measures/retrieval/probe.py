@@ -7,7 +7,6 @@ language, under CSLS, the one that it is linked with? Accuracy is the share of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +18,21 @@ from probes.figures.lines import Series, rank_series
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval import RetrievalConfig, Variant
-from probes.measures.retrieval.items import Items, LinkedWords, Numbers, frequency_ranks, items
-from probes.measures.retrieval.scores import SIMILARITIES, Retrieved, Tags, by_tag, retrieve, tags_of
+from probes.measures.retrieval.scores import (
+    SIMILARITIES,
+    Items,
+    LinkedWords,
+    Numbers,
+    Retrieved,
+    Tags,
+    by_tag,
+    frequency_ranks,
+    items,
+    retrieve,
+    tags_of,
+)
 from probes.measures.retrieval.show import drawings, kinds_of, notes_of, tables
-from probes.measures.retrieval.sources import Layer, Source, WordVectors, source_of
+from probes.measures.retrieval.sources import Source, WordVectors, source_of
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -58,7 +68,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         raise InputError("retrieval: one sentence pair has no words of other sentences to confuse; raise data.dev")
     source = source_of(given, rows, report)
     tags = None if text.unit == "subword" else tags_of(text.right, rows, config.parser, report)
-    words = LinkedWords.of(text.left, text.right, given.data)
+    words = LinkedWords(text.left, text.right, given.data)
     of_variant: dict[Variant, Items] = {
         variant: items(words, rows, given.fitted, config, variant, source.known) for variant in config.variants
     }
@@ -79,7 +89,12 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         "counts": {
             **given.data.counts,
             **{f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()},
-            **_zero_vectors(by_layer),
+            **{
+                f"{variant}: vectors of zeros, layer {layer['layer']}": zeros
+                for variant, layers in by_layer.items()
+                for layer in layers
+                if (zeros := sum(layer["zero_vectors"].values()))
+            },
         },
     }
     names, kinds = (given.name("source"), given.name("target")), kinds_of(config)
@@ -94,22 +109,26 @@ def _by_layer(
     given, source = measured.given, measured.source
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
-    with ExitStack() as stack:
-        kept = []
-        for i, role in enumerate(ROLES):
-            device = given.body(role).norm.weight.device
-            vectors = stack.enter_context(WordVectors(len(source.layers), source.width, device))
-            words = np.unique(np.concatenate([(one.left, one.right)[i] for one in measured.items.values()]))
-            vectors.write(source.read(i), words, f"retrieval: language {given.name(role)}")
-            kept.append(vectors)
-        for place, layer in enumerate(source.layers):
-            matrices = kept[0].layer(place), kept[1].layer(place)
-            for variant, one in measured.items.items():
-                retrieved = _retrieve(one, kept, matrices, measured.config.k, report)
-                found[variant].append(_scores(layer, one, retrieved, given.same_model))
-                if place == source.last:
-                    best[variant] = retrieved
-            report("retrieval by layer", place + 1, len(source.layers), "")
+    kept = []
+    for i, role in enumerate(ROLES):
+        vectors = WordVectors(len(source.layers), source.width, given.body(role).norm.weight.device)
+        words = np.unique(np.concatenate([(one.left, one.right)[i] for one in measured.items.values()]))
+        vectors.write(source.read(i), words, f"retrieval: language {given.name(role)}")
+        kept.append(vectors)
+    for place, layer in enumerate(source.layers):
+        matrices = kept[0].layer(place), kept[1].layer(place)
+        for variant, one in measured.items.items():
+            retrieved = _retrieve(one, kept, matrices, measured.config.k, report)
+            pairs = {
+                name: {similarity: retrieved.accuracy(chosen, similarity) for similarity in SIMILARITIES}
+                for name, chosen in one.sets.items()
+            }
+            numbers = {"layer": layer[1]} if given.same_model else {"layer": layer[1], "left_layer": layer[0]}
+            zeros = dict(zip(("left", "right"), retrieved.zeros, strict=True))
+            found[variant].append({**numbers, "pairs": pairs, "zero_vectors": zeros})
+            if place == source.last:
+                best[variant] = retrieved
+        report("retrieval by layer", place + 1, len(source.layers), "")
     return found, best
 
 
@@ -129,25 +148,6 @@ def _retrieve(
             chosen.append(matrices[i][torch.from_numpy(rows) if isinstance(matrices[i], torch.Tensor) else rows])
             links[there, i] = np.searchsorted(words, linked[there])
     return retrieve(chosen[0], chosen[1], links, k, report, one.lost)
-
-
-def _scores(layer: Layer, one: Items, retrieved: Retrieved, same_model: bool) -> dict[str, Any]:
-    pairs = {
-        name: {similarity: retrieved.accuracy(chosen, similarity) for similarity in SIMILARITIES}
-        for name, chosen in one.sets.items()
-    }
-    numbers = {"layer": layer[1]} if same_model else {"layer": layer[1], "left_layer": layer[0]}
-    return {**numbers, "pairs": pairs, "zero_vectors": {"left": retrieved.zeros[0], "right": retrieved.zeros[1]}}
-
-
-def _zero_vectors(by_layer: Mapping[Variant, list[dict[str, Any]]]) -> dict[str, int]:
-    """How many candidates are vectors of zeros, by variant and layer, both languages together."""
-    zeros = {
-        f"{variant}: vectors of zeros, layer {layer['layer']}": sum(layer["zero_vectors"].values())
-        for variant, layers in by_layer.items()
-        for layer in layers
-    }
-    return {reason: count for reason, count in zeros.items() if count}
 
 
 def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,9 +1,13 @@
-"""How many words find their translation: both directions, CSLS and cosine, intervals; also by part of speech."""
+"""Which words are sought among which, which pairs should find each other, and how many do.
+
+In both directions, under CSLS and cosine, with intervals; also by part of speech.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +16,124 @@ from numpy.typing import NDArray
 
 from pretrain.nearest import Direction, nearest
 from pretrain.nearest_lists import Matrix
+from probes.measures.retrieval import Pairs, RetrievalConfig, Variant
 from probes.states import words_of
 from probes.statistics import wilson_interval
 from synthlang.corpus import Corpus
+from synthlang.parallel.prepare import PairData, shared_codes
 from synthlang.parsing import open_engine
 from synthlang.parsing.chunks import CHUNK, ParseCache, default_cache, parse_chunks
 from synthlang.progress import Report, silent
+
+Numbers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedWords:
+    """Sentence pairs with links, as the words of each side see them."""
+
+    left: Corpus
+    right: Corpus
+    data: PairData
+
+    @cached_property
+    def types(self) -> tuple[Numbers, Numbers]:
+        """[words of the corpus] of each side one number for one way of writing, the same on both sides."""
+        return shared_codes(self.left, self.right)
+
+    def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:
+        """[q] left and [q] right words of the links of the sentence pairs at ``rows``, numbered through each corpus."""
+        links = self.data.links.take(rows)
+        sentence = rows[links.sentence]
+        return self.left.offsets[sentence] + links.left, self.right.offsets[sentence] + links.right
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The candidates of both sides, and the links between them.
+
+    left, right   [n], [m] words of each corpus, ascending; all of them have a vector
+    links         [q, 2] a left and a right word
+    sets          name → [q] whether a link belongs to the set
+    lost          [q] whether a word of the link has no vector, so that it counts as not found
+    counts        how many words and links were left out, by reason
+    """
+
+    left: Numbers
+    right: Numbers
+    links: Numbers
+    sets: Mapping[Pairs, Mask]
+    lost: Mask
+    counts: dict[str, int]
+
+
+def items(
+    text: LinkedWords,
+    measured: Numbers,
+    fitted: Numbers,
+    config: RetrievalConfig,
+    variant: Variant,
+    known: tuple[Mask, Mask] | None = None,
+) -> Items:
+    """Candidates and links of the sentence pairs ``measured``; what was seen is what the ``fitted`` link.
+
+    ``known`` [words] of each corpus: which have a vector; none: all that have a subword.
+    """
+    rows = np.sort(measured)
+    links = np.stack(text.links(rows), 1)
+    counts: dict[str, int] = {}
+
+    def count(reason: str, dropped: Mask) -> None:
+        if dropped.any():
+            counts[reason] = counts.get(reason, 0) + int(dropped.sum())
+
+    sides = []
+    for sentences, linked in zip((text.data.left, text.data.right), links.T, strict=True):
+        words = words_of(sentences.offsets, rows)
+        there = np.diff(sentences.word_offsets)[words] > 0
+        count("words without a subword", ~there)
+        sides.append(np.unique(linked) if config.candidates == "aligned" else words[there])
+    if variant == "types":
+        # the first word of each type
+        sides = [
+            words[np.sort(np.unique(types[words], return_index=True)[1])]
+            for types, words in zip(text.types, sides, strict=True)
+        ]
+        there = np.isin(links[:, 0], sides[0]) & np.isin(links[:, 1], sides[1])
+        count("links of words whose type came before", ~there)
+        links = links[there]
+    left, right = (types[links[:, i]] for i, types in enumerate(text.types))
+    unlike, counted = np.ones(len(links), bool), np.ones(len(links), bool)
+    if config.exact_matches == "drop":
+        unlike = left != right
+        count("links of words written alike", ~unlike)
+    if config.seen == "drop":
+        seen = [types[words] for types, words in zip(text.types, text.links(fitted), strict=True)]
+        size = max(int(types.max(initial=0)) for types in text.types) + 1
+        counted = ~np.isin(left * size + right, seen[0] * size + seen[1])
+        count("links of types that are linked in the fitted sentences", ~counted & unlike)
+    sets: dict[Pairs, Mask] = {"linked": np.ones(len(links), bool), "unlike": unlike, "counted": unlike & counted}
+    lost = np.zeros(len(links), bool)
+    for i, there in enumerate(known or ()):
+        count("words without a vector", ~there[sides[i]])
+        sides[i] = sides[i][there[sides[i]]]
+        lost |= ~there[links[:, i]]
+    count("links of words without a vector", lost)
+    return Items(sides[0], sides[1], links, sets, lost, counts)
+
+
+def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[np.float64]:
+    """[number of types] the rank of each type by how often it is in the sentences at ``rows``: 1 for the most frequent.
+
+    Types that are equally frequent share the mean of their ranks; those that are not there have rank 0.
+    """
+    counts = np.bincount(types[words_of(offsets, rows)], minlength=int(types.max(initial=0)) + 1)
+    amounts, of_type, sizes = np.unique(counts, return_inverse=True, return_counts=True)
+    last = np.cumsum(sizes[::-1])[::-1]  # of the types that are as frequent: the last one's rank
+    ranks = (last - (sizes - 1) / 2)[of_type]
+    return np.where(amounts[of_type] > 0, ranks, 0.0)
+
 
 SIMILARITIES = ("csls", "cosine")
 UPOS = "upos"
@@ -115,14 +231,6 @@ class Tags:
     names: tuple[str, ...]
     source: str
 
-    @staticmethod
-    def of(values: Sequence[str | None], source: str) -> Tags:
-        """Of a tag or None for each word."""
-        known = [ONE.get(value, value) if value else None for value in values]
-        names = tuple(sorted({value for value in known if value}))
-        number = {name: code for code, name in enumerate(names)}
-        return Tags(np.asarray([-1 if v is None else number[v] for v in known], np.int64), names, source)
-
 
 def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report: Report = silent) -> Tags | None:
     """The column ``upos``, else what a parser says of the sentences at ``rows``; None where there is neither.
@@ -133,7 +241,7 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
     words = words_of(corpus.offsets, rows)
     found: list[str | None] = []
     if column is not None:
-        found += [None if tag in ("", "_") else tag for tag in column.take(words).values()]
+        found += column.take(words).values()
     elif parser is None:
         return None
     else:
@@ -146,10 +254,12 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
             for length, outcome in zip(chunk.lengths.tolist(), outcomes, strict=True):
                 found += [None] * length if isinstance(outcome, str) else outcome[0][UPOS]
             report(f"parts of speech by {engine.name}", done, len(chunks), "")
-    values: list[str | None] = [None] * int(corpus.offsets[-1])
-    for word, tag in zip(words.tolist(), found, strict=True):
-        values[word] = tag
-    return Tags.of(values, source)
+    known = [ONE.get(tag, tag) if tag not in (None, "", "_") else None for tag in found]
+    names = tuple(sorted({tag for tag in known if tag is not None}))
+    number = {name: code for code, name in enumerate(names)}
+    codes = np.full(int(corpus.offsets[-1]), -1, np.int64)
+    codes[words] = [-1 if tag is None else number[tag] for tag in known]
+    return Tags(codes, names, source)
 
 
 def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int64], names: Sequence[str]) -> Any:

@@ -207,12 +207,8 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         notes.append("retrieval: vectors of two models are compared as they are, without a map between their spaces")
     if values["rotation"] is not None:
         notes += few_directions(min(fit["rank"] for fit in values["rotation"]["fit"]), width)
-    return notes + _without_vector(values)
-
-
-def _without_vector(values: Values) -> list[str]:
-    """Misses of static vectors that say nothing of their quality."""
-    return [
+    # misses of static vectors that say nothing of their quality
+    return notes + [
         f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} links that count have a word "
         "without a static vector: they count as not found, whatever the others are"
         for variant, found in values["variants"].items()

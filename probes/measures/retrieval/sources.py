@@ -7,11 +7,9 @@ static                                    a word's own vector beside those of it
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,16 +18,14 @@ from numpy.typing import NDArray
 from pretrain.nearest_lists import Matrix
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.retrieval import RetrievalConfig
-from probes.measures.rotated import MovingMap, StaticText, fit_read, linked_codes, rotated_pair, static_vectors
+from probes.measures.rotated import MovingMap, fit_read, linked_codes, read_static
 from probes.rotation.dictionary import translations
+from probes.spool import LayerFiles
 from probes.states import WordStates, word_states, words_of
 from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.vectors import augmented
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
-
-LOADED = 1 << 29
-"""Bytes: a layer of one side that is larger is mapped, not loaded."""
 
 Layer = tuple[int, int]
 """Numbers of a layer of the model of the left and of the right language."""
@@ -68,7 +64,15 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
     config = given.config.of(RetrievalConfig)
     if config.static is not None:
         return _static(given, config.static, measured, report)
-    layers = _layers(given)
+    left, right = given.layers("target"), given.layers("source")
+    if len(left) != len(right):
+        raise InputError(
+            f"retrieval: of the two models {len(left)} and {len(right)} layers are read; name those to compare (layers)"
+        )
+    widths = given.body("target").shape.hidden, given.body("source").shape.hidden
+    if widths[0] != widths[1]:
+        raise InputError(f"retrieval: vectors of {widths[0]} and of {widths[1]} numbers cannot be compared")
+    layers = list(zip(left, right, strict=True))
     sides = given.side("target"), given.side("source")
     rotation, facts = config.rotation, None
     maps = [MovingMap(None, "target") for _ in layers]
@@ -83,19 +87,7 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
             moved = [one.of(ROLES[i], rows) for one, rows in zip(maps, batch.vectors, strict=True)]
             yield batch if rotation is None else replace(batch, vectors=torch.stack(moved))
 
-    return Source(layers, given.body("source").shape.hidden, read, None, {"rotation": facts, "static": None})
-
-
-def _layers(given: ProbeInput) -> list[Layer]:
-    left, right = given.layers("target"), given.layers("source")
-    if len(left) != len(right):
-        raise InputError(
-            f"retrieval: of the two models {len(left)} and {len(right)} layers are read; name those to compare (layers)"
-        )
-    widths = given.body("target").shape.hidden, given.body("source").shape.hidden
-    if widths[0] != widths[1]:
-        raise InputError(f"retrieval: vectors of {widths[0]} and of {widths[1]} numbers cannot be compared")
-    return list(zip(left, right, strict=True))
+    return Source(layers, widths[0], read, None, {"rotation": facts, "static": None})
 
 
 def _static(
@@ -109,15 +101,14 @@ def _static(
     """
     corpora = given.aligned.text.left, given.aligned.text.right
     words = [words_of(corpus.offsets, measured) for corpus in corpora]
-    left, right = (np.unique(corpus.form.codes[at]).astype(np.int64) for corpus, at in zip(corpora, words, strict=True))
+    wanted = [np.unique(corpus.form.codes[at]).astype(np.int64) for corpus, at in zip(corpora, words, strict=True)]
     if config.supervision == "dictionary":
         found = translations(given.aligned, None)
         pairs = found[:, 0], found[:, 1]
     else:
         pairs = linked_codes(given, corpora)
-    text = StaticText(corpora, (left, right), pairs)
-    trained = static_vectors(given, config, text, report)
-    *vectors, facts = rotated_pair(trained, config, text, "target", "retrieval.static")
+    static = read_static(given, config, corpora, wanted, pairs, report)
+    *vectors, facts = static.rotated("target", "retrieval.static")
     known = [one.rows_of_column(corpus.form) >= 0 for one, corpus in zip(vectors, corpora, strict=True)]
     for there, at, role in zip(known, words, ROLES, strict=True):
         if not there[at].any():
@@ -125,7 +116,7 @@ def _static(
 
     def read(i: int) -> Iterator[WordStates]:
         start = 0
-        for rows in augmented(vectors[i], [corpora[i].take(measured)], config.pools):
+        for rows in augmented(vectors[i], corpora[i].take(measured), config.pools):
             yield WordStates(rows[None], torch.from_numpy(words[i][start : start + len(rows)]))
             start += len(rows)
 
@@ -135,62 +126,34 @@ def _static(
 
 
 class WordVectors:
-    """Float32 vectors [n, d] of words for each layer, in the folder for temporary files.
-
-    The files have no name on POSIX systems, so nothing is left of them however the process ends. They take
-    4 · layers · n · d bytes. Use as a context.
-    """
+    """Float32 vectors of words for each layer, in temporary files of 4 · layers · n · d bytes."""
 
     def __init__(self, layers: int, width: int, device: torch.device) -> None:
-        self._files: list[IO[bytes]] = [tempfile.TemporaryFile(buffering=0) for _ in range(layers)]  # noqa: SIM115
-        self._width, self._device = width, device
-        self._words: list[NDArray[np.int64]] = []
-
-    def __enter__(self) -> WordVectors:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        for file in self._files:
-            file.close()
+        self._files, self._device = LayerFiles(layers, width), device
+        self._words = np.zeros(0, np.int64)
 
     def write(self, batches: Iterable[WordStates], words: NDArray[np.int64], name: str) -> None:
         """Keep the vectors of ``words`` (ascending) out of all; InputError for NaN, infinity and a full disk."""
         wanted = np.zeros(int(words.max(initial=-1)) + 2, bool)  # one place more, for words after the last one
         wanted[words] = True
+        written = [self._words]
         for batch in batches:
             number = batch.word.numpy()
             kept = wanted[np.minimum(number, len(wanted) - 1)]
             vectors = batch.vectors[:, torch.from_numpy(kept).to(batch.vectors.device)].float().cpu()
             if not bool(vectors.isfinite().all()):
                 raise InputError(f"{name}: the states of its words hold NaN or infinity: the training run has diverged")
-            self._words.append(number[kept])
-            try:
-                for file, layer in zip(self._files, vectors, strict=True):
-                    rest = memoryview(layer.numpy().tobytes())
-                    while rest:  # a disk that fills up takes a part first
-                        rest = rest[file.write(rest) :]
-            except OSError as error:
-                raise InputError(
-                    f"cannot keep the vectors of all words in {tempfile.gettempdir()}: {error.strerror}; choose "
-                    "another folder by the variable TMPDIR, fewer layers, or fewer sentences (data.dev)"
-                ) from error
+            self._files.write(vectors)
+            written.append(number[kept])
+        self._words = np.concatenate(written)
 
     def rows(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
         """In which row of a layer each of ``words`` is; all of them were kept."""
-        kept = np.concatenate([*self._words, np.zeros(0, np.int64)])
-        order = np.argsort(kept, kind="stable")
-        found = order[np.searchsorted(kept, words, sorter=order)]
-        assert np.array_equal(kept[found], words), "words that were kept"
+        order = np.argsort(self._words, kind="stable")
+        found = order[np.searchsorted(self._words, words, sorter=order)]
+        assert np.array_equal(self._words[found], words), "words that were kept"
         return found
 
     def layer(self, number: int) -> Matrix:
         """[n, d] of the layer at this place: a tensor on the device, or a memory map where that is large."""
-        file, count = self._files[number], sum(map(len, self._words))
-        if not count:
-            return torch.zeros(0, self._width, device=self._device)
-        shape, file_size = (count, self._width), 4 * count * self._width
-        file.seek(0)
-        if file_size > LOADED and self._device.type == "cpu":
-            mapped: Matrix = np.memmap(file, np.float32, "r", shape=shape)
-            return mapped
-        return torch.from_numpy(np.fromfile(file, np.float32).reshape(shape)).to(self._device)
+        return self._files.layer(number, self._device)

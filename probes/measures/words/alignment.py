@@ -1,4 +1,4 @@
-"""Probe ``alignment``: the word-embedding alignment of a run (see alignment.py), also by bands of frequency."""
+"""The word-embedding alignment of a run, also by bands of frequency."""
 
 from __future__ import annotations
 
@@ -9,38 +9,21 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from rich.table import Table
 
 from pretrain.alignment import WordCredits
 from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
-from synthlang.dictionary.ids import IdDictionary, build_id_dictionary, word_files
-from synthlang.errors import InputError
-from synthlang.fingerprint import fingerprint
+from probes.measures.result import table_of
+from synthlang.dictionary.ids import build_id_dictionary
 from synthlang.progress import Report, silent
 from synthlang.store import Store
 
-FORMAT = 4
 NOTHING: Mapping[str, Any] = {"types": 0, "candidates": None, "scores": None, "bands": [], "counts": {}}
 BANDS = (100, 1000, 5000)
 """The last rank of each band of frequency; one more band has all the rest."""
-
-
-def probe_fingerprint(run: str, config: PretrainConfig, bands: Sequence[int] = BANDS) -> str:
-    """Of the scores; ``run`` is the fingerprint of the run, which need not cover the dictionary (``dictionary_of``)."""
-    spec = {"dictionary": dictionary_of(config), "bands": list(bands)}
-    return fingerprint("probe", format=FORMAT, probe="alignment", parents={"pretrain": run}, **spec)
-
-
-def dictionary_of(config: PretrainConfig) -> dict[str, Any]:
-    """How the dictionary of a config is drawn, and by the number of a language what pairs its file has.
-
-    Runs whose objective reads no dictionary are the same whatever it is; their scores are not.
-    """
-    names = [member.name for member in config.all_languages]
-    words = word_files(config.dictionary.path, names) if len(names) > 1 else {}
-    return {**config.dictionary.drawing, "path": {str(n): file.digest for n, file in words.items()} or None}
 
 
 def probe_alignment(
@@ -58,7 +41,7 @@ def probe_alignment(
     ``in dictionary`` means the config's dictionary, also for a run that did not use it, so
     that objectives are compared on the same types. Without pairs of rows (a language in the parent's own
     vocabulary, no dictionary) ``scores`` and ``candidates`` are null and ``bands`` is empty. What stands beside
-    ``languages`` is of the member ``headline`` (default: the first after the parent).
+    ``languages`` is of the language ``headline`` (default: the first after the parent).
 
     ``candidates`` says among how many rows of the ``parent`` and of the ``other`` language a counterpart is sought, and
     how many rows both have (``shared``), each of which competes for all words but its own (pretrain/word_pairs.py).
@@ -69,12 +52,15 @@ def probe_alignment(
     Ranks count every type that occurs, the smaller id first if two occur as often, so a band may have fewer ``types``
     than ranks: not all have a counterpart. The types of other bands still compete as neighbours.
     """
-    check_bands(bands)
-    dictionary = _dictionary(config, artifacts, store)
+    dictionary = artifacts.dictionary
+    if dictionary is None and any(len(c.pairs) for c in artifacts.candidates):
+        # also where no term of the objective reads it
+        train = [language.train for language in artifacts.languages]
+        dictionary = build_id_dictionary(config.dictionary, artifacts.id_space, train, store, artifacts.own_rows)
     languages: dict[str, Any] = {}
-    for number, member in enumerate(artifacts.languages[1:], 1):
+    for number, language in enumerate(artifacts.languages[1:], 1):
         pairs = word_pairs(artifacts, number, dictionary)
-        languages[member.name] = _language(model, artifacts, pairs, number, bands, report)
+        languages[language.name] = _language(model, artifacts, pairs, number, bands, report)
     chosen = next(iter(languages), None) if headline is None else headline
     first: Mapping[str, Any] = NOTHING if chosen is None else languages[chosen]
     result: dict[str, Any] = {"probe": "alignment", **first, "languages": languages}
@@ -83,19 +69,13 @@ def probe_alignment(
     return result
 
 
-def check_bands(bands: Sequence[int]) -> None:
-    """InputError unless each band ends at a rank of at least 1 and after the one before."""
-    if any(last <= before for before, last in pairwise((0, *bands))):
-        raise InputError(f"the last ranks of bands of frequency must be at least 1 and grow, not {list(bands)}")
-
-
 def _language(
-    model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, member: int, bands: Sequence[int], report: Report
+    model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, number: int, bands: Sequence[int], report: Report
 ) -> dict[str, Any]:
-    known = next((one.left_out for one in artifacts.candidates if one.language == member), {})
+    known = next((one.left_out for one in artifacts.candidates if one.language == number), {})
     if pairs is None:
         return {**NOTHING, "counts": dict(known)}
-    credits = credits_of(model, pairs, member, report)
+    credits = credits_of(model, pairs, number, report)
     inside = torch.from_numpy(pairs.in_dictionary)
     ranks = frequency_ranks(artifacts.languages[0].train.counts, pairs.candidates[0])[pairs.pairs[:, 0]]
     counts = {**known, "pairs of words that are one row": pairs.same, **zero_rows(credits, pairs.names)}
@@ -132,15 +112,48 @@ def band_scores(
     result = []
     for before, last in pairwise((0, *bands, None)):
         assert before is not None, "only the last band is open"
-        members = (ranks > before) & (ranks <= (last or ranks.max(initial=0)))
-        scores = credits.scores(in_dictionary, torch.from_numpy(members)).to_json()
-        result.append({"from": before + 1, "to": last, "types": int(members.sum()), "scores": scores})
+        inside = (ranks > before) & (ranks <= (last or ranks.max(initial=0)))
+        scores = credits.scores(in_dictionary, torch.from_numpy(inside)).to_json()
+        result.append({"from": before + 1, "to": last, "types": int(inside.sum()), "scores": scores})
     return result
 
 
-def _dictionary(config: PretrainConfig, artifacts: Artifacts, store: Store) -> IdDictionary | None:
-    """The config's dictionary, also where no term of the objective reads it; None where no pairs are known."""
-    if artifacts.dictionary is not None or not any(len(c.pairs) for c in artifacts.candidates):
-        return artifacts.dictionary
-    train = [language.train for language in artifacts.languages]
-    return build_id_dictionary(config.dictionary, artifacts.id_space, train, store, artifacts.own_rows)
+Names = tuple[str, str]
+SCORES = ("n", "cosine →", "cosine ←", "cosine mean", "CSLS mean")
+
+
+def subset_table(values: Mapping[str, Any], names: Names) -> Table:
+    """All words, those in the dictionary and the others; ``names`` of the parent and of the other language."""
+    sizes = f"{values['candidates']['other']:,} and {values['candidates']['parent']:,}"
+    title = f"Word-embedding alignment, {names[0]} ↔ {names[1]}, among {sizes} words (%)"
+    rows = [[key.replace("_", " "), *_cells(scores)] for key, scores in values["scores"].items()]
+    return table_of(title, ("types", *SCORES), rows)
+
+
+def band_table(bands: Sequence[Mapping[str, Any]], language: str) -> Table:
+    """All words by frequency in the parent's text."""
+    rows = [[f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"])] for band in bands]
+    return table_of(f"The same by frequency rank in the parent's text, {language} (%)", ("ranks", *SCORES), rows)
+
+
+def _cells(scores: Mapping[str, Any] | None) -> list[str]:
+    if scores is None:
+        return ["0", "–", "–", "–", "–"]
+    cosine = scores["cosine"]
+    values = (cosine["forward"], cosine["backward"], cosine["mean"], scores["csls"]["mean"])
+    return [f"{scores['n']:,}", *(f"{value:.1f}" for value in values)]
+
+
+def notes_of(values: Mapping[str, Any]) -> list[str]:
+    """What a reader of the numbers has to know."""
+    notes = [f"words: {values['reason']}"] if "reason" in values else []
+    shared = (values["candidates"] or {}).get("shared", 0)
+    if shared:
+        notes.append(
+            f"words: rows that both languages have: {shared:,}; each competes for every word but its own, and a pair "
+            "that is one row is left out"
+        )
+    zeros = sum(n for reason, n in values["counts"].items() if reason.startswith("rows of zeros"))
+    if zeros:
+        notes.append(f"words: {zeros:,} embeddings are zero: they are near nothing, and their words count as missed")
+    return notes

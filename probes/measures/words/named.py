@@ -16,8 +16,7 @@ from pretrain.run import open_run
 from pretrain.word_pairs import one_to_one, places_in
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
-from probes.measures.words.alignment import candidate_numbers, zero_rows
-from probes.measures.words.show import notes_of, subset_table
+from probes.measures.words.alignment import candidate_numbers, notes_of, subset_table, zero_rows
 from probes.states import single_tokens, special_tokens
 from probes.transfer.batch import Reader, Role
 from probes.transfer.model_names import is_run, model_path
@@ -39,16 +38,20 @@ class _Candidates:
     ids: Ids
     seen: bool
 
+    def tensor(self, ids: Ids) -> Tensor:
+        """On the device of the model."""
+        return torch.from_numpy(ids.copy()).to(self.model.norm.weight.device)
+
     def rows(self, ids: Ids) -> Ids:
         """Which rows of the model's table these are."""
         with torch.no_grad():
-            found = self.model.embeddings.rows(_tensor(ids, self.model), self.reader.number)
-        rows: Ids = found.cpu().numpy()
+            rows: Ids = self.model.embeddings.rows(self.tensor(ids), self.reader.number).cpu().numpy()
         return rows
 
     def vectors(self) -> Tensor:
         """Of all that competes [n, d]."""
-        return self.model.word_rows(_tensor(self.ids, self.model), self.reader.number).float()
+        with torch.no_grad():
+            return self.model.word_rows(self.tensor(self.ids), self.reader.number).float()
 
 
 def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeResult:
@@ -65,10 +68,8 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     names = given.name("source"), given.name("target")
     try:
         ids = sides[0].ids, sides[1].ids
-        with torch.no_grad():
-            parent, other = sides[0].vectors(), sides[1].vectors()
         places = places_in(ids, pairs), places_in(ids, shared)
-        credits = pair_credits(parent, other, *places, report=report, names=names)
+        credits = pair_credits(sides[0].vectors(), sides[1].vectors(), *places, report=report, names=names)
     except InputError as error:
         raise InputError(f"words: {given.pretrained.name}: {error}") from error
     scores = credits.scores(torch.zeros(len(pairs), dtype=torch.bool)).to_json()
@@ -93,14 +94,14 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
 
 def _candidates(given: ProbeInput, role: Role) -> _Candidates:
     """The ids that occur in training, where the model is a run of ours; else all that are not special."""
-    reader = given.reader(role)
-    second = role == "target" and given.config.model2 is not None
-    folder: Path | None = model_path(given.config.model2 or "") if second else given.run
-    if folder is None or not is_run(folder):
+    reader, second = given.reader(role), given.config.model2 if role == "target" else None
+    folder = given.run if second is None else model_path(second)
+    known = folder is not None and is_run(folder)
+    if folder is not None and known:
+        ids = trained_types(open_run(folder)[1].languages[reader.number].train.counts, reader.specials.all)
+    else:
         ids = np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
-        return _Candidates(given.name(role), given.body(role), reader, ids, seen=False)
-    counts = open_run(folder)[1].languages[reader.number].train.counts
-    return _Candidates(given.name(role), given.body(role), reader, trained_types(counts, reader.specials.all), True)
+    return _Candidates(given.name(role), given.body(role), reader, ids, known)
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:
@@ -136,7 +137,3 @@ def _shared(sides: tuple[_Candidates, _Candidates]) -> Ids:
     rows = [side.rows(side.ids) for side in sides]
     _, first, second = np.intersect1d(rows[0], rows[1], return_indices=True)
     return np.stack([sides[0].ids[first], sides[1].ids[second]], axis=1)
-
-
-def _tensor(ids: Ids, model: MaskedLM) -> Tensor:
-    return torch.from_numpy(ids.copy()).to(model.norm.weight.device)

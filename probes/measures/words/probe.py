@@ -1,12 +1,12 @@
 """Probe ``words``: word-embedding alignment, by bands of frequency and over the checkpoints of a run.
 
 Of our runs the rows of a word and its counterpart are known (pretrain/word_pairs.py). Of other models a dictionary
-names words; those that are one token on both sides are compared (words_dictionary.py).
+names words; those that are one token on both sides are compared (named.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,8 @@ from probes.figures.lines import Series, emergence
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.words import WordsConfig, no_rows
-from probes.measures.words.alignment import probe_alignment
+from probes.measures.words.alignment import band_table, notes_of, probe_alignment, subset_table
 from probes.measures.words.named import words_of_dictionary
-from probes.measures.words.show import band_table, notes_of, subset_table
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -38,7 +37,8 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """
     run = given.run if given.same_model else None
     opened = None if run is None else given.pretrained.run
-    language = "" if opened is None else _chosen(given, opened[1])  # also where a dictionary says what is compared
+    if opened is not None and not given.pretrained.target.number:  # also where a dictionary says what is compared
+        raise no_rows(given.config.language or given.name("target"), [one.name for one in opened[1].languages])
     dictionary = given.config.of(WordsConfig).dictionary
     if dictionary is not None:
         return words_of_dictionary(given, dictionary, report)
@@ -46,14 +46,21 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         raise InputError(
             "words: which words are translations is known of one run with both languages; else name words.dictionary"
         )
-    return _of_run(given, run, *opened, language, report)
+    return _of_run(given, run, *opened, report)
 
 
-def _of_run(
-    given: ProbeInput, run: Path, config: PretrainConfig, artifacts: Artifacts, language: str, report: Report
-) -> ProbeResult:
-    values = _measured(given, given.pretrained.model, config, artifacts, run, "", report)
-    values["language"] = language
+def _of_run(given: ProbeInput, run: Path, config: PretrainConfig, artifacts: Artifacts, report: Report) -> ProbeResult:
+    language = artifacts.languages[given.pretrained.target.number].name
+
+    def measured(model: MaskedLM, at: str, report: Report = silent) -> dict[str, Any]:
+        """The alignment of all languages; errors name the model, and ``at`` which of its checkpoints."""
+        try:
+            bands = given.config.of(WordsConfig).bands
+            return probe_alignment(model, config, artifacts, store_of(run), bands, report, language)
+        except InputError as error:
+            raise InputError(f"words: {given.pretrained.name}{at}: {error}") from error
+
+    values = {**measured(given.pretrained.model, "", report), "language": language}
     notes = notes_of(values)
     if values["scores"] is None:
         return ProbeResult(values, (), (), notes)
@@ -61,65 +68,35 @@ def _of_run(
     tables = [subset_table(values, names), band_table(values["bands"], names[1])]
     if not given.config.of(WordsConfig).checkpoints:
         return ProbeResult(values, tables, (), notes)
-    over, damaged = _over_checkpoints(given, config, artifacts, run, report)
-    notes += [f"words: checkpoint step-{step} is damaged and left out" for step in damaged]
+    over, more = _over_checkpoints(run, config, artifacts, measured, report)
     drawings = _emergence(over, language)
-    if not drawings and not damaged:
-        notes.append(
+    if not drawings and not more:
+        more.append(
             "words: the run keeps one checkpoint only, so when alignment emerges is not shown (checkpoints.keep)"
         )
     elif not drawings:
-        notes.append("words: one checkpoint is left, so when alignment emerges is not shown")
-    return ProbeResult({**values, "checkpoints": over}, tables, drawings, notes)
-
-
-def _chosen(given: ProbeInput, artifacts: Artifacts) -> str:
-    """The name of the language that is compared with the parent."""
-    number, names = given.pretrained.target.number, [language.name for language in artifacts.languages]
-    if number:
-        return names[number]
-    raise no_rows(given.config.language or given.name("target"), names)
-
-
-def _measured(
-    given: ProbeInput,
-    model: MaskedLM,
-    config: PretrainConfig,
-    artifacts: Artifacts,
-    run: Path,
-    at: str,
-    report: Report = silent,
-) -> dict[str, Any]:
-    """The alignment of all languages; errors name the model, and ``at`` which of its checkpoints."""
-    chosen = artifacts.languages[given.pretrained.target.number].name
-    try:
-        bands = given.config.of(WordsConfig).bands
-        return probe_alignment(model, config, artifacts, store_of(run), bands, report, chosen)
-    except InputError as error:
-        raise InputError(f"words: {given.pretrained.name}{at}: {error}") from error
+        more.append("words: one checkpoint is left, so when alignment emerges is not shown")
+    return ProbeResult({**values, "checkpoints": over}, tables, drawings, notes + more)
 
 
 def _over_checkpoints(
-    given: ProbeInput, config: PretrainConfig, artifacts: Artifacts, run: Path, report: Report
-) -> tuple[list[dict[str, Any]], list[int]]:
-    """For each checkpoint {"step", "languages": language → all scores, as of the last one}; and the damaged ones.
+    run: Path, config: PretrainConfig, artifacts: Artifacts, measured: Callable[..., dict[str, Any]], report: Report
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """For each checkpoint {"step", "languages": language → all scores, as of the last one}; notes on damaged ones.
 
     Those that the run keeps by its config, whatever else is in its folder: a run is shared with others.
     """
     folder, model = run / "checkpoints", new_model(config, artifacts)
-    found, damaged = [], []
-    steps = own_steps(folder, config.checkpoints, config.steps)
-    steps = [step for step in steps if (folder / f"step-{step}").exists()]
+    over, notes = [], []
+    steps = [step for step in own_steps(folder, config.checkpoints, config.steps) if (folder / f"step-{step}").exists()]
     for done, step in enumerate(steps, 1):
-        path = folder / f"step-{step}"
-        if is_sound(path):
-            load_weights(path / "model.safetensors", model)
-            values = _measured(given, model, config, artifacts, run, f", checkpoint step-{step}")
-            found.append({"step": step, "languages": values["languages"]})
+        if is_sound(folder / f"step-{step}"):
+            load_weights(folder / f"step-{step}" / "model.safetensors", model)
+            over.append({"step": step, "languages": measured(model, f", checkpoint step-{step}")["languages"]})
         else:
-            damaged.append(step)
+            notes.append(f"words: checkpoint step-{step} is damaged and left out")
         report("alignment over checkpoints", done, len(steps), "")
-    return found, damaged
+    return over, notes
 
 
 def _emergence(over: Sequence[Mapping[str, Any]], language: str) -> tuple[Drawing, ...]:

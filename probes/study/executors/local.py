@@ -7,7 +7,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from probes.study.executors.base import Outcome, run_stage
-from probes.study.executors.resources import VISIBLE, in_cell, next_device, use_threads
+from probes.study.executors.resources import VISIBLE, in_cell, use_threads
 from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.progress import Report
@@ -87,7 +87,8 @@ class LocalExecutor:
         """Start a process for the stage."""
         self._number += 1
         written = Path(self._files.name, str(self._number))
-        device = next_device(self._devices, [worker.device for worker in self._running.values()])
+        load = Counter(worker.device for worker in self._running.values())
+        device = min(self._devices, key=lambda name: load[name], default=None)
         mine, theirs = self._context.Pipe(duplex=False)
         arguments = (stage, self._store.root, self._threads, device, written, theirs)
         # no daemon: a stage may start processes of its own (parsers, aligners)

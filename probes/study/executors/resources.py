@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -35,31 +33,6 @@ def cuda_devices() -> list[str]:
     return named[:count] if named else [str(number) for number in range(count)]
 
 
-def worker_count(cells: int, devices: Sequence[str]) -> int:
-    """How many workers where nobody says: one a device or, without devices, one a core; never more than cells."""
-    return max(1, min(len(devices) or cores(), cells))
-
-
-def thread_count(workers: int) -> int:
-    """Threads of each of so many workers: what OMP_NUM_THREADS says, else an equal share of the cores.
-
-    Sums that are split over another number of threads may differ in their last digits. So this depends on nothing
-    that changes between two starts of one study, and is the same for every executor of one machine.
-    """
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    return int(said) if said.isdecimal() and int(said) > 0 else max(1, cores() // workers)
-
-
-def next_device(devices: Sequence[str], busy: Iterable[str | None]) -> str | None:
-    """The device with the fewest workers, the first of equals; None without devices.
-
-    >>> next_device(["0", "1"], ["0"])
-    '1'
-    """
-    load = Counter(busy)
-    return min(devices, key=lambda device: load[device], default=None)
-
-
 def use_threads(threads: int) -> int:
     """Let libraries in this process use so many threads; returns how many torch used before."""
     import torch
@@ -82,10 +55,17 @@ def in_cell(report: Report, cell: str) -> Report:
 
 
 def machine_of(executor: str, workers: int | None, cells: int) -> Machine:
-    """What the tasks of a study may use. It depends on the whole study, not on what is left of it."""
+    """What the tasks of a study may use: where nobody says, a worker a device or, without devices, a core, and never
+    more than cells; threads as OMP_NUM_THREADS says, else an equal share of the cores.
+
+    Sums that are split over another number of threads may differ in their last digits. So this depends on the whole
+    study and not on what is left of it, and is the same for every executor of one machine.
+    """
     devices = cuda_devices()
-    workers = workers or worker_count(cells, devices)
-    return Machine(workers if executor == "local" else 1, thread_count(workers), tuple(devices))
+    workers = workers or max(1, min(len(devices) or cores(), cells))
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    threads = int(said) if said.isdecimal() and int(said) > 0 else max(1, cores() // workers)
+    return Machine(workers if executor == "local" else 1, threads, tuple(devices))
 
 
 def environment(machine: Machine, executor: str) -> dict[str, Any]:

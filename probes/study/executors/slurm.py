@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +22,6 @@ from probes.study.done import is_done
 from probes.study.executors.base import Outcome
 from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions, read_options
-from probes.study.executors.slurm_queue import UNKNOWN, cancel, check_programs, last_state, queue
 from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
@@ -28,8 +29,11 @@ from synthlang.progress import Report
 from synthlang.store import Store
 
 FOLDER = "slurm"
+PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
+ANSWER = 60.0  # seconds; a controller that answers later is away
 FORMAT = 2
 LOOK = 1.0  # seconds between two looks at the records
+UNKNOWN = "UNKNOWN"
 PATIENCE = {UNKNOWN: 15.0, "COMPLETED": 15.0, "FAILED": 10.0}
 """Seconds that a record may need from another node, or Slurm to put a job back that ends by the signal to do so."""
 LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # no fault of the stage
@@ -40,11 +44,44 @@ FULL = "SubmitJob|MaxJobCount"
 
 def check_slurm() -> None:
     """InputError if no job can be sent from here."""
-    check_programs()
+    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} not found: --executor slurm runs where jobs are submitted (a login node)"
+        )
+    if queue() is None:
+        raise InputError("squeue does not answer: see `scontrol ping`, and SLURM_CONF if the cluster needs it")
     try:
         import submitit  # noqa: F401
     except ImportError as error:
         raise InputError("--executor slurm needs submitit: pip install 'synthlang[slurm]'") from error
+
+
+def queue() -> dict[str, str] | None:
+    """{job id: state} of this user's jobs that wait, run or are ending; None without an answer.
+
+    An id is ``12``, or ``12_3`` for the element of an array.
+    """
+    found = _said("squeue", "--noheader", "--array", f"--user={os.getuid()}", "--format=%i %T")
+    if found is None:
+        return None
+    pairs = (line.split() for line in found.splitlines())
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def last_state(job: str) -> str:
+    """How a job ended (FAILED, CANCELLED, TIMEOUT, …), or UNKNOWN: without accounting Slurm forgets it."""
+    found = _said("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", "--format=State")
+    return next(iter((found or "").split("\n")[0].split()), UNKNOWN)
+
+
+def _said(*command: str) -> str | None:
+    """What a command prints, None if it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
 
 
 class Group(NamedTuple):
@@ -123,10 +160,6 @@ class SlurmExecutor:
 
     def close(self) -> None:
         """Leave the jobs to Slurm: the next start finds them."""
-
-    def cancel(self) -> None:
-        """Cancel the jobs of this run."""
-        cancel([self.jobs[key] for key in self._running])
 
     def record(self, key: str) -> Path:
         """Where the job of a stage writes its outcome."""

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel, parse
-from synthlang.errors import InputError, did_you_mean
+from synthlang.errors import InputError
 from synthlang.strict_yaml import parse_yaml
 
 KINDS = ("pretrain", "adjust", "tune", "alignment", "probe", "transfer")
 
 
-def _memory(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*([KMGT]B?)?", text):
-        raise ValueError("must be a number with K, M, G or T, as in 16G")
-    return text
-
-
-Memory = Annotated[str, AfterValidator(_memory)]
-OPTION = re.compile(r"(?:(?P<kind>[a-z]+)\.)?(?P<key>[a-z_]+)")
 SETUP = "setup"
 
 
@@ -36,10 +28,17 @@ class Resources(StrictModel):
     exclude: str | None = None
     gres: str | None = None
     time: int = Field(60, ge=1)  # minutes; before they end a job saves and goes back into the queue
-    mem: Memory | None = None
+    mem: str | None = None
     cpus: int = Field(1, ge=1)
     gpus: int = Field(0, ge=0, le=1)  # a task uses one
     setup: tuple[str, ...] = ()  # lines of the job script before Python starts
+
+    @field_validator("mem")
+    @classmethod
+    def _memory(cls, text: str | None) -> str | None:
+        if text is not None and not re.fullmatch(r"[1-9]\d*([KMGT]B?)?", text):
+            raise ValueError("must be a number with K, M, G or T, as in 16G")
+        return text
 
 
 class SlurmOptions(Resources):
@@ -56,8 +55,8 @@ class SlurmOptions(Resources):
 
     def of(self, kind: str) -> Resources:
         """What a job of a kind asks for."""
-        held = self.model_dump(include=set(Resources.model_fields))
-        return Resources(**held | self.kinds.get(kind, {}))
+        held = self.model_dump(mode="json", include=set(Resources.model_fields))
+        return parse(Resources, held | self.kinds.get(kind, {}))
 
 
 def read_options(assignments: Sequence[str]) -> SlurmOptions:
@@ -68,42 +67,28 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
     found: dict[str, Any] = {}
     kinds: dict[str, dict[str, Any]] = {}
     for assignment in assignments:
-        kind, key, text = _parts(assignment)
-        into = found if kind is None else kinds.setdefault(kind, {})
-        if key == SETUP:
-            into[SETUP] = [*into.get(SETUP, []), text]
-        else:
-            into[key] = _value(key, text, assignment)
+        name, _, text = (part.strip() for part in assignment.partition("="))
+        kind, _, key = name.rpartition(".")
+        if not key or not text:
+            raise InputError(
+                f"--slurm {assignment}: must be KEY=VALUE or KIND.KEY=VALUE, as in time=120 or pretrain.gpus=1"
+            )
+        if kind and kind not in KINDS:
+            raise InputError(f"--slurm {assignment}: {kind!r} is no kind of work; known: {', '.join(KINDS)}")
+        into = kinds.setdefault(kind, {}) if kind else found
+        into[key] = [*into.get(key, []), text] if key == SETUP else _value(key, text, assignment)
     try:
-        for kind, changes in kinds.items():
+        for changes in kinds.values():
             parse(Resources, changes)  # as strict as the options of all kinds
-            kinds[kind] = {**changes, SETUP: tuple(changes[SETUP])} if SETUP in changes else changes
-        return parse(SlurmOptions, {**found, "kinds": kinds})
+        return parse(SlurmOptions, {"kinds": kinds, **found})
     except InputError as error:
         raise InputError(f"--slurm {error}") from error
-
-
-def _parts(assignment: str) -> tuple[str | None, str, str]:
-    """(kind or None, key, text) of an assignment, or InputError."""
-    name, equals, text = assignment.partition("=")
-    match = OPTION.fullmatch(name)
-    if not equals or not match or not text.strip():
-        raise InputError(
-            f"--slurm {assignment}: must be KEY=VALUE or KIND.KEY=VALUE, as in time=120 or pretrain.gpus=1"
-        )
-    kind, key = match["kind"], match["key"]
-    if kind is not None and kind not in KINDS:
-        raise InputError(f"--slurm {assignment}: {kind!r} is no kind of work; known: {', '.join(KINDS)}")
-    allowed = [n for n in (SlurmOptions if kind is None else Resources).model_fields if n != "kinds"]
-    if key not in allowed:
-        hint = did_you_mean(key, allowed).strip() or f"known: {', '.join(allowed)}"
-        raise InputError(f"--slurm {assignment}: unknown option {key!r}; {hint}")
-    return kind, key, text.strip()
 
 
 def _value(key: str, text: str, assignment: str) -> Any:
     """The value of an option: a text as it stands, numbers as in YAML."""
     if text == "null":
         return None
-    is_text = SlurmOptions.model_fields[key].annotation not in (int, float)
-    return text if is_text else parse_yaml(text, f"--slurm {assignment}")
+    field = SlurmOptions.model_fields.get(key)
+    is_number = field is not None and field.annotation in (int, float)
+    return parse_yaml(text, f"--slurm {assignment}") if is_number else text

@@ -25,16 +25,15 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from probes.statistics import CorrelationKind
-from probes.study.judged.papers import read_paper
-from probes.study.judged.quantities import (
+from probes.study.judged.papers import (
     Average,
     Layer,
     Quantity,
     Where,
-    check_axes,
     check_labels,
     check_measure,
     check_quantity,
+    read_paper,
 )
 from synthlang.catalogue import load_yaml, whole_file
 from synthlang.config import StrictModel, load
@@ -74,16 +73,7 @@ class Compared(Side):
         """What is taken off, with this side and then ``common`` where it says nothing."""
         if self.minus is None:
             return None
-        mine = self.within(common)
-        return self.minus.within(
-            Side(
-                where=dict(mine.where),
-                measure=mine.measure,
-                instead=mine.instead,
-                average=dict(mine.average),
-                layer=mine.layer,
-            )
-        )
+        return self.minus.within(Side.model_construct(**vars(self.within(common))))
 
 
 class Entry(Side):
@@ -124,8 +114,7 @@ class Compare(Entry):
             raise ValueError("left is compared with right or with a value: give one of them")
         if self.relation == "near" and self.margin <= 0:
             raise ValueError("near needs a margin above 0")
-        sides: list[Side] = [self.left] if self.right is None else [self.left, self.right]
-        if None in _measures(self, sides):
+        if self.measure is None and any(side.measure is None for side in (self.left, self.right) if side is not None):
             raise ValueError("needs a measure")
         if (self.left.minus is None) != (self.right is None or self.right.minus is None):
             raise ValueError("minus goes with both sides, left and right, or with none")
@@ -171,15 +160,17 @@ class Correlate(Side):
 
     @model_validator(mode="after")
     def _complete(self) -> Correlate:
-        if None in _measures(self, [self.x, self.y]):
+        if self.measure is None and None in (self.x.measure, self.y.measure):
             raise ValueError("x and y need a measure")
-        if ("layer" in (*self.over, *self.by)) != all(
-            s.layer == "each" for s in (self.x.within(self), self.y.within(self))
-        ):
+        if ("layer" in (*self.over, *self.by)) != all(side.layer == "each" for side in self.quantities()):
             raise ValueError("the axis layer goes with layer: each, of x and y")
         if other := [axis for axis in self.among if axis not in (*self.over, *self.by)]:
             raise ValueError(f"among: {other[0]!r} is in neither over nor by")
         return self
+
+    def quantities(self) -> list[Quantity]:
+        """``x`` and ``y``."""
+        return [self.x.within(self), self.y.within(self)]
 
 
 class Claim(StrictModel):
@@ -217,12 +208,8 @@ class Claim(StrictModel):
 
     def quantities(self) -> Iterator[Quantity]:
         """All that is looked up."""
-        for compare in self.compare or ():
-            yield from compare.quantities()
-        for order in self.order or ():
-            yield from order.quantities()
-        if self.correlate is not None:
-            yield from (side.within(self.correlate) for side in (self.correlate.x, self.correlate.y))
+        for entry in [*(self.compare or ()), *(self.order or ()), self.correlate]:
+            yield from entry.quantities() if entry is not None else ()
 
 
 class _ClaimsFile(StrictModel):
@@ -235,10 +222,6 @@ class _ClaimsFile(StrictModel):
             if one == other:
                 raise ValueError(f"two claims are called {one!r}")
         return self
-
-
-def _measures(common: Side, sides: list[Side]) -> list[str | None]:
-    return [side.measure or common.measure for side in sides]
 
 
 def claims_files(name: str) -> list[Path]:
@@ -255,17 +238,16 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
     """
     path = whole_file("claims", str(name), folder)
     held = load(_ClaimsFile, path)
-    if held.paper is not None:
-        labels = read_paper(held.paper, path.parent).labels
-        for claim in held.claims:
-            try:
-                for quantity in claim.quantities():
-                    check_quantity(quantity, labels)
-                if claim.correlate is not None:
-                    check_axes((*claim.correlate.over, *claim.correlate.by), {**labels, "layer": ()})
-                    for axis, among in claim.correlate.among.items():
-                        for label in among:
-                            check_labels({axis: label}, labels)
-            except ValueError as error:
-                raise InputError(f"{claim.id}: {error}", path) from error
+    if held.paper is None:
+        return tuple(held.claims)
+    labels = read_paper(held.paper, path.parent).labels
+    for claim in held.claims:
+        try:
+            for quantity in claim.quantities():
+                check_quantity(quantity, labels)
+            if (correlate := claim.correlate) is not None:
+                check_labels(dict.fromkeys((*correlate.over, *correlate.by), ()), {**labels, "layer": ()})
+                check_labels(correlate.among, labels)
+        except ValueError as error:
+            raise InputError(f"{claim.id}: {error}", path) from error
     return tuple(held.claims)

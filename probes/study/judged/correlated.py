@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import atanh, isfinite, nan, tanh
+from math import atanh, nan, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from probes.report.numbers import plural
-from probes.statistics import Correlation, CorrelationKind, Interval, correlation
+from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import SAME, Outcome
 from probes.study.judged.observed import GIVEN, Condition, Known, Measured, Model, Replicates, Series
@@ -105,8 +105,8 @@ def clustered(
     conditions: with that many and one model each they agree with what resampling finds.
     """
     held: dict[str, list[tuple[str, float, float]]] = {}
-    for number, (name, (left, right)) in enumerate(zip(conditions, pairs, strict=True)):
-        held.setdefault(name, []).append((blocks[number] if blocks is not None else "", left, right))
+    for name, block, (left, right) in zip(conditions, blocks or [""] * len(pairs), pairs, strict=True):
+        held.setdefault(name, []).append((block, left, right))
     ordered = [(i, *row) for i, rows in enumerate(sorted(sorted(rows) for rows in held.values())) for row in rows]
     x, y = (np.array([row[side] for row in ordered], np.float64) for side in (2, 3))
     count = len(held)
@@ -127,16 +127,16 @@ def correlate_pairs(
 ) -> Correlated:
     """The correlation of x and y over the conditions of ``pairs`` [n], in ``blocks`` [n] if there are some."""
     measured: dict[Point, dict[Known, tuple[float, float]]] = {}
-    for pair in pairs:
-        measured.setdefault(pair.point, {}).update(dict.fromkeys(pair.models, (_single(pair.x), _single(pair.y))))
+    for pair in pairs:  # in single precision: means of one number over unlike many seeds differ by rounding
+        numbers = float(np.float32(pair.x)), float(np.float32(pair.y))
+        measured.setdefault(pair.point, {}).update(dict.fromkeys(pair.models, numbers))
     clusters = dict(zip(measured, _one_measurement(list(measured.values())), strict=True))
     names = [str(clusters[pair.point]) for pair in pairs]
     found = clustered([(pair.x, pair.y) for pair in pairs], names, kind, blocks)
-    models = set().union(*(pair.models for pair in pairs)) if all(pair.models for pair in pairs) else None
+    models = len(set().union(*(pair.models for pair in pairs))) if all(pair.models for pair in pairs) else None
     pretrainings = [pair.pretrainings for pair in pairs]
     one_model = all(pretrainings) and len(set().union(*pretrainings)) == 1
-    share = len(set(names)) < len(clusters)
-    return Correlated(found, len(pairs), None if models is None else len(models), share, one_model)
+    return Correlated(found, len(pairs), models, len(set(names)) < len(clusters), one_model)
 
 
 def _one_measurement(held: Sequence[Mapping[Known, tuple[float, float]]]) -> list[int]:
@@ -146,9 +146,8 @@ def _one_measurement(held: Sequence[Mapping[Known, tuple[float, float]]]) -> lis
     for number, one in enumerate(held):
         for model in one:
             of_model.setdefault(model, []).append(number)
-    near = {pair for numbers in of_model.values() for pair in combinations(numbers, 2)}
     links: list[set[tuple[int, int]]] = [set() for _ in held]
-    for first, second in near:
+    for first, second in {pair for numbers in of_model.values() for pair in combinations(numbers, 2)}:
         both = held[first].keys() & held[second].keys()
         if any(all(held[first][model][side] == held[second][model][side] for model in both) for side in (0, 1)):
             links[first].add((first, second))
@@ -163,7 +162,7 @@ def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
     >>> connected_groups([{"a"}, {"b"}, {"a", "c"}, {"c"}, ()])
     [0, 1, 0, 0, 4]
     """
-    names = {name: number for number, name in enumerate(dict.fromkeys(name for one in collections for name in one))}
+    names = {name: number for number, name in enumerate({name for one in collections for name in one})}
     ends = [(number, len(collections) + names[name]) for number, one in enumerate(collections) for name in one]
     size = len(collections) + len(names)
     rows, columns = np.array(ends, np.int64).reshape(-1, 2).T
@@ -171,11 +170,6 @@ def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
     first: dict[int, int] = {}
     components = connected_components(graph, directed=False)[1][: len(collections)].tolist()
     return [first.setdefault(component, number) for number, component in enumerate(components)]
-
-
-def _single(value: float) -> float:
-    """In single precision: means of one number over unlike many seeds differ by rounding."""
-    return float(np.float32(value))
 
 
 def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Relation) -> Outcome:
@@ -201,16 +195,13 @@ def shared_by_all(sides: Sequence[Series], axes: Sequence[str]) -> list[Series]:
     none of) are each side's own. Axes that have one label at each point (as a language that goes with a pair) do not
     count.
     """
-    known = [{axis for condition in side for axis, _ in condition} for side in sides]
-    joint = set.intersection(*known)
-    seen = [{_only(condition, joint) for condition in side} for side in sides]
-    kept = _of_all_points(set.intersection(*seen), axes)
-    held = [[condition for condition in side if _only(condition, joint) in kept] for side in sides]
-    return [
-        {condition: side[condition] for condition in own if condition in mine}
-        for side, own in zip(sides, held, strict=True)
-        for mine in [_of_all_points(own, axes)]
-    ]
+    joint = set.intersection(*({axis for condition in side for axis, _ in condition} for side in sides))
+    kept = _of_all_points(set.intersection(*({_only(c, joint) for c in side} for side in sides)), axes)
+    found = []
+    for side in sides:
+        mine = _of_all_points([c for c in side if _only(c, joint) in kept], axes)
+        found.append({condition: parts for condition, parts in side.items() if condition in mine})
+    return found
 
 
 def _point(condition: Condition, axes: Sequence[str]) -> Point:
@@ -224,18 +215,14 @@ def _only(condition: Condition, axes: Collection[str]) -> Condition:
 
 def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> set[Condition]:
     """Those whose labels of the other axes occur at every point."""
-    points: dict[Point, list[dict[str, str]]] = {}
+    points: dict[Point, list[Condition]] = {}
     for condition in conditions:
-        points.setdefault(_point(condition, axes), []).append(dict(condition))
-    others = {axis for held in points.values() for labels in held for axis in labels} - set(axes)
-    inner = [axis for axis in others if any(len({one.get(axis) for one in held}) > 1 for held in points.values())]
-
-    def rest(labels: Mapping[str, str]) -> tuple[str | None, ...]:
-        return tuple(labels.get(axis) for axis in inner)
-
-    every = [{rest(labels) for labels in held} for held in points.values()]
+        points.setdefault(_point(condition, axes), []).append(condition)
+    others = {axis for condition in conditions for axis, _ in condition} - set(axes)
+    inner = [axis for axis in others if any(len({_only(c, {axis}) for c in held}) > 1 for held in points.values())]
+    every = [{_only(condition, inner) for condition in held} for held in points.values()]
     common = set.intersection(*every) if every else set()
-    return {condition for condition in conditions if rest(dict(condition)) in common}
+    return {condition for condition in conditions if _only(condition, inner) in common}
 
 
 def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
@@ -246,11 +233,10 @@ def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
         for model, name in (pair for one in parts.values() if isinstance(one, Measured) for pair in one.models):
             known.setdefault((_point(condition, axes), model), set()).add(name)
     return [
-        Pair(point, x[point][model], y[point][model], frozenset(known.get((point, model), ())), model)
-        for point in x
-        if point in y
-        for model in x[point]
-        if model in y[point]
+        Pair(point, value, y[point][model], frozenset(known.get((point, model), ())), model)
+        for point, models in x.items()
+        for model, value in models.items()
+        if model in y.get(point, {})
     ]
 
 
@@ -261,10 +247,10 @@ def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[Model, flo
     for condition, parts in series.items():
         held.setdefault(_point(condition, axes), []).extend(parts.values())
     found: dict[Point, dict[Model, float]] = {}
-    for key, replicates in held.items():
+    for point, replicates in held.items():
         models: dict[Model, list[float]] = {}
         for one in set(replicates[0]).intersection(*replicates[1:]):
-            value = sum(part[one] for part in replicates) / len(replicates)
-            models.setdefault(one[0], []).extend([value] if isfinite(value) else [])
-        found[key] = {model: sum(values) / len(values) if values else nan for model, values in sorted(models.items())}
+            models.setdefault(one[0], []).append(sum(part[one] for part in replicates) / len(replicates))
+        means = {model: mean_of(values) for model, values in sorted(models.items())}
+        found[point] = {model: nan if mean is None else mean for model, mean in means.items()}
     return found

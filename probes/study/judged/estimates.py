@@ -27,7 +27,6 @@ number of comparisons.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -89,6 +88,10 @@ class _Pairs(NamedTuple):
     alone: set[Replicate]
 
 
+Unpaired = tuple[Estimate | None, set[Replicate]]
+"""An estimate, and the replicates that are in no pair, of sides that are paired."""
+
+
 def counted(n: int, unit: str) -> str:
     """
     >>> counted(3, "models"), counted(1, "fine-tuning seeds")
@@ -102,23 +105,19 @@ def estimate(replicates: Replicates) -> Estimate | None:
     if not replicates:
         return None
     values, unit = _units(replicates)
-    interval = mean_interval(values, LEVEL)
-    p = None
+    interval, p = mean_interval(values, LEVEL), None
     if interval.high is not None and interval.high - interval.mean > SAME:
-        error = float(np.std(values, ddof=1)) / len(values) ** 0.5
-        p = 2 * float(stats.t.sf(abs(interval.mean) / error, len(values) - 1))
+        p = float(stats.ttest_1samp(values, 0).pvalue)
     return Estimate(interval, unit, pretrainings(replicates) == 1, p)
 
 
 def difference(left: Replicates, right: Replicates) -> Estimate | None:
     """left − right by the rule of this module; None where a side is empty."""
-    if not left or not right:
-        return None
-    return _difference(left, right)[0]
+    return _difference(left, right)[0] if left and right else None
 
 
-def _difference(left: Replicates, right: Replicates) -> tuple[Estimate | None, set[Replicate]]:
-    """left − right of sides that are not empty, and the replicates that are in no pair, of sides that are paired."""
+def _difference(left: Replicates, right: Replicates) -> Unpaired:
+    """Of sides that are not empty."""
     paired = _pairs(left, right)
     return (_apart(left, right), set()) if paired is None else (estimate(paired.differences), paired.alone)
 
@@ -137,10 +136,8 @@ def _apart(left: Replicates, right: Replicates) -> Estimate:
     return Estimate(Interval(mean, low, high, n, LEVEL), unit, one_model, p, (UNPAIRED,))
 
 
-def _gap(
-    left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates
-) -> tuple[Estimate | None, set[Replicate]]:
-    """(left − off_left) − (right − off_right), None where nothing can be paired, and the replicates in no pair."""
+def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Unpaired:
+    """(left − off_left) − (right − off_right), None where nothing can be paired."""
     for first, second in (((left, right), (off_left, off_right)), ((left, off_left), (right, off_right))):
         one, other = _pairs(*first), _pairs(*second)
         if one is not None and other is not None:
@@ -155,7 +152,8 @@ def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
     One side may be adjusted, several times for each pretraining, and the other not at all: they have no replicate in
     common then, but the pretrainings.
     """
-    as_they_are, by_pretraining = (_matched(left, right, name) for name in (_itself, _its_pretraining))
+    as_they_are = _matched(left, right, lambda one: one)
+    by_pretraining = _matched(left, right, lambda one: (Model(one[0].pretraining, ""), one[1]))
     if pretrainings(as_they_are.differences) < 2 <= pretrainings(by_pretraining.differences):
         return by_pretraining
     models = [{model for model, _ in side} for side in (left, right, as_they_are.differences)]
@@ -169,25 +167,12 @@ def pretrainings(replicates: Replicates) -> int:
 
 def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Replicate]) -> _Pairs:
     """Pairs of the same ``name``: of each side the mean over those that have it."""
-    a, b = _named_means(left, name), _named_means(right, name)
-    differences = {one: a[one] - b[one] for one in a if one in b}
+    held: dict[Replicate, tuple[list[float], list[float]]] = {}
+    for place, side in enumerate((left, right)):
+        for one, value in side.items():
+            held.setdefault(name(one), ([], []))[place].append(value)
+    differences = {one: sum(a) / len(a) - sum(b) / len(b) for one, (a, b) in held.items() if a and b}
     return _Pairs(differences, {one for one in left.keys() | right.keys() if name(one) not in differences})
-
-
-def _named_means(side: Mapping[Replicate, float], name: Callable[[Replicate], Replicate]) -> Replicates:
-    held: dict[Replicate, list[float]] = defaultdict(list)
-    for one, value in side.items():
-        held[name(one)].append(value)
-    return {one: sum(values) / len(values) for one, values in held.items()}
-
-
-def _itself(one: Replicate) -> Replicate:
-    return one
-
-
-def _its_pretraining(one: Replicate) -> Replicate:
-    model, seed = one
-    return Model(model.pretraining, ""), seed
 
 
 def common(sides: Iterable[Series]) -> list[Condition]:
@@ -213,7 +198,10 @@ def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
             return Found(None, f"{seed} is in all conditions of one side: {_named(conditions, every)}")
         means.append(mean)
         missing, infinite = missing | absent, infinite | wrong
-    ours, alone = _compared(means)
+    if len(means) == 1:
+        ours, alone = estimate(means[0]), set[Replicate]()
+    else:
+        ours, alone = _gap(*means) if len(means) == 4 else _difference(*means)
     missing = (missing | alone) - infinite
     if ours is None:
         return Found(None, "the models of the sides are not the same, so that no difference of them is paired")
@@ -223,14 +211,6 @@ def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
     return Found(replace(ours, notes=tuple(notes)))
-
-
-def _compared(sides: Sequence[Replicates]) -> tuple[Estimate | None, set[Replicate]]:
-    """What is asked of so many sides, and the replicates that are in no pair."""
-    if len(sides) == 1:
-        return estimate(sides[0]), set()
-    left, right, *taken_off = sides
-    return _gap(left, right, *taken_off) if taken_off else _difference(left, right)
 
 
 def outcome_of(interval: Interval, relation: Relation, margin: float = 0.0) -> Outcome:
@@ -295,8 +275,7 @@ def _seeds(replicates: Iterable[Replicate]) -> str:
     for model, seed in sorted(replicates, key=lambda one: (one[0], -1 if one[1] is None else one[1])):
         models.setdefault(model, []).extend([] if seed is None else [str(seed)])
     names = []
-    for model, seeds in models.items():
-        held = [f"pretraining {model.pretraining}" if model.pretraining else "", model.adjustment]
-        of = " ".join(part for part in held if part) or "the model"
+    for (pretraining, adjustment), seeds in models.items():
+        of = f"{f'pretraining {pretraining}' if pretraining else ''} {adjustment}".strip() or "the model"
         names.append(f"{'seeds' if len(seeds) > 1 else 'seed'} {first_few(seeds, NAMED)} of {of}" if seeds else of)
     return first_few(names, NAMED, "; ")

@@ -9,12 +9,12 @@ set of labels, as two studies have them: what means are over must be the same fo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
-from probes.study.judged.quantities import Layer, Quantity
+from probes.study.judged.papers import Layer, Quantity
 from probes.study.labels import is_seed
 from probes.study.table import ALIGNMENTS, columns_of, json_object, pooled
 
@@ -77,11 +77,8 @@ class _Point(NamedTuple):
     model: Known | None
 
 
-class _Points(NamedTuple):
-    """The rows of a measure by the number of their labels, and whether ``several`` probes have it under the same."""
-
-    by_labels: Mapping[int, Sequence[_Point]]
-    several: bool
+_Points = tuple[Mapping[tuple[str, str], Sequence[_Point]], bool]
+"""The rows of a measure by their labels and task, and whether several probes have it under the same."""
 
 
 class Results:
@@ -95,17 +92,8 @@ class Results:
         self._table = table if "studies" in table else pooled([table])
         self._places = self._table.groupby("measure", observed=True).indices
         self._points: dict[str, _Points] = {}
-        self._labels: list[dict[str, str]] = []
-        self._index: dict[tuple[str, str], set[int]] = defaultdict(set)
-        self._seeds: dict[tuple[str, str], tuple[int, list[str], list[str]]] = {}
-        pairs = self._table[["labels", "task"]].drop_duplicates()
-        for text, task in zip(pairs["labels"], pairs["task"], strict=True):
-            labels, first, rest = _labels_and_seeds(text, frozenset(later))
-            labels |= {"task": task} if task else {}
-            self._seeds[text, task] = len(self._labels), first, rest
-            for item in labels.items():
-                self._index[item].add(len(self._labels))
-            self._labels.append(dict(sorted(labels.items())))
+        pairs = self._table[["labels", "task"]].drop_duplicates().itertuples(index=False, name=None)
+        self._labels = {(text, task): _labels_and_seeds(text, task, frozenset(later)) for text, task in pairs}
 
     def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> Series:
         """What was measured, by condition.
@@ -120,37 +108,41 @@ class Results:
             found = self._found(quantity, ALIGNMENTS[quantity.measure], inside)
         kept: Series = {}
         for condition, parts in found.items():
-            held = {part: one for part, one in parts.items() if one and _are_wanted(part, wanted)}
-            if held and all(labels <= {dict(part).get(axis) for part in held} for axis, labels in wanted.items()):
-                kept[condition] = held
+            own = {
+                part: one
+                for part, one in parts.items()
+                if one and all(dict(part).get(axis) in known for axis, known in wanted.items())
+            }
+            if own and all(labels <= {dict(part).get(axis) for part in own} for axis, labels in wanted.items()):
+                kept[condition] = own
         return kept
 
     def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
         left_out = set(quantity.where) - set(quantity.average)
         if measure in ALIGNMENTS:
             left_out = left_out | {"task"}  # each task's rows repeat it
-        held: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
         points, several = self._of_measure(measure)
-        for number in self._matching(quantity.where, points):
-            items = [item for item in self._labels[number].items() if item[0] not in left_out]
+        held: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
+        for place in self._labels:  # in the order of the rows
+            labels = self._labels[place][0]
+            if place not in points or not quantity.where.items() <= labels.items():
+                continue
+            items = [item for item in labels.items() if item[0] not in left_out]
             part = tuple(item for item in items if item[0] in inside)
             rest = tuple(item for item in items if item[0] not in inside)
-            for point in points[number]:
+            for point in points[place]:
                 more: Condition = (("layer", str(point.layer)),) if quantity.layer == "each" else ()
                 more += ((PROBE, point.probe),) if several else ()
                 held[rest + more, part][point.replicate].append(point)
         found: Series = {}
         for (condition, part), replicates in held.items():
-            values = {replicate: _at(points, quantity.layer) for replicate, points in replicates.items()}
+            values = {replicate: _at(of, quantity.layer) for replicate, of in replicates.items()}
             known = Measured((replicate, value) for replicate, value in values.items() if value is not None)
-            known.runs = _runs((point for one in known for point in replicates[one]), quantity.layer)
-            known.models = frozenset((one[0], point.model) for one in known for point in replicates[one] if point.model)
+            of_known = [point for replicate in known for point in replicates[replicate]]
+            known.runs = _runs(of_known, quantity.layer)
+            known.models = frozenset((point.replicate[0], point.model) for point in of_known if point.model)
             found.setdefault(condition, {})[part] = known
         return found
-
-    def _matching(self, where: Mapping[str, str], points: Collection[int]) -> Iterator[int]:
-        """The labels of ``points`` that have all of ``where``, in the order of the rows."""
-        return iter(sorted(set(points).intersection(*(self._index.get(item, set()) for item in where.items()))))
 
     def _of_measure(self, measure: str) -> _Points:
         """The rows of a measure, made when it is first asked for."""
@@ -158,32 +150,32 @@ class Results:
             return self._points[measure]
         rows = self._table.iloc[self._places.get(measure, [])]
         names = ("row", "labels", "task", "pretrain_seed", "seed", "pretrain", "adjust", "layer", "step", "value")
-        found: dict[int, list[_Point]] = {}
+        found: dict[tuple[str, str], list[_Point]] = {}
         for row, labels, task, pretrained, seed, pretrain, adjust, *rest_of_row in zip(
             *columns_of(rows, (*names, "run", "studies", "probe")), strict=True
         ):
-            number, first, rest = self._seeds[labels, task]
+            _, first, rest = self._labels[labels, task]
             # of a given model what varies was done to it
             seeds = ("", [*first, *rest]) if pretrained is None else (", ".join((str(pretrained), *first)), rest)
             replicate = Model(seeds[0], ", ".join(seeds[1])), None if measure in ALIGNMENTS else seed
             known = known_by(pretrain, adjust, pretrained) if row >= 0 else None
-            found.setdefault(number, []).append(_Point._make((replicate, *rest_of_row, known)))
-        several = any(len({point.probe for point in of_labels}) > 1 for of_labels in found.values())
-        self._points[measure] = _Points(found, several)
-        return self._points[measure]
+            found.setdefault((labels, task), []).append(_Point._make((replicate, *rest_of_row, known)))
+        several = any(len({point.probe for point in of}) > 1 for of in found.values())
+        self._points[measure] = found, several
+        return found, several
 
 
-def _labels_and_seeds(text: str, after: Collection[str]) -> tuple[dict[str, str], list[str], list[str]]:
-    """Axis → label without seeds; and the seeds of the pretraining, but the one that has a column, and later ones."""
-    labels, first, later = dict[str, str](), list[str](), list[str]()
+def _labels_and_seeds(text: str, task: str, later: Collection[str]) -> tuple[dict[str, str], list[str], list[str]]:
+    """Axis → label without seeds; the seeds of the pretraining, but the one that has a column, and those after it."""
+    labels, before, after = {"task": task} if task else dict[str, str](), list[str](), list[str]()
     held = json_object(text)
     for axis, label in sorted(held.items()):
         if not is_seed(axis):
             name = axis if PLAIN.get(axis) in held else PLAIN.get(axis, axis)
             labels[name] = str(label) if name == axis else OBJECTIVES.get(str(label), str(label))
         elif axis != "pretrain.seed":
-            (later if axis in after or is_after(axis) else first).append(f"{axis} {label}")
-    return labels, first, later
+            (after if axis in later or is_after(axis) else before).append(f"{axis} {label}")
+    return dict(sorted(labels.items())), before, after
 
 
 def known_by(pretrain: str | None, adjust: str | None, seed: str | int | None) -> Known | None:
@@ -201,35 +193,30 @@ def is_after(key: str) -> bool:
     return key.partition(".")[0] in AFTER
 
 
-def _runs(points: Iterable[_Point], layer: Layer | None) -> dict[str, int]:
+def _runs(points: Sequence[_Point], layer: Layer | None) -> Runs:
     found: dict[str, int] = {}
-    for point in points:
-        if not point.run:
-            return {}
+    for point in points if all(point.run for point in points) else ():
         name = f"{point.run} {point.layer}" if layer == "each" else point.run
         found[name] = found.get(name, 0) | point.studies
     return found
-
-
-def _are_wanted(part: Condition, wanted: Mapping[str, set[str]]) -> bool:
-    labels = dict(part)
-    return all(labels.get(axis) in known for axis, known in wanted.items())
 
 
 def _at(points: Sequence[_Point], layer: Layer | None) -> float | None:
     """The value at ``layer`` after the last step, values of one place averaged; None if there is no such layer."""
     if len(points) == 1 and not isinstance(layer, int):
         return points[0].value
-    last = max(-1 if point.step is None else point.step for point in points)
-    final = [point for point in points if point.step is None] or [point for point in points if point.step == last]
+    steps = {point.step for point in points}
+    last = None if None in steps else max(steps, key=lambda step: step or 0)
     layers: dict[int, list[float]] = defaultdict(list)
-    for point in final:
-        layers[-1 if point.layer is None else point.layer].append(point.value)
+    for point in points:
+        if point.step == last:
+            layers[-1 if point.layer is None else point.layer].append(point.value)
     if len(layers) > 1:
         layers.pop(-1, None)  # a sum over all layers
-    values = [sum(layers[number]) / len(layers[number]) for number in sorted(layers)]
+    means = {number: sum(of) / len(of) for number, of in sorted(layers.items())}
     if isinstance(layer, int):
-        return values[sorted(layers).index(layer)] if layer in layers else None
+        return means.get(layer)
+    values = list(means.values())
     half = max(1, len(values) // 2)
     chosen = {
         "first": values[:1],
@@ -254,7 +241,7 @@ def drop_shared_runs(
     not matter.
     """
     sides = [{condition: _without_shared_parts(parts) for condition, parts in side.items()} for side in sides]
-    held = [{condition: _runs_of(parts) for condition, parts in side.items()} for side in sides]
+    held = [{condition: _runs_of(parts.values()) for condition, parts in side.items()} for side in sides]
     kept: list[Condition] = []
     for one in sorted(conditions, key=lambda c: (-sum(len(side[c]) for side in held), len(c), c)):
         if not any(all(_covers(side[other], side[one]) for side in held) for other in kept):
@@ -270,17 +257,17 @@ def _without_shared_parts(parts: Mapping[Condition, Replicates]) -> dict[Conditi
     """Within a condition, too; parts of the same axes are labels that are averaged, and stay."""
     kept: list[Condition] = []
     axes = {part: {axis for axis, _ in part} for part in parts}
-    held = {part: _runs_of({part: one}) for part, one in parts.items()}
+    held = {part: _runs_of([one]) for part, one in parts.items()}
     for one in sorted(parts, key=lambda part: (-len(held[part]), len(part), part)):
         if not any(axes[other] != axes[one] and _covers(held[other], held[one]) for other in kept):
             kept.append(one)
     return {part: one for part, one in parts.items() if part in kept}
 
 
-def _runs_of(parts: Mapping[Condition, Replicates]) -> Runs:
+def _runs_of(parts: Iterable[Replicates]) -> Runs:
     """Run → the studies that have it here; none where a run is not known."""
     found: dict[str, int] = {}
-    for one in parts.values():
+    for one in parts:
         if not isinstance(one, Measured) or not one.runs:
             return {}
         for name, studies in one.runs.items():

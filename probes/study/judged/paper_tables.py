@@ -19,16 +19,15 @@ TIE apart (or from 0) are a tie and have no order (or sign).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from probes.statistics import corrected
-from probes.study.judged.claims import Relation
-from probes.study.judged.estimates import LEVEL, Estimate, common, outcome_of, over
+from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common, outcome_of, over
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
-from probes.study.judged.papers import Cell, Table
-from probes.study.judged.quantities import Quantity
+from probes.study.judged.papers import Cell, Quantity, Table
 from probes.study.judged.verdicts import Word
 
 TIE = 0.5
@@ -47,24 +46,8 @@ class Beside:
     text: str
     notes: tuple[str, ...] = ()
 
-    @property
-    def where(self) -> Mapping[str, str]:
-        """Axis → label."""
-        return self.cell.quantity.where
 
-    @property
-    def measure(self) -> str:
-        """What is measured."""
-        return self.cell.quantity.measure
-
-    @property
-    def paper(self) -> float:
-        """The printed number."""
-        return self.cell.value
-
-
-@dataclass(frozen=True)
-class _Ours:
+class _Ours(NamedTuple):
     """A cell, what is a tie in its column, what was measured of it by the labels it is a mean over, ours and why there
     is none."""
 
@@ -77,40 +60,34 @@ class _Ours:
 
 def beside(table: Table, results: Results) -> tuple[Beside, ...]:
     """Every cell of ``table``, in its order."""
-    printed: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
-    for cell in table.cells:
-        printed[_column(cell)].append(cell)
-    held = [_look_up(cell, _tie(printed[_column(cell)]), results) for cell in table.cells]
     columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for number, one in enumerate(held):
-        if one.estimate is not None:
-            columns[_column(one.cell)].append(number)
-    orders = {number: found for column in columns.values() for number, found in _orders(held, column).items()}
-    return tuple(_row(one, orders.get(number, Counter())) for number, one in enumerate(held))
+    for number, cell in enumerate(table.cells):
+        columns[*cell.column, cell.quantity.measure].append(number)
+    held: dict[int, _Ours] = {}
+    orders: dict[int, Counter[str]] = {}
+    for column in columns.values():
+        tie = _tie([table.cells[number] for number in column])
+        held |= {number: _look_up(table.cells[number], tie, results) for number in column}
+        orders |= _orders(held, [number for number in column if held[number].estimate is not None])
+    return tuple(_row(held[number], orders.get(number, Counter())) for number in range(len(table.cells)))
 
 
-def _column(cell: Cell) -> tuple[object, ...]:
-    return (*cell.column, cell.quantity.measure)
-
-
-def _tie(column: Iterable[Cell]) -> float:
+def _tie(column: Sequence[Cell]) -> float:
     """Scores of tasks are percent, however small; what probes measure may be shares, cosines or correlations."""
     shares = all(cell.quantity.measure.startswith("probe:") and abs(cell.value) <= 1 for cell in column)
     return TIE / 100 if shares else TIE
 
 
 def _look_up(cell: Cell, tie: float, results: Results) -> _Ours:
-    series, why = _one(cell.quantity, results)
-    if not series:
-        return _Ours(cell, tie, {}, None, why)
-    sides = [series]
-    if cell.against is not None:
-        base, why = _one(cell.against, results)
-        if not base:
-            return _Ours(cell, tie, {}, None, why)
-        sides.append(base)
+    sides: list[Series] = []
+    for quantity in (cell.quantity, cell.against):
+        if quantity is not None:
+            series, why = _one(quantity, results)
+            if not series:
+                return _Ours(cell, tie, {}, None, why)
+            sides.append(series)
     found = over(*drop_shared_runs(sides, common(sides)))
-    return _Ours(cell, tie, series, found.ours, found.why)
+    return _Ours(cell, tie, sides[0], found.ours, found.why)
 
 
 def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
@@ -130,25 +107,23 @@ def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
     held = {c: {(*of, *part): one for of, parts in found[c].items() for part, one in parts.items()} for c in nearest}
     nearest = drop_shared_runs([held], nearest)[1]
     if len(nearest) > 1:
-        return {}, f"the table does not say which {_varying(nearest)}"
+        labels: dict[str, dict[str, None]] = defaultdict(dict)
+        for axis, label in (item for condition in nearest for item in condition):
+            labels[axis][label] = None
+        varying = [f"{axis}: {', '.join(of)}" for axis, of in labels.items() if len(of) > 1]
+        return {}, f"the table does not say which {'; '.join(varying)}"
     return found[nearest[0]], ""
 
 
-def _varying(conditions: Sequence[Condition]) -> str:
-    labels: dict[str, dict[str, None]] = defaultdict(dict)
-    for condition in conditions:
-        for axis, label in condition:
-            labels[axis][label] = None
-    return "; ".join(f"{axis}: {', '.join(held)}" for axis, held in labels.items() if len(held) > 1)
-
-
 def _row(one: _Ours, orders: Counter[str]) -> Beside:
+    value = one.cell.value
     if one.estimate is None:
         return Beside(one.cell, None, "not run", one.why)
     same, reversed_ = orders["holds"], orders["fails"]
     signed = one.cell.against is not None or one.cell.quantity.measure == "delta"
-    tied = abs(one.cell.value) <= one.tie
-    sign = outcome_of(one.estimate.interval, _above(one.cell.value)) if signed and not tied else "open"
+    sign: Outcome = "open"
+    if signed and abs(value) > one.tie:
+        sign = outcome_of(one.estimate.interval, "greater" if value > 0 else "less")
     text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {orders.total()} others run"
     text += f", {orders[TIED]} of them a tie in print" if orders[TIED] else ""
     notes = ((TURNED,) if sign == "fails" else ()) + one.estimate.notes
@@ -160,22 +135,18 @@ def _row(one: _Ours, orders: Counter[str]) -> Beside:
     return Beside(one.cell, one.estimate, verdict, "; ".join([text, *notes]), notes)
 
 
-def _above(value: float) -> Relation:
-    return "greater" if value > 0 else "less"
-
-
-def _orders(held: Sequence[_Ours], column: Sequence[int]) -> dict[int, Counter[str]]:
+def _orders(held: Mapping[int, _Ours], column: Sequence[int]) -> dict[int, Counter[str]]:
     """Of each cell of a column (numbers of ``held``) how many of its orders are the paper's (holds), reversed (fails),
     open, and a tie in print."""
     pairs = list(combinations(column, 2))
-    ties = [_tied(held[one], held[other]) for one, other in pairs]
-    ours = [
-        None if tied else _difference(held[one], held[other]) for (one, other), tied in zip(pairs, ties, strict=True)
-    ]
+    ours: list[Estimate | None] = []
+    for one, other in pairs:  # over the labels that both have, if they are means
+        sides = [held[one].series, held[other].series]
+        ours.append(None if _tied(held[one], held[other]) else over(*drop_shared_runs(sides, common(sides))).ours)
     stands = corrected([None if found is None else found.p for found in ours])
     counts: dict[int, Counter[str]] = {number: Counter() for number in column}
-    for (one, other), tied, found, p in zip(pairs, ties, ours, stands, strict=True):
-        outcome = TIED if tied else "open"
+    for (one, other), found, p in zip(pairs, ours, stands, strict=True):
+        outcome = TIED if _tied(held[one], held[other]) else "open"
         if found is not None and p is not None and p < 1 - LEVEL:
             printed = held[one].cell.value - held[other].cell.value
             outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"
@@ -187,9 +158,3 @@ def _orders(held: Sequence[_Ours], column: Sequence[int]) -> dict[int, Counter[s
 def _tied(one: _Ours, other: _Ours) -> bool:
     """Values have six digits (papers.py): without rounding 0.705 − 0.7 is more than 0.005."""
     return round(abs(one.cell.value - other.cell.value), 6) <= one.tie
-
-
-def _difference(one: _Ours, other: _Ours) -> Estimate | None:
-    """Of two cells; over the labels that both have, if they are means."""
-    sides = [one.series, other.series]
-    return over(*drop_shared_runs(sides, common(sides))).ours

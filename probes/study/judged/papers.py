@@ -11,17 +11,71 @@ the names and labels of the paper's cells. A table is written in blocks, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from probes.study.judged.quantities import Average, Quantity, Where, check_measure, check_quantity
 from synthlang.catalogue import whole_file
 from synthlang.config import StrictModel, load
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
+
+MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out)|mixed( \w+)?|probe:\S.*")
+Where = dict[str, str]
+Average = dict[str, tuple[str, ...]]
+Labels = Mapping[str, tuple[str, ...]]
+Layer = int | Literal["first", "last", "lower", "upper", "middle", "mean", "best", "each"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number to look up in results.
+
+    where     axis → label; ``task`` is the name of a task of the study. Other axes may have any label
+    measure   parent, sup, zs, delta; mixed FIELD, or mixed for the mean over fields; alignment_all,
+              alignment_dictionary, alignment_held_out; ``probe:PATH``, a measure of a probe
+    average   axis → labels whose mean it is, all of which must be there; no labels: of those that are there
+    layer     of a measure that has several: its number, ``first`` or ``last``, the mean of the ``lower`` or ``upper``
+              half, the ``middle`` one, the ``mean`` of all, or the ``best`` (largest value); ``each``: the layer is one
+              more axis of the conditions, ``layer``. Default: the last
+    instead   the measure that is read where nothing was measured of ``measure``
+    """
+
+    where: Mapping[str, str]
+    measure: str
+    average: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    layer: Layer | None = None
+    instead: str | None = None
+
+
+def check_measure(value: str | None) -> str | None:
+    """ValueError for what is no measure; None is none."""
+    if value is not None and not MEASURE.fullmatch(value):
+        raise ValueError(
+            "must be parent, sup, zs, delta, mixed, mixed FIELD, alignment_all, alignment_dictionary, "
+            "alignment_held_out or probe:PATH"
+        )
+    return value
+
+
+def check_quantity(quantity: Quantity, labels: Labels) -> None:
+    """ValueError for an axis or a label of ``quantity`` that is not among ``labels``."""
+    check_labels({axis: [label] for axis, label in quantity.where.items()}, labels)
+    check_labels(quantity.average, labels)
+
+
+def check_labels(among: Mapping[str, Sequence[str]], known: Labels) -> None:
+    """ValueError for an axis, or a label of it, that is not among the ``known`` ones."""
+    for axis, labels in among.items():
+        if axis not in known:
+            raise ValueError(f"{axis!r} is no axis of the paper's labels; there are: {', '.join(known)}")
+        for label in labels:
+            if label not in known[axis]:
+                hint = did_you_mean(label, known[axis])
+                raise ValueError(f"{axis}: no label {label!r}; {hint}there are: {', '.join(known[axis])}")
 
 
 @dataclass(frozen=True)
@@ -35,33 +89,6 @@ class Cell:
     value: float
     against: Quantity | None
     column: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table or figure; without ``cells`` where nothing is printed.
-
-    ``printed``: the place in the paper; ``digits``: those after the point, of the values as they are held.
-    """
-
-    paper: str
-    name: str
-    title: str
-    printed: str
-    note: str
-    digits: int
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper: ``labels`` are all axes and labels of its tables."""
-
-    name: str
-    title: str
-    citation: str
-    labels: Mapping[str, tuple[str, ...]]
-    tables: Mapping[str, Table]
 
 
 class _Column(StrictModel):
@@ -104,13 +131,14 @@ class _Block(StrictModel):
             for place, (column, value) in enumerate(zip(self.columns, row.values, strict=True)):
                 measure = column.measure or self.measure
                 assert measure is not None, "checked"
-                if value is None:
-                    continue
-                quantity = Quantity({**self.where, **column.where, **row.where}, measure, column.average)
-                against = None
-                if self.against is not None:
-                    against = Quantity({**self.where, **column.where, **self.against}, measure, column.average)
-                yield Cell(quantity, round(value * self.factor, 6), against, (number, place))
+                ours, other = (
+                    None
+                    if where is None
+                    else Quantity({**self.where, **column.where, **where}, measure, column.average)
+                    for where in (row.where, self.against)
+                )
+                if value is not None and ours is not None:
+                    yield Cell(ours, round(value * self.factor, 6), other, (number, place))
 
 
 class _Table(StrictModel):
@@ -125,6 +153,22 @@ class _Table(StrictModel):
             yield from block.cells(number)
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table or figure; without ``cells`` where nothing is printed.
+
+    ``printed``: the place in the paper; ``digits``: those after the point, of the values as they are held.
+    """
+
+    paper: str
+    name: str
+    title: str
+    printed: str
+    note: str
+    digits: int
+    cells: tuple[Cell, ...]
+
+
 class _PaperFile(StrictModel):
     paper: str
     title: str
@@ -137,28 +181,33 @@ class _PaperFile(StrictModel):
         for name, table in self.tables.items():
             seen = set()
             for cell in table.cells():
-                quantity = cell.quantity
+                quantity, gain = cell.quantity, cell.against is not None
                 try:
                     check_quantity(quantity, self.labels)
                     check_quantity(cell.against or quantity, self.labels)
                 except ValueError as error:
                     raise ValueError(f"{name}: {error}") from error
-                key = (
-                    frozenset(quantity.where.items()),
-                    quantity.measure,
-                    repr(quantity.average),
-                    cell.against is None,
-                )
+                key = frozenset(quantity.where.items()), quantity.measure, repr(quantity.average), gain
                 if key in seen:
                     raise ValueError(f"{name}: two values of {quantity.measure} for {dict(quantity.where)}")
                 seen.add(key)
         return self
 
 
+@dataclass(frozen=True)
+class Paper:
+    """A paper: ``labels`` are all axes and labels of its tables."""
+
+    name: str
+    title: str
+    citation: str
+    labels: Labels
+    tables: Mapping[str, Table]
+
+
 def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     """A paper by its name, or the YAML file itself (from ``folder``); anything wrong with it is an InputError."""
-    path = whole_file("papers", str(name), folder)
-    held = load(_PaperFile, path)
+    held = load(_PaperFile, whole_file("papers", str(name), folder))
     tables = {
         key: Table(held.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
         for key, table in held.tables.items()
@@ -171,24 +220,23 @@ def names_in(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else [str(name) for name in value or ()]
 
 
-def tables_file(name: str) -> Path:
-    """The file that ``paper:`` of a study names a table of, or all tables."""
-    return whole_file("papers", _paper_and_table(name)[0])
-
-
 def _paper_and_table(name: str) -> tuple[str, str | None]:
+    """Of ``PAPER``, ``PAPER/TABLE`` or ``FILE.yaml/TABLE``."""
     if name.endswith((".yaml", ".yml")) or "/" not in name:
         return name, None
     paper, _, table = name.rpartition("/")
     return paper, table
 
 
+def tables_file(name: str) -> Path:
+    """The file that ``paper:`` of a study names a table of, or all tables."""
+    return whole_file("papers", _paper_and_table(name)[0])
+
+
 def read_tables(name: str, folder: Path | None = None) -> tuple[Table, ...]:
     """What ``paper:`` of a study names: a table, ``PAPER/TABLE`` or ``FILE.yaml/TABLE``, or all tables of a paper."""
     paper, table = _paper_and_table(name)
     tables = read_paper(paper, folder).tables
-    if table is None:
-        return tuple(tables.values())
-    if table not in tables:
+    if table is not None and table not in tables:
         raise InputError(f"paper: {paper} has no {table!r}; there are: {', '.join(tables)}")
-    return (tables[table],)
+    return tuple(tables.values()) if table is None else (tables[table],)

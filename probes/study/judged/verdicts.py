@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, get_args
@@ -33,7 +33,6 @@ from probes.report.numbers import plural
 from probes.statistics import Interval
 from probes.study.judged.claims import Claim, Compare, Correlate, Order, Relation
 from probes.study.judged.correlated import (
-    Correlated,
     correlate_pairs,
     outcome_of_correlation,
     pairs_by_axes,
@@ -43,7 +42,6 @@ from probes.study.judged.estimates import (
     LEVEL,
     NOTHING,
     Estimate,
-    Found,
     Outcome,
     Unit,
     common,
@@ -51,7 +49,7 @@ from probes.study.judged.estimates import (
     over,
 )
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
-from probes.study.judged.quantities import Quantity
+from probes.study.judged.papers import Quantity
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -117,12 +115,12 @@ def judge(claim: Claim, results: Results) -> Verdict:
     comparisons = [_compared(compare, results) for compare in claim.compare or ()]
     for order in claim.order or ():
         comparisons += _ordered(order, results)
-    parts = [_part(_without_shared_runs(one)) for one in _over_the_same(comparisons)]
+    parts = tuple(map(_part, _over_the_same(comparisons)))
     run = [part for part in parts if part.ours is not None]
     left = [part for part in parts if part.ours is None and part.why != NOTHING]
     said = "; ".join(part.text() for part in run or left)
     if not run:
-        return Verdict("not run", None, 0, said or f"{NOTHING} claim", tuple(parts))
+        return Verdict("not run", None, 0, said or f"{NOTHING} claim", parts)
     deciding = next((p for outcome in ("fails", "open") for p in run if p.outcome == outcome), run[0])
     ours = deciding.ours
     assert ours is not None, "it was run"
@@ -131,9 +129,9 @@ def judge(claim: Claim, results: Results) -> Verdict:
     said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
     said = "; ".join([said, *(part.text() for part in left)])
     if claim.whole and len(run) < len(parts):
-        return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
+        return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", parts)
     tally = _tally(run, len(parts), deciding)
-    return Verdict(word, ours.interval, ours.interval.n, said, tuple(parts), ours.unit, ours.one_model, tally)
+    return Verdict(word, ours.interval, ours.interval.n, said, parts, ours.unit, ours.one_model, tally)
 
 
 def _tally(run: Sequence[Part], asked: int, deciding: Part) -> str:
@@ -147,23 +145,14 @@ def _tally(run: Sequence[Part], asked: int, deciding: Part) -> str:
 
 
 def _part(one: Comparison) -> Part:
-    found: Found = over(one.sides, one.conditions)
+    found = over(*drop_shared_runs(one.sides, one.conditions))
     if found.ours is None:
         return Part(one.what, None, "not run", found.why)
-    ours = replace(found.ours, interval=_moved(found.ours.interval, one.value))
-    return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin), asked=_asked(one))
-
-
-def _asked(one: Comparison) -> str:
-    """Where the whole interval has to be."""
-    if one.relation == "near":
-        return f"within ±{one.margin:g}"
-    return f"> {one.margin:g}" if one.relation == "greater" else f"< {-one.margin or 0:g}"
-
-
-def _moved(held: Interval, by: float) -> Interval:
-    low, high = (None if bound is None else bound - by for bound in (held.low, held.high))
-    return Interval(held.mean - by, low, high, held.n, held.level)
+    held = found.ours.interval
+    low, high = (None if bound is None else bound - one.value for bound in (held.low, held.high))
+    ours = replace(found.ours, interval=Interval(held.mean - one.value, low, high, held.n, held.level))
+    asked = {"near": f"within ±{one.margin:g}", "greater": f"> {one.margin:g}", "less": f"< {-one.margin or 0:g}"}
+    return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin), asked=asked[one.relation])
 
 
 def _compared(compare: Compare, results: Results) -> Comparison:
@@ -206,44 +195,35 @@ def _ordered(order: Order, results: Results) -> list[Comparison]:
 
 def _over_the_same(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Comparisons whose conditions have the same axes are over the conditions that all of them have."""
-    groups: dict[frozenset[str], list[Sequence[Condition]]] = {}
-    for one in comparisons:
+    kept: dict[frozenset[str], set[Condition]] = {}
+    axes = [frozenset(axis for condition in one.conditions for axis, _ in condition) for one in comparisons]
+    for one, of in zip(comparisons, axes, strict=True):
         if one.conditions:
-            groups.setdefault(_axes(one), []).append(one.conditions)
-    kept = {axes: set(held[0]).intersection(*held[1:]) for axes, held in groups.items()}
+            kept[of] = kept.get(of, set(one.conditions)) & set(one.conditions)
     return [
-        replace(one, conditions=[c for c in one.conditions if c in kept[_axes(one)]]) if one.conditions else one
-        for one in comparisons
+        replace(one, conditions=[c for c in one.conditions if c in kept[of]]) if one.conditions else one
+        for one, of in zip(comparisons, axes, strict=True)
     ]
-
-
-def _without_shared_runs(one: Comparison) -> Comparison:
-    """With runs that stand under several labels under one."""
-    sides, conditions = drop_shared_runs(one.sides, one.conditions)
-    return replace(one, sides=sides, conditions=conditions)
-
-
-def _axes(one: Comparison) -> frozenset[str]:
-    return frozenset(axis for condition in one.conditions for axis, _ in condition)
 
 
 def _name(left: Quantity, right: Quantity | None) -> str:
     """What is compared: the labels that both have, the measure, and the labels that differ."""
     if right is None:
         return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
-    common = [label for axis, label in left.where.items() if right.where.get(axis) == label]
+    measures = {_measure(left), _measure(right)}
     mine, others = (
         " ".join(
             [
                 *(label for axis, label in one.where.items() if other.where.get(axis) != label),
                 *(_averaged(one) if one.average != other.average else []),
-                *([_measure(one)] if _measure(one) != _measure(other) else []),
+                *([_measure(one)] if len(measures) > 1 else []),
             ]
         )
+        or "the other"
         for one, other in ((left, right), (right, left))
     )
-    shared = [*common, *([_measure(left)] if _measure(left) == _measure(right) else [])]
-    return f"{' '.join(shared)}, {mine or 'the other'} − {others or 'the other'}".removeprefix(", ")
+    shared = [label for axis, label in left.where.items() if right.where.get(axis) == label]
+    return f"{' '.join([*shared, *(measures if len(measures) == 1 else [])])}, {mine} − {others}".removeprefix(", ")
 
 
 def _averaged(quantity: Quantity) -> list[str]:
@@ -256,18 +236,17 @@ def _measure(quantity: Quantity) -> str:
     return quantity.measure.removeprefix("probe:") + layer
 
 
-def _is_asked(claim: Correlate, labels: Mapping[str, str]) -> bool:
-    """Whether a condition has all axes of a correlation, with the labels that are asked for."""
-    has_axes = all(axis in labels for axis in (*claim.over, *claim.by))
-    return has_axes and all(labels[axis] in among for axis, among in claim.among.items())
-
-
 def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
     axes = (*claim.over, *claim.by)
-    read = [_as_measured(side.within(claim), results) for side in (claim.x, claim.y)]
+    read = [_as_measured(quantity, results) for quantity in claim.quantities()]
     both = [results.series(quantity) for quantity in read]
     sides = [
-        {condition: parts for condition, parts in series.items() if _is_asked(claim, dict(condition))}
+        {
+            condition: parts
+            for condition, parts in series.items()
+            for labels in [dict(condition)]
+            if labels.keys() >= set(axes) and all(labels[axis] in among for axis, among in claim.among.items())
+        }
         for series in drop_shared_runs(both, common(both))[0]
     ]
     shared = shared_by_all(sides, axes)
@@ -279,23 +258,18 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
         return Verdict("not run", None, 0, f"{what}: not run, {why}")
     blocks = ["\t".join(pair.point[len(claim.over) :]) for pair in known] if claim.by else None
     correlated = correlate_pairs(known, claim.kind, blocks)
-    lost = f"; {plural(len(pairs) - len(known), 'pair')} left out, not a number" if len(pairs) > len(known) else ""
-    alone = max(len(side) - len(kept) for side, kept in zip(sides, shared, strict=True))
-    lost += f"; {plural(alone, 'condition')} left out, which not all points have" if alone else ""
-    # measures name no model: layers of the same seeds are of one, conditions that differ in anything else need not be
-    layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
-    return _of_correlation(claim, correlated, what, lost, one_model=correlated.one_model or layers)
-
-
-def _of_correlation(claim: Correlate, correlated: Correlated, what: str, lost: str, *, one_model: bool) -> Verdict:
-    """The verdict, with ``what`` was correlated and what was left out (``lost``) in words."""
     found = correlated.found
     ours = None if found.r is None else Interval(found.r, found.low, found.high, found.clusters, LEVEL)
     bounds = "" if found.low is None or found.high is None else f" ({found.low:.2f} … {found.high:.2f})"
     p = "" if found.p is None else f", p = {found.p:.3g}"
-    said = f"{what}: " if found.r is None else f"{what}: {found.r:.2f}{bounds}{p}, "
-    said += f"n = {correlated.text}" + "".join(f"; {why}" for why in (found.reason, found.no_interval) if why) + lost
+    r = "" if found.r is None else f"{found.r:.2f}{bounds}{p}, "
+    lost, alone = len(pairs) - len(known), max(len(one) - len(of) for one, of in zip(sides, shared, strict=True))
+    said = [f"{what}: {r}n = {correlated.text}", found.reason, found.no_interval]
+    said += [f"{plural(lost, 'pair')} left out, not a number"] if lost else []
+    said += [f"{plural(alone, 'condition')} left out, which not all points have"] if alone else []
     outcome = outcome_of_correlation(ours, found.p, "greater" if claim.expect == "positive" else "less")
     words: dict[Outcome, Word] = {"holds": "agrees in sign", "fails": "differs"}
-    word = words.get(outcome, "too small to tell")
-    return Verdict(word, ours, found.clusters, said, (), "conditions", one_model)
+    # measures name no model: layers of the same seeds are of one, conditions that differ in anything else need not be
+    layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
+    one_model, text = correlated.one_model or layers, "; ".join(filter(None, said))
+    return Verdict(words.get(outcome, "too small to tell"), ours, found.clusters, text, (), "conditions", one_model)

@@ -23,42 +23,49 @@ HTML, MARKDOWN, FIGURES, TABLES = "report.html", "report.md", "figures", "tables
 MADE_BY = "synthlang report"
 END = f"Made by {MADE_BY}.</footer>\n</body>\n</html>\n"
 """Of the page of every version."""
+PROGRAM = Path(__file__).resolve().parents[3]
+PACKAGES = ("probes", "pretrain", "synthlang")
+READ = (STUDY, "results.csv", "results.parquet", "measures.csv", "measures.parquet")
 
 
 @dataclass(frozen=True)
 class ReportPaths:
-    """Where the report lies."""
+    """Where the report of a folder lies."""
 
-    html: Path
-    markdown: Path
-    figures: Path
-    tables: Path
+    folder: Path
 
+    @property
+    def html(self) -> Path:
+        return self.folder / HTML
 
-def paths_of(folder: Path) -> ReportPaths:
-    """Of the report in ``folder``."""
-    return ReportPaths(folder / HTML, folder / MARKDOWN, folder / FIGURES, folder / TABLES)
+    @property
+    def markdown(self) -> Path:
+        return self.folder / MARKDOWN
+
+    @property
+    def figures(self) -> Path:
+        return self.folder / FIGURES
+
+    @property
+    def tables(self) -> Path:
+        return self.folder / TABLES
 
 
 def check_folder(folder: Path) -> None:
     """InputError unless ``folder`` is missing, empty, or holds a report that was written here before."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
+    if folder.exists() and not folder.is_dir():
         raise InputError("is a file; name a folder for the report", folder)
-    if any(folder.iterdir()) and not _written(folder):
+    if folder.exists() and any(folder.iterdir()) and not _written(folder):
         raise InputError("is not empty and holds no report of synthlang; name a new or empty folder", folder)
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
     """Write these files of a report; what a former one had does not stay behind, files of others do."""
-    paths = paths_of(folder)
     former = _written(folder)
     _list(folder, former | texts.keys())  # before any is there: killed in between, all are still known as ours
-    for path in (folder / name for name in sorted(former - texts.keys())):
-        if path.is_file():
-            path.unlink()
-    for place in (paths.figures, paths.tables):
+    for name in former - texts.keys():
+        (folder / name).unlink(missing_ok=True)
+    for place in (folder / FIGURES, folder / TABLES):
         if place.exists() and not place.is_dir():
             raise InputError("is a file, where the report needs a folder", place)
         place.mkdir(exist_ok=True)
@@ -66,7 +73,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
         with atomic_file(folder / name, "w") as handle:
             handle.write(text)
     _list(folder, texts.keys())
-    return paths
+    return ReportPaths(folder)
 
 
 def _list(folder: Path, names: Collection[str]) -> None:
@@ -77,43 +84,35 @@ def _written(folder: Path) -> set[str]:
     """The files of the report in ``folder``; none where there is no report."""
     try:
         held: Any = read_json(folder / LIST) if (folder / LIST).is_file() else None
-        if isinstance(held, dict) and held.get("made_by") == MADE_BY and isinstance(held.get("files"), list):
-            return {name for name in held["files"] if isinstance(name, str) and _may_be(name)}
+        if isinstance(held, dict) and held.get("made_by") == MADE_BY:
+            return {name for name in map(str, held["files"]) if _may_be(name)}
         if not (folder / HTML).read_text(encoding="utf-8").endswith(END):
             return set()
-    except (InputError, OSError, UnicodeDecodeError):
+    except (InputError, OSError, UnicodeDecodeError, KeyError, TypeError):
         return set()
-    kinds = ((FIGURES, "*.svg"), (TABLES, "*.csv"), (TABLES, "*.tex"))
-    found = {f"{place}/{path.name}" for place, kind in kinds for path in (folder / place).glob(kind)}
-    return found | {HTML, MARKDOWN}
+    kinds = (f"{FIGURES}/*.svg", f"{TABLES}/*.csv", f"{TABLES}/*.tex")
+    return {HTML, MARKDOWN, *(str(path.relative_to(folder)) for kind in kinds for path in folder.glob(kind))}
 
 
 def _may_be(name: str) -> bool:
     """Whether a report may have a file of this name: the list may have been written by anyone."""
-    place, slash, file = name.rpartition("/")
-    return name in (HTML, MARKDOWN) or (bool(slash) and place in (FIGURES, TABLES) and file not in ("", ".", ".."))
-
-
-PROGRAM = Path(__file__).resolve().parents[3]
-PACKAGES = ("probes", "pretrain", "synthlang")
-READ = ("results.csv", "results.parquet", "measures.csv", "measures.parquet")
+    place, _, file = name.rpartition("/")
+    return name in (HTML, MARKDOWN) or (place in (FIGURES, TABLES) and file not in ("", ".", ".."))
 
 
 def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None:
     """The report in ``folder`` if it was written after all that it is made of: the study's record and tables, the
     claims and papers that its ``config`` names, and this program. None if it is older, or a file of it is gone."""
     try:
-        held = read_json(folder / LIST)
-        named = [folder / str(name) for name in held["files"]]
+        named = [folder / str(name) for name in read_json(folder / LIST)["files"]]
         written = (folder / LIST).stat().st_mtime_ns
         newest = max(path.stat().st_mtime_ns for path in _read(folder, config))
     except (InputError, OSError, KeyError, TypeError):
         return None  # whatever is wrong with it, it is written again
-    return paths_of(folder) if newest <= written and named and all(path.is_file() for path in named) else None
+    return ReportPaths(folder) if newest <= written and named and all(path.is_file() for path in named) else None
 
 
 def _read(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
-    yield folder / STUDY
     yield from (folder / name for name in READ)
     for name in names_in(config.get("claims")):
         yield from claims_files(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table as RichTable
@@ -21,6 +21,9 @@ from probes.study.report.files import ReportPaths, check_folder, write_files
 from probes.study.results import interval_within
 from synthlang.errors import InputError
 from synthlang.progress import Say, unheard
+
+if TYPE_CHECKING:
+    from probes.study.report.data import Study
 
 __all__ = ["ReportPaths", "terminal_table", "write_joined_report", "write_report"]
 
@@ -35,15 +38,10 @@ def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
     InputError if ``study.json``, ``results.parquet`` or ``measures.parquet`` cannot be read.
     """
     from probes.study.report.data import read_study  # with pandas
-    from probes.study.report.judged import compared
-    from probes.study.report.sections import files_of, sections  # with matplotlib
 
     study = read_study(folder)
     under = f"Study {study.name}" + (f" · fingerprint {study.fingerprint}" if study.fingerprint else "")
-    beside = compared([study])
-    for note in beside.notes:
-        say(note)
-    return write_files(folder, dict(files_of(study.title, under, sections(study, beside))))
+    return _write(study, [study], under, folder, say)
 
 
 def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
@@ -54,8 +52,6 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     """
     from probes.study.report.data import read_study  # with pandas
     from probes.study.report.join import joined, same_together
-    from probes.study.report.judged import compared
-    from probes.study.report.sections import files_of, sections  # with matplotlib
 
     if not folders:
         raise InputError("name at least one study folder")
@@ -65,8 +61,14 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
         raise InputError("is a study with a report of its own; name another folder for the joined report", out)
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
-    study = joined(studies)
     under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
+    return _write(joined(studies), studies, under, out, say)
+
+
+def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: Say) -> ReportPaths:
+    from probes.study.report.judged import compared
+    from probes.study.report.sections import files_of, sections  # with matplotlib
+
     beside = compared(studies)
     for note in beside.notes:
         say(note)

@@ -35,23 +35,21 @@ def same_together(studies: Sequence[Study]) -> list[Study]:
 
 
 def _merged(studies: Sequence[Study]) -> Study:
-    best: dict[str, tuple[int, int, Cell]] = {}
-    for number, study in enumerate(studies):
-        for cell in study.cells:
-            rank = RANK.get(cell.status, len(RANK))
-            if cell.name not in best or rank < best[cell.name][0]:
-                best[cell.name] = (rank, number, cell)
-    mine = [{name for name, (_, number, _) in best.items() if number == i} for i in range(len(studies))]
-    pairs = list(zip(studies, mine, strict=True))
-    seconds = {stage: held for study in studies for stage, held in study.seconds.items()}
+    found = grouped(((c, i) for i, s in enumerate(studies) for c in s.cells), lambda held: held[0].name)
+    best = [min(several, key=lambda held: RANK.get(held[0].status, len(RANK))) for several in found.values()]
+    tables = [
+        study.table[study.table["cell"].isin([cell.name for cell, number in best if number == i])]
+        for i, study in enumerate(studies)
+    ]
+    names = [f"folder {i}" for i in range(1, 1 + len(studies))]
     return replace(
         studies[0],
         scale=next((study.scale for study in studies if study.scale), ""),
-        cells=tuple(cell for _, _, cell in best.values()),
-        table=concat([study.table[study.table["cell"].isin(names)] for study, names in pairs]),
-        seconds=seconds,
-        environment=_by_name([(f"folder {i}", s.environment) for i, s in enumerate(studies, 1)], same=True),
-        dropped=_by_name([(f"folder {i}", s.dropped) for i, s in enumerate(studies, 1) if s.dropped], same=True),
+        cells=tuple(cell for cell, _ in best),
+        table=concat(tables),
+        seconds={stage: held for study in studies for stage, held in study.seconds.items()},
+        environment=_one_or_all(dict(zip(names, (study.environment for study in studies), strict=True))),
+        dropped=_one_or_all({name: s.dropped for name, s in zip(names, studies, strict=True) if s.dropped}),
         notes=tuple(dict.fromkeys(note for study in studies for note in study.notes)),
     )
 
@@ -79,7 +77,7 @@ def _is_scored(table: pd.DataFrame) -> pd.Series[bool]:
 
 def _stages(cell: Cell) -> set[str]:
     """Kind and fingerprint of each."""
-    return {f"{stage.split(' ')[0]} {fingerprint}" for stage, fingerprint in cell.stages.items() if fingerprint}
+    return {f"{stage.split(' ')[0]} {key}" for stage, key in cell.stages.items() if key}
 
 
 def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
@@ -102,32 +100,30 @@ def joined(several: Sequence[Study]) -> Study:
     studies, parts_of = without_repeats(several), names_of_parts(several)
     if len(studies) == 1:
         return studies[0]
-    names = names_of(studies)
-    scales = len({study.scale for study in studies}) > 1
+    names, scales = names_of(studies), {study.scale for study in studies}
     # studies that differ in nothing but their scale are rows of one table; the name of the study would say it again
-    told = len({study.scale for study in studies}) == len(studies) and len({_bare(study) for study in studies}) == 1
-    told = told or len(set(parts_of)) == 1
-    parts = [
-        _part(study, name, {**({} if told else {STUDY: part}), **({SCALE: study.scale or "–"} if scales else {})})
-        for study, name, part in zip(studies, names, parts_of, strict=True)
-    ]
-    axes = [*([] if told else [STUDY]), *([SCALE] if scales else []), *(axis for part in parts for axis in part.axes)]
-    both = list(zip(names, parts, strict=True))
+    told = (len(scales) == len(studies) and len({_bare(study) for study in studies}) == 1) or len(set(parts_of)) == 1
+    parts = {}
+    for study, name, part in zip(studies, names, parts_of, strict=True):
+        labels = ({} if told else {STUDY: part}) | ({SCALE: study.scale or "–"} if len(scales) > 1 else {})
+        parts[name] = _part(study, name, labels)
+    axes = [*([] if told else [STUDY]), *([SCALE] if len(scales) > 1 else [])]
+    held = list(parts.values())
     return replace(
-        parts[0],
+        held[0],
         name="joined",
         title="; ".join(dict.fromkeys(study.title for study in studies)),
         fingerprint=fingerprint("joined", studies=[study.fingerprint for study in studies]),
         scale="; ".join(dict.fromkeys(study.scale for study in studies if study.scale)),
-        config={name: dict(part.config) for name, part in both},
-        settings={name: dict(part.settings) for name, part in both if part.settings},
-        environment=_by_name([(name, part.environment) for name, part in both], same=True),
-        axes=tuple(dict.fromkeys(axes)),
-        cells=tuple(cell for part in parts for cell in part.cells),
-        seconds={stage: held for part in parts for stage, held in part.seconds.items()},
-        dropped=_by_name([(name, part.dropped) for name, part in both if part.dropped], same=False),
-        table=concat([part.table for part in parts]),
-        notes=tuple(f"{name}: {note}" for name, part in both for note in part.notes),
+        config={name: part.config for name, part in parts.items()},
+        settings={name: part.settings for name, part in parts.items() if part.settings},
+        environment=_one_or_all({name: part.environment for name, part in parts.items()}),
+        axes=tuple(dict.fromkeys([*axes, *(axis for part in held for axis in part.axes)])),
+        cells=tuple(cell for part in held for cell in part.cells),
+        seconds={stage: seconds for part in held for stage, seconds in part.seconds.items()},
+        dropped={name: part.dropped for name, part in parts.items() if part.dropped},
+        table=concat([part.table for part in held]),
+        notes=tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes),
     )
 
 
@@ -136,21 +132,17 @@ def _bare(study: Study) -> str:
 
 
 def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
-    def named(cell: str) -> str:
-        return f"{name}: {cell}"
-
     pairs = distinct(study.table, "cell", "labels")
     texts = {cell: json.dumps({**labels, **(labels_of(text) or {"cell": cell})}) for cell, text in pairs}
+    names = {cell: f"{name}: {cell}" for cell in texts}
     return replace(
         study,
-        cells=tuple(replace(c, name=named(c.name), labels={**labels, **c.labels}) for c in study.cells),
-        table=study.table.assign(cell=study.table["cell"].map(named), labels=study.table["cell"].map(texts)),
+        cells=tuple(replace(c, name=f"{name}: {c.name}", labels={**labels, **c.labels}) for c in study.cells),
+        table=study.table.assign(cell=study.table["cell"].map(names), labels=study.table["cell"].map(texts)),
     )
 
 
-def _by_name(parts: Sequence[tuple[str, Any]], *, same: bool) -> Any:
-    """Values by name; with ``same``, only one where all are equal."""
-    values = [value for _, value in parts]
-    if same and values and all(value == values[0] for value in values):
-        return values[0]
-    return dict(parts)
+def _one_or_all(values: dict[str, Any]) -> Any:
+    """Only one of values by name where all are equal."""
+    first = next(iter(values.values()), None)
+    return first if values and all(value == first for value in values.values()) else values

@@ -2,14 +2,14 @@
 
 Results take what has the same labels but for seeds for replicates: within a study it is, of two studies it need not be.
 So studies are apart that name another text, other data for a task that both have, another run under the same labels, or
-other settings where both have numbers under the same labels but for seeds. Settings are compared in full where both
-studies have recorded them, else as they are written, in what both say.
+other settings where both have numbers under the same labels but for seeds. Settings are those in full, or as they are
+written where these are not recorded; what differs among the cells of a study keeps nothing apart but by its runs.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from pretrain.config.run import OF_WEIGHTS
 from probes.study.judged.correlated import connected_groups
 from probes.study.judged.observed import Results, is_after
 from probes.study.labels import axes_that_set, is_seed, unseeded
-from probes.study.report.data import Study, names_of
+from probes.study.report.data import Study, mapping, names_of
 from probes.study.settings import DIFFERS
 from probes.study.stage import DATA
 from probes.study.table import ALIGNMENTS, distinct, is_score, labels_of, pooled
@@ -59,15 +59,14 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 def names_of_parts(studies: Sequence[Study]) -> list[str]:
     """What each study is called in a joined report: by the names of all those of its pool that have numbers under the
     same labels but for seeds, and of those that share some with these, so that replicates are of one condition."""
-    names = names_of(studies)
-    place = {id(study): number for number, study in enumerate(studies)}
-    called = list(names)
+    called = {id(study): name for study, name in zip(studies, names_of(studies), strict=True)}
+    names = dict(called)
     for pool in pools(studies).values():
         first = connected_groups([Member(study, "").measured for study in pool])
-        for number, study in enumerate(pool):
-            together = [names[place[id(other)]] for other, its in zip(pool, first, strict=True) if its == first[number]]
-            called[place[id(study)]] = " + ".join(together)
-    return called
+        for study, of in zip(pool, first, strict=True):
+            together = [called[id(other)] for other, its in zip(pool, first, strict=True) if its == of]
+            names[id(study)] = " + ".join(together)
+    return [names[id(study)] for study in studies]
 
 
 def results_of(studies: Sequence[Study]) -> Results:
@@ -85,9 +84,16 @@ class Member:
 
     def goes_with(self, other: Member) -> bool:
         """Whether their numbers may be compared and averaged."""
+        one, two = self.study, other.study
+        settings = (one.settings, two.settings) if one.settings and two.settings else (one.config, two.config)
+        data = [_data_of(*held) for held in zip(settings, (one.config, two.config), strict=True)]
         apart = self._sources and other._sources and self._sources.isdisjoint(other._sources)
-        same_data = self._text == other._text and not apart and all(a == b for a, b in self._shared_data(other))
-        return same_data and self._same_runs(other) and self._same_settings(other)
+        return (
+            not apart
+            and _same_where_both(*data)
+            and _same_where_both(self._runs, other._runs)
+            and self._same_settings(other, *settings)
+        )
 
     @cached_property
     def measured(self) -> frozenset[tuple[str, str]]:
@@ -99,33 +105,9 @@ class Member:
         return frozenset(found)
 
     @cached_property
-    def _text(self) -> tuple[Any, Any]:
-        """The model, and the text of the first language, that the settings name."""
-        config = self.study.config
-        pretrain = mapping(config.get("pretrain"))
-        languages = pretrain.get("languages")
-        parent = mapping(languages[0]) if isinstance(languages, list) and languages else {}
-        source = parent.get("source") or pretrain.get("source") or config.get("source")
-        return plain_place(config.get("model")) or "", plain_place(source) or ""
-
-    @cached_property
     def _sources(self) -> set[Any]:
         """The texts that the rows name."""
         return {plain_place(source) for source in self.study.table["source"].unique() if source}
-
-    @cached_property
-    def _data(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The data of tasks and pairs, in full where that is recorded and the same in all cells, and as written."""
-        full = _data_of({"tasks": {}, **self.study.settings})
-        return {part: held for part, held in full.items() if DIFFERS not in str(held)}, _data_of(self.study.config)
-
-    def _shared_data(self, other: Member) -> Iterator[tuple[Any, Any]]:
-        """What each says of a part that both have."""
-        for part in self._data[0].keys() | self._data[1].keys():
-            for one, two in zip(self._data, other._data, strict=True):
-                if part in one and part in two:
-                    yield one[part], two[part]
-                    break
 
     @cached_property
     def _runs(self) -> dict[tuple[Any, ...], str]:
@@ -143,15 +125,10 @@ class Member:
             found[_sorted(labels), *what] = run
         return found
 
-    def _same_runs(self, other: Member) -> bool:
-        return all(other._runs.get(key, name) == name for key, name in self._runs.items())
-
-    def _same_settings(self, other: Member) -> bool:
+    def _same_settings(self, other: Member, one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
         """Whether what both have numbers of under the same labels but for seeds has the same settings in both."""
         shared = self.measured & other.measured
-        one, two = self.study, other.study
-        settings = (one.settings, two.settings) if one.settings and two.settings else (one.config, two.config)
-        same = all(_agree(*(_settings_of(held, part) for held in settings)) for part in {part for _, part in shared})
+        same = all(_agree(_settings_of(one, part), _settings_of(two, part)) for part in {part for _, part in shared})
         return same and all(_agree(self._changes[labels], other._changes[labels]) for labels in dict(shared))
 
     @cached_property
@@ -163,23 +140,28 @@ def _sorted(labels: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels_of(labels).items()))
 
 
-def _data_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Name → the data of a task, of fine-tuning for probes, and of the sentence pairs."""
-    transfer = mapping(config.get("transfer"))
-    tasks = config.get("tasks")
-    if tasks is None:
-        tasks = {str(transfer.get("task") or "pos"): {}}
-    parts: dict[str, Any] = {
-        f"task {name}": {key: plain_place(value) for key in TASK_DATA if (value := {**transfer, **task}.get(key))}
-        for name, task in mapping(tasks).items()
-        if isinstance(task, Mapping)
-    }
-    if isinstance(tuned := config.get("tuned"), Mapping):
-        own = {**transfer, **tuned}
-        parts["tuned"] = {key: plain_place(own[key]) for key in ("train", "dev") if own.get(key)}
-    if pairs := mapping(config.get("adjust")).get("pairs"):
-        parts["pairs"] = plain_place(pairs)
-    return parts
+def _same_where_both(one: Mapping[Any, Any], two: Mapping[Any, Any]) -> bool:
+    return all(one[key] == two[key] for key in one.keys() & two.keys())
+
+
+def _data_of(settings: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is read, by the settings and as written: the model, the text of the first language, the data of tasks, of
+    fine-tuning for probes, and the sentence pairs."""
+    pretrain, transfer = mapping(config.get("pretrain")), mapping(settings.get("transfer"))
+    text = next(iter(pretrain.get("languages") or [{}])).get("source")
+    found = {"model": config.get("model"), "text": text or pretrain.get("source") or config.get("source")}
+    for name, task in mapping(settings.get("tasks")).items():
+        if isinstance(task, Mapping):
+            found[f"task {name}"] = _given({**transfer, **task}, TASK_DATA)
+    if tuned := mapping(settings.get("tuned")):
+        found["tuned"] = _given({**transfer, **tuned}, ("train", "dev"))
+    if pairs := mapping(settings.get("adjust")).get("pairs"):
+        found["pairs"] = pairs
+    return {part: plain_place(value) for part, value in found.items() if DIFFERS not in str(value)}
+
+
+def _given(settings: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: settings[key] for key in keys if settings.get(key)}
 
 
 def _settings_of(settings: Mapping[str, Any], part: str) -> Any:
@@ -207,11 +189,6 @@ def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(_agree(*pair) for pair in zip(one, other, strict=True))
     return bool(plain_place(one) == plain_place(other))
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is a mapping, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def plain_place(value: Any) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -25,6 +24,7 @@ CLIPPED = (
     "Intervals are shown as far as a score can go (0 to 100, Δ −100 to 100); Student's t goes on, and the files "
     "tables/*.csv have it whole."
 )
+OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust")
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,15 @@ class Condition:
 
     With several pretraining runs the intervals are over runs (each the mean of its fine-tuning seeds): seeds of one run
     are a cluster. With one they are over fine-tuning seeds and say nothing of another pretraining.
+
+    labels   axis → label, without the axes of seeds
+    label    the labels that vary in the study, joined
     """
 
     labels: Mapping[str, str]
-    """Axis → label, without the axes of seeds."""
     label: str
-    """The labels that vary in the study, joined."""
     task: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
 
     @property
     def first(self) -> Row:
@@ -111,8 +112,7 @@ class Condition:
     def values(self, column: str) -> list[float]:
         """What the interval is over: means of runs, or seeds of the one run; an alignment has one value a run."""
         if column.startswith("alignment"):
-            means = [mean_of(row.values.get(column) for row in cluster) for cluster in self.clusters]
-            return numbers_among(means)
+            return numbers_among(mean_of(row.values.get(column) for row in cluster) for cluster in self.clusters)
         return over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)[0]
 
     def interval(self, column: str) -> Interval | None:
@@ -129,9 +129,9 @@ class Condition:
 class Scores:
     """Everything that was scored: rows in order, a record a cell and a record a condition, each for every task."""
 
-    rows: tuple[Row, ...]
-    cells: tuple[Condition, ...]
-    conditions: tuple[Condition, ...]
+    rows: Sequence[Row]
+    cells: Sequence[Condition]
+    conditions: Sequence[Condition]
     layout: Layout
 
     @property
@@ -142,38 +142,34 @@ class Scores:
 
 def scores_of(study: Study) -> Scores:
     """The rows of a study, and what they come to; rows of a task that differ in nothing but seeds are one condition."""
-    rows = _in_study_order(study)
+    rows = _rows(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
     of_measures = (settings_of(labels_of(text), cell) for cell, text in distinct(study.measures, "cell", "labels"))
     planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
     languages = axes_that_set(study.config, is_of_languages)
     set_out = layout(study.axes, [*settings, *of_measures], study.name, languages, planned)
-    groups: dict[Any, list[Row]] = {}
-    held: dict[Any, dict[str, str]] = {}
-    for row, own in zip(rows, settings, strict=True):
-        key = row.task, *sorted(own.items())
-        groups.setdefault(key, []).append(row)
-        held[key] = own
-    conditions = [
-        Condition(held[key], set_out.whole(held[key]), members[0].task, tuple(members))
-        for key, members in groups.items()
-    ]
-    cells = [
-        Condition(settings_of(members[0].labels, members[0].cell), members[0].cell, members[0].task, tuple(members))
-        for members in grouped(rows, lambda row: (row.cell, row.task)).values()
-    ]
-    return Scores(tuple(rows), tuple(cells), tuple(conditions), set_out)
+    own = {row.cell: labels for row, labels in zip(rows, settings, strict=True)}
+    by_cell = grouped(rows, lambda row: (row.cell, row.task))
+    by_settings = grouped(rows, lambda row: (row.task, *sorted(own[row.cell].items())))
+    return Scores(
+        rows,
+        [Condition(own[cell], cell, task, of) for (cell, task), of in by_cell.items()],
+        [Condition(dict(items), set_out.whole(dict(items)), task, of) for (task, *items), of in by_settings.items()],
+        set_out,
+    )
 
 
-def _in_study_order(study: Study) -> list[Row]:
-    """Rows in the order of the study's cells, then of tasks and seeds."""
+def _rows(study: Study) -> list[Row]:
+    """In the order of the study's cells, then of tasks and seeds."""
     table = study.table[is_score(study.table)]
-    names = ("cell", "labels", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust")
-    lines = zip(*columns_of(table, ("row", *names, "measure", "value")), strict=True)
-    rows = []
-    for (_, cell, labels, *rest), held in groupby(lines, key=lambda line: line[:-2]):
-        own = dict(zip(names[2:], rest, strict=True))
-        rows.append(Row(cell, labels_of(labels), values={measure: value for *_, measure, value in held}, **own))
+    values: dict[int, dict[str, float]] = defaultdict(dict)
+    for row, measure, value in zip(*columns_of(table, ("row", "measure", "value")), strict=True):
+        values[row][measure] = value
+    lines = table.drop_duplicates("row")
+    rows = [
+        Row(labels=labels_of(labels), values=values[row], **dict(zip(OF_ROW, rest, strict=True)))
+        for row, labels, *rest in zip(*columns_of(lines, ("row", "labels", *OF_ROW)), strict=True)
+    ]
     place = {cell.name: i for i, cell in enumerate(study.cells)}
     tasks = {task: i for i, task in enumerate(dict.fromkeys(row.task for row in rows))}
 
@@ -211,8 +207,6 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[
 
 def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], Interval]:
     """Of the rows with the same ``keys`` and measure, their intervals over pretrainings, or the adjustments of one."""
-    names = (*keys, "measure", "pretrain", "cell", "value")
-    found: dict[tuple[Any, ...], list[tuple[str, str, float]]] = {}
-    for *key, pretrain, cell, value in zip(*columns_of(table, names), strict=True):
-        found.setdefault(tuple(key), []).append((pretrain, cell, value))
-    return {key: interval_within(over_models(values)[0], key[-1]) for key, values in found.items()}
+    lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
+    found = grouped(lines, lambda line: line[:-3])
+    return {key: interval_within(over_models(line[-3:] for line in of)[0], key[-1]) for key, of in found.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from probes.figures.bars import Gap, delta_bars
@@ -25,7 +25,7 @@ from probes.report.page import (
     html_page,
     markdown_page,
 )
-from probes.study.report.data import Budget, Cell, Study
+from probes.study.report.data import Budget, Study
 from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
 from probes.study.report.files import FIGURES, HTML, MARKDOWN, TABLES
@@ -38,8 +38,8 @@ from probes.study.settings import DIFFERS
 from probes.study.table import ALIGNMENTS, SCORES
 from synthlang.strict_yaml import write_yaml
 
-CONDITIONS, SEEDS, FAILED, LOGS = 120, 300, 50, 10
-"""Most rows of a page's tables of scores, of seeds and of failed cells, and most logs."""
+CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
+"""Most rows of a page's tables of scores, of seeds, of failed cells, logs, of what was dropped and of cells."""
 LOG_LINES = 60
 COMPARED = 4
 """Groups whose comparison is not folded away."""
@@ -51,41 +51,40 @@ EXPLAINED = (
 )
 TITLES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent"}
 """In the order of the tables: what matters most is seen on a phone before it is moved."""
+DROPPED_CAPTION = (
+    "What trainings, adjustments and transfers counted by reason: what they left out, cut, changed or left as it was, "
+    "and the pairs that remained. Least and most: in one stage; in stages: in how many, of those that read this data."
+)
+WRITTEN = "The study as it is written; base names files that it changes."
+RESOLVED = (
+    f"What base files, the study and defaults come to. {DIFFERS} stands where cells are not the same; what differs is "
+    "in their labels, and in the column Settings of the cell of tables/cells.csv. cell:model, cell:second "
+    "and cell:start are models of the cell."
+)
 
 
 def sections(study: Study, beside: Comparisons) -> list[Section]:
     """Everything the report says."""
     scores, budget = scores_of(study), Budget(len(study.cells))
-    said = summary(study, scores)
-    notes = [Paragraph(note, "note") for note in study.notes]
-    scale = [Paragraph(f"Scale: {study.scale}.")] if study.scale else []
-    lead: list[Block] = [Paragraph(said.lead, "lead"), *scale]
-    lead += [Bullets(said.comparisons[:COMPARED])] if said.comparisons else []
-    if len(said.comparisons) > COMPARED:
-        lead.append(Folded("The other groups", [Bullets(said.comparisons[COMPARED:])]))
-    failed = [cell for cell in study.cells if cell.status == "failed"]
-    return [
-        part
-        for part in (
-            Section("Summary", [*lead, *notes]),
-            judged_claims(beside),
-            beside_papers(beside),
-            Section("Failed cells", _failed(failed)) if failed else None,
-            _scores(scores),
-            _transfer(scores, budget) if scores.rows else None,
-            dose_responses(scores, budget),
-            _alignment(scores, budget) if scores.rows else None,
-            word_distances(study, scores.layout, budget),
-            words_alone(study, scores.layout, budget),
-            by_layer(study, scores.layout, budget, beside.measures),
-            over_training(study, scores.layout, budget, beside.measures),
-            training(study, scores.layout, budget),
-            _dropped(study),
-            _provenance(study),
-            _settings(study),
-        )
-        if part is not None
-    ]
+    parts = (
+        _summary(study, scores),
+        judged_claims(beside),
+        beside_papers(beside),
+        _failed(study),
+        _scores(scores),
+        _transfer(scores, budget) if scores.rows else None,
+        dose_responses(scores, budget),
+        _alignment(scores, budget) if scores.rows else None,
+        word_distances(study, scores.layout, budget),
+        words_alone(study, scores.layout, budget),
+        by_layer(study, scores.layout, budget, beside.measures),
+        over_training(study, scores.layout, budget, beside.measures),
+        training(study, scores.layout, budget),
+        _dropped(study),
+        _provenance(study),
+        _settings(study),
+    )
+    return [part for part in parts if part is not None]
 
 
 def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple[str, str]]:
@@ -100,14 +99,26 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
     yield HTML, html_page(title, under, parts)
 
 
-def _failed(cells: Sequence[Cell]) -> list[Block]:
+def _summary(study: Study, scores: Scores) -> Section:
+    lead, comparisons = summary(study, scores)
+    blocks: list[Block] = [Paragraph(lead, "lead")]
+    blocks += [Paragraph(f"Scale: {study.scale}.")] if study.scale else []
+    blocks += [Bullets(comparisons[:COMPARED])] if comparisons else []
+    blocks += [Folded("The other groups", [Bullets(comparisons[COMPARED:])])] if len(comparisons) > COMPARED else []
+    return Section("Summary", [*blocks, *(Paragraph(note, "note") for note in study.notes)])
+
+
+def _failed(study: Study) -> Section | None:
+    cells = [cell for cell in study.cells if cell.status == "failed"]
+    if not cells:
+        return None
     caption = "Cells that failed. The others went on."
     table = Table(caption, ["Cell", "Error"], [[c.name, c.error or "no message"] for c in cells], 2, "failed", FAILED)
     logs = [
         Folded(f"{c.name}: log", [Code("\n".join(c.log.rstrip().splitlines()[-LOG_LINES:]))])
         for c in [cell for cell in cells if cell.log.strip()][:LOGS]
     ]
-    return [table, *logs]
+    return Section("Failed cells", [table, *logs])
 
 
 def _scores(scores: Scores) -> Section:
@@ -115,7 +126,14 @@ def _scores(scores: Scores) -> Section:
         return Section("Scores", [Paragraph("No cell has been scored.", "note")])
     blocks: list[Block] = [Paragraph(f"{EXPLAINED} {CLIPPED}")]
     blocks += [_table(task, members, scores, number) for number, (task, members) in enumerate(scores.tasks.items(), 1)]
-    return Section("Scores", [*blocks, Folded("Every seed", [_seeds(scores)])])
+    seeds = [["–" if seed is None else str(seed) for seed in (r.pretrain_seed, r.seed)] for r in scores.rows]
+    body: list[list[Entry]] = [
+        [r.cell, r.task, r.metric.replace("_", " "), *of, *map(r.values.get, SCORES)]
+        for r, of in zip(scores.rows, seeds, strict=True)
+    ]
+    header = ["Cell", "Task", "Metric", "Pretraining seed", "Fine-tuning seed", "Parent", "SUP", "ZS", "Δ"]
+    table = Table("One row per fine-tuning seed, percent.", header, body, 3, "seeds", SEEDS, 2)
+    return Section("Scores", [*blocks, Folded("Every seed", [table])])
 
 
 def _table(task: str, conditions: Sequence[Condition], scores: Scores, number: int) -> Table:
@@ -130,23 +148,18 @@ def _table(task: str, conditions: Sequence[Condition], scores: Scores, number: i
     ]
     header = [*(held.titles[axis] for axis in held.axes)] or ["study"]
     name = f"scores-{slug(task, number)}"
-    table = Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS)
-    return table.without_constant(("Δ",))
+    return Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS).without_constant(("Δ",))
 
 
 def _transfer(scores: Scores, budget: Budget) -> Section:
-    tasks = grouped((c for c in scores.conditions if c.delta is not None), lambda c: c.task)
-    if not tasks:
-        return Section("Zero-shot transfer", [Paragraph("No Δ to draw.", "note")])
-    held, palette, figures = scores.layout, _palette(scores), []
-    for i, (task, members) in enumerate(list(tasks.items())[: budget.take(len(tasks), BAR_FIGURES)], 1):
-        gaps = [
-            Gap(held.group(c.labels), held.name(c.labels), c.label, c.delta, c.values("delta"))
-            for c in members
-            if c.delta is not None
-        ]
-        figures.append(delta_bars(f"delta-{slug(task, i)}", task, gaps, palette, delta_axis(members)))
-    return Section("Zero-shot transfer", [*_figures(figures), *_left_out(len(tasks) - len(figures))])
+    held = scores.layout
+    gaps: dict[str, list[Gap]] = {}
+    for c in scores.conditions:
+        if c.delta is not None:
+            gap = Gap(held.group(c.labels), held.name(c.labels), c.label, c.delta, c.values("delta"))
+            gaps.setdefault(c.task, []).append(gap)
+    blocks = _by_task(scores, gaps, budget, BAR_FIGURES, "delta", delta_bars)
+    return Section("Zero-shot transfer", blocks or [Paragraph("No Δ to draw.", "note")])
 
 
 def _alignment(scores: Scores, budget: Budget) -> Section:
@@ -158,52 +171,26 @@ def _alignment(scores: Scores, budget: Budget) -> Section:
             points.setdefault(c.task, []).append(point)
     if not points:
         return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
-    palette, figures = _palette(scores), []
-    for i, (task, of_task) in enumerate(list(points.items())[: budget.take(len(points), SCATTERS)], 1):
-        axis = delta_axis(scores.tasks[task])
-        figures.append(alignment_scatter(f"alignment-{slug(task, i)}", task, of_task, palette, axis))
-    found = correlations({task: scores.tasks[task] for task in points})
-    blocks = [*_figures(figures), *_left_out(len(points) - len(figures)), *found]
-    return Section("Alignment and transfer", blocks)
+    blocks = _by_task(scores, points, budget, SCATTERS, "alignment", alignment_scatter)
+    return Section("Alignment and transfer", [*blocks, *correlations({task: scores.tasks[task] for task in points})])
 
 
-def _figures(figures: Sequence[Figure]) -> list[Block]:
-    return [Figures(figures)] if figures else []
-
-
-def _palette(scores: Scores) -> dict[str, str]:
-    """A colour for each label of the main axis, also of those that only measures have."""
+def _by_task(
+    scores: Scores, tasks: Mapping[str, Any], budget: Budget, most: int, name: str, draw: Callable[..., Figure]
+) -> list[Block]:
+    """A figure a task; a colour for each label of the main axis, also of those that only measures have."""
     held = scores.layout
-    labels = [] if held.main is None else [held.text(held.main, {held.main: name}) for name in held.axes[held.main]]
-    return colours(labels or [held.alone])
-
-
-def _left_out(count: int) -> list[Block]:
-    if not count:
-        return []
-    return [Paragraph(f"{plural(count, 'further task')} without a figure: the tables have the numbers.", "note")]
-
-
-def _seeds(scores: Scores) -> Table:
-    header = ["Cell", "Task", "Metric", "Pretraining seed", "Fine-tuning seed", "Parent", "SUP", "ZS", "Δ"]
-    body = [
-        [r.cell, r.task, r.metric.replace("_", " "), _seed(r.pretrain_seed), _seed(r.seed)]
-        + [r.values.get(column) for column in SCORES]
-        for r in scores.rows
+    labels = [] if held.main is None else [held.text(held.main, {held.main: label}) for label in held.axes[held.main]]
+    palette = colours(labels or [held.alone])
+    figures = [
+        draw(f"{name}-{slug(task, i)}", task, drawn, palette, delta_axis(scores.tasks[task]))
+        for i, (task, drawn) in enumerate(list(tasks.items())[: budget.take(len(tasks), most)], 1)
     ]
-    caption = "One row per fine-tuning seed, percent."
-    return Table(caption, header, body, 3, "seeds", SEEDS, 2)
-
-
-def _seed(seed: int | None) -> str:
-    return "–" if seed is None else str(seed)
-
-
-DROPPED = 150
-DROPPED_CAPTION = (
-    "What trainings, adjustments and transfers counted by reason: what they left out, cut, changed or left as it was, "
-    "and the pairs that remained. Least and most: in one stage; in stages: in how many, of those that read this data."
-)
+    blocks: list[Block] = [Figures(figures)] if figures else []
+    if left := len(tasks) - len(figures):
+        text = f"{plural(left, 'further task')} without a figure: the tables have the numbers."
+        blocks.append(Paragraph(text, "note"))
+    return blocks
 
 
 def _dropped(study: Study) -> Section | None:
@@ -232,21 +219,13 @@ def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple
         yield from _drop_counts(inner, (*path, str(key)))
 
 
-CELLS = 100
-"""Most cells that a page lists."""
-WRITTEN = "The study as it is written; base names files that it changes."
-RESOLVED = (
-    f"What base files, the study and defaults come to. {DIFFERS} stands where cells are not the same; what differs is "
-    "in their labels, and in the column Settings of the cell of tables/cells.csv. cell:model, cell:second "
-    "and cell:start are models of the cell."
-)
-
-
 def _settings(study: Study) -> Section:
     """The study as it was written, and every setting that it comes to, as YAML."""
-    blocks: list[Block] = [Paragraph(WRITTEN), Code(_yaml(study.config) or "No settings were recorded.")]
+    written = write_yaml(dict(study.config)) if study.config else "No settings were recorded."
+    blocks: list[Block] = [Paragraph(WRITTEN), Code(written)]
     if study.settings:
-        blocks.append(Folded("Every setting in full", [Paragraph(RESOLVED), Code(_yaml(study.settings))], aside=True))
+        full = Code(write_yaml(dict(study.settings)))
+        blocks.append(Folded("Every setting in full", [Paragraph(RESOLVED), full], aside=True))
     else:
         blocks.append(Paragraph("Settings in full were not recorded; start the study again to have them.", "note"))
     return Section("Settings", blocks)
@@ -255,9 +234,10 @@ def _settings(study: Study) -> Section:
 def _provenance(study: Study) -> Section:
     """Fingerprints, environment and time."""
     stages = list(dict.fromkeys(stage for cell in study.cells for stage in cell.stages))
+    changed = [", ".join(f"{key}={_value(value)}" for key, value in c.overrides.items()) for c in study.cells]
     body = [
-        [c.name, c.status, *(c.stages.get(stage, "–") for stage in stages), _overrides(c.overrides)]
-        for c in study.cells
+        [c.name, c.status, *(c.stages.get(stage, "–") for stage in stages), changes or "–"]
+        for c, changes in zip(study.cells, changed, strict=True)
     ]
     blocks: list[Block] = [Paragraph(f"Study {study.name}, fingerprint {study.fingerprint or 'unknown'}.")]
     if body:
@@ -266,18 +246,15 @@ def _provenance(study: Study) -> Section:
         table = Table(caption, header, body, len(header), "cells", CELLS)
         blocks.append(Folded(f"Fingerprints of {plural(len(body), 'cell')}, stage by stage", [table], aside=True))
     if study.environment:
-        environment = [[str(k), _value(v)] for k, v in study.environment.items()]
+        environment = [[key, _value(value)] for key, value in study.environment.items()]
         blocks.append(Table("Environment.", ["What", "Version or value"], environment, 2, "environment"))
     if study.seconds:
-        by_kind: dict[str, list[float]] = {}
-        for stage, seconds in sorted(study.seconds.items()):
-            by_kind.setdefault(stage.rsplit("-", 1)[0], []).append(seconds)
+        by_kind = grouped(sorted(study.seconds.items()), lambda item: item[0].rsplit("-", 1)[0])
+        kinds = {kind: [seconds for _, seconds in of] for kind, of in by_kind.items()}
         times: list[list[Entry]] = [
-            [kind, len(held), duration(sum(held)), duration(max(held))] for kind, held in by_kind.items()
+            [kind, len(of), duration(sum(of)), duration(max(of))]
+            for kind, of in (*kinds.items(), ("all", list(study.seconds.values())))
         ]
-        times.append(
-            ["all", len(study.seconds), duration(sum(study.seconds.values())), duration(max(study.seconds.values()))]
-        )
         header = ["Stage", "How many", "Total", "Longest"]
         blocks.append(Table("Time of the stages, one after the other. h:mm:ss.", header, times))
     else:
@@ -304,13 +281,5 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def _overrides(overrides: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={_value(value)}" for key, value in overrides.items()) or "–"
-
-
 def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _yaml(value: Mapping[str, Any]) -> str:
-    return write_yaml(dict(value)) if value else ""

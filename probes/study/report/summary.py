@@ -5,14 +5,13 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from probes.report.numbers import Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
 from probes.statistics import Interval, mean_of
 from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
 from probes.study.judged.observed import known_by
-from probes.study.labels import Layout
 from probes.study.report.data import Study
 from probes.study.report.scores import Condition, Scores, grouped
 
@@ -22,27 +21,23 @@ COMPARISONS, NAMED = 12, 8
 """Most groups that are compared in words, and most labels of an axis that are named."""
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """``lead``: what was run, the correlations, the caveats. ``comparisons``: a line per group of conditions."""
 
     lead: str
-    comparisons: tuple[str, ...]
+    comparisons: Sequence[str]
 
 
 def summary(study: Study, scores: Scores) -> Summary:
     """What the study shows, and how sure it is."""
-    lead = [_what_was_run(study, scores)]
-    found = scores.conditions
+    lead, found, tasks = [_what_was_run(study, scores)], scores.conditions, scores.tasks
     if not found:
         return Summary(f"{lead[0]} Nothing can be compared yet.", ())
-    tasks = scores.tasks
     correlated = {task: correlate(members, "alignment_all") for task, members in tasks.items()}
     for reason, alike in grouped(correlated, lambda task: correlated[task].found.reason or task).items():
-        named = f" on {first_few(alike, NAMED)}" if len(tasks) > 1 else ""
-        one = correlated[alike[0]]
-        known = one.found.r is not None
-        lead.append(_correlation(named, one) if known else f"Alignment and Δ{named} cannot be correlated ({reason}).")
+        named, one = f" on {first_few(alike, NAMED)}" if len(tasks) > 1 else "", correlated[alike[0]]
+        cannot = f"Alignment and Δ{named} cannot be correlated ({reason})."
+        lead.append(cannot if one.found.r is None else _correlation(named, one))
     alone = sum(condition.pretrainings == 1 and bool(condition.first.pretrain) for condition in found)
     if alone:
         rest = "Every condition rests" if alone == len(found) else f"{alone} of {len(found)} conditions rest"
@@ -52,7 +47,36 @@ def summary(study: Study, scores: Scores) -> Summary:
             f"{rest} on one pretraining seed: intervals of Δ there cover {covers}, "
             "and another pretraining run may change the order."
         )
-    return Summary(" ".join(lead), tuple(_comparisons(scores)))
+    return Summary(" ".join(lead), _comparisons(scores))
+
+
+def _what_was_run(study: Study, scores: Scores) -> str:
+    states = [f"{plural(study.count('done'), 'cell')} of {len(study.cells):,} done"]
+    states += [f"{study.count(state):,} {state}" for state in ("failed", "pending") if study.count(state)]
+    told = [", ".join(states)]
+    if scores.cells:
+        held = scores.layout
+        told += [f"{held.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in held.axes.items()]
+        told += [f"all with {held.all_fixed}"] if held.fixed else []
+        seeds = sorted({len(score.rows) for score in scores.cells})
+        counts = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
+        several = "seed per cell" if seeds[-1] == 1 else "seeds per cell"
+        told.append(f"scored on {first_few(list(scores.tasks), NAMED)} with {counts} fine-tuning {several}")
+    return "; ".join(told) + "."
+
+
+def _correlation(task: str, correlated: Correlated) -> str:
+    found = correlated.found
+    interval = bounds(found.low, found.high, 2)
+    p = f"p = {number(found.p, 3)}" if found.p is None or found.p >= 0.001 else "p < 0.001"
+    known = correlated.models is not None and correlated.models != found.clusters
+    models = f" of {plural(correlated.models or 0, 'model')}" if known else ""
+    return (
+        f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.r, 2)} "
+        f"over n = {correlated.conditions}{models} ({'exact ' if found.exact else ''}{p}"
+        + (f", bootstrap interval {interval})" if interval else ", too few for an interval)")
+        + (", a hint at most with so few." if found.clusters < SMALL_N else ".")
+    )
 
 
 def _comparisons(scores: Scores) -> list[str]:
@@ -60,87 +84,67 @@ def _comparisons(scores: Scores) -> list[str]:
 
     Where axes go together, so that no two conditions differ in one only, they are compared as one.
     """
-    held, several = scores.layout, len(scores.tasks) > 1
-    lines, left = list[str](), list[str]()
+    held, lines, left = scores.layout, list[str](), list[str]()
+
+    def groups(way: Sequence[str]) -> list[list[Condition]]:
+        """Conditions that differ in these axes only."""
+        return list(grouped(scores.conditions, lambda c: held.without(c.labels, *way)).values())
+
+    def is_several(rivals: Sequence[Condition], way: Sequence[str]) -> bool:
+        return len({held.only(c.labels, way) for c in rivals}) > 1
+
     ways: list[tuple[str, ...]] = [
-        (axis,) for axis in held.compared if any(_several(c, held, (axis,)) for c in _groups(scores, (axis,)))
+        (axis,) for axis in held.compared if any(is_several(rivals, (axis,)) for rivals in groups((axis,)))
     ]
     for way in ways or [held.compared]:
-        groups = _groups(scores, way)
-        if lines:
-            groups = [rivals for rivals in groups if _several(rivals, held, way)]
-        if lines and len(lines) + len(groups) > COMPARISONS:
+        found = [rivals for rivals in groups(way) if not lines or is_several(rivals, way)]
+        if lines and len(lines) + len(found) > COMPARISONS:
             left += [held.titles[axis] for axis in way]
             continue
-        for rivals in groups[:COMPARISONS]:
-            said, group = _comparison(rivals, held, way, several), held.without(rivals[0].labels, *way)
+        for rivals in found[:COMPARISONS]:
+            said, group = _comparison(rivals, scores, way), held.without(rivals[0].labels, *way)
             lines.append(f"Under {group}: {said}." if group else f"{said[0].upper()}{said[1:]}.")
-        if len(groups) > COMPARISONS:
-            lines.append(f"{len(groups) - COMPARISONS} further groups are compared in the tables below.")
+        if len(found) > COMPARISONS:
+            lines.append(f"{len(found) - COMPARISONS} further groups are compared in the tables below.")
     if left:
         lines.append(f"For {' and '.join(left)} see the tables below: too many groups for words.")
     return lines
 
 
-def _groups(scores: Scores, way: Sequence[str]) -> list[list[Condition]]:
-    """Conditions that differ in these axes only."""
-    return list(grouped(scores.conditions, lambda c: scores.layout.without(c.labels, *way)).values())
-
-
-def _several(rivals: Sequence[Condition], held: Layout, way: Sequence[str]) -> bool:
-    return len({held.only(c.labels, way) for c in rivals}) > 1
-
-
-def _what_was_run(study: Study, scores: Scores) -> str:
-    states = [f"{plural(study.count('done'), 'cell')} of {len(study.cells):,} done"]
-    states += [f"{study.count(state):,} {state}" for state in ("failed", "pending") if study.count(state)]
-    text = ", ".join(states)
-    if scores.cells:
-        held = scores.layout
-        axes = [f"{held.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in held.axes.items()]
-        seeds = sorted({len(score.rows) for score in scores.cells})
-        text += f"; {'; '.join(axes)}" if axes else ""
-        text += f"; all with {held.all_fixed}" if held.fixed else ""
-        counts = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
-        text += f"; scored on {first_few(list(scores.tasks), NAMED)} with {counts}"
-        text += " fine-tuning " + ("seed per cell" if seeds[-1] == 1 else "seeds per cell")
-    return text + "."
-
-
-def _comparison(rivals: Sequence[Condition], held: Layout, way: Sequence[str], several_tasks: bool) -> str:
+def _comparison(rivals: Sequence[Condition], scores: Scores, way: Sequence[str]) -> str:
     """All conditions of one group: alignment once (it is the same for every task), Δ per task."""
+    held = scores.layout
     names = {held.only(c.labels, way) or held.alone: c for c in rivals}
     if len(names) == 1:
         return f"only {next(iter(names))} has been scored, so there is nothing to compare"
     parts = [_highest_alignment(names)]
     for task, members in grouped(rivals, lambda c: c.task).items():
         of_task = {held.only(c.labels, way): c for c in members}
-        parts.append(_smallest_delta(of_task, f" on {task}" if several_tasks else ""))
+        parts.append(_smallest_delta(of_task, f" on {task}" if len(scores.tasks) > 1 else ""))
     return "; ".join(part for part in parts if part)
 
 
 def _smallest_delta(members: Mapping[str, Condition], task: str) -> str:
-    ranked = sorted(((c.delta, c, name) for name, c in members.items() if c.delta), key=lambda item: item[0].mean)
+    ranked = sorted(((c.delta, name) for name, c in members.items() if c.delta), key=lambda item: item[0].mean)
     if len(ranked) < 2:
         return f"Δ{task} was not measured for two conditions"
-    if _alike([interval for interval, *_ in ranked]):
-        return f"Δ{task} is {number(ranked[0][0].mean)} points for all of them, so there is no order"
-    (first, _, name), (second, _, next_) = ranked[:2]
-    text = f"Δ{task} is smallest for {name} ({number(first.mean)} points; next {next_}, {number(second.mean)}"
+    (first, name), (second, other), *_ = ranked
+    if _alike([interval for interval, _ in ranked]):
+        return f"Δ{task} is {number(first.mean)} points for all of them, so there is no order"
+    text = f"Δ{task} is smallest for {name} ({number(first.mean)} points; next {other}, {number(second.mean)}"
     return text + _certainty(first, second) + ")"
 
 
 def _highest_alignment(members: Mapping[str, Condition]) -> str:
-    ranked = sorted(
-        ((c.alignment, c, name) for name, c in members.items() if c.alignment), key=lambda item: -item[0].mean
-    )
+    known = [(c.alignment, c.runs, name) for name, c in members.items() if c.alignment]
+    ranked = sorted(known, key=lambda item: -item[0].mean)
     if len(ranked) < 2:
         return ""
+    (first, runs, name), (second, others, other), *_ = ranked
     if _alike([interval for interval, *_ in ranked]):
-        return f"alignment is {number(ranked[0][0].mean)} % for all of them"
-    (first, best, name), (second, other, next_) = ranked[:2]
-    text = f"alignment is highest for {name} ({number(first.mean)} %; next {next_}, {number(second.mean)} %"
-    told = _alike([first, second]) or min(best.runs, other.runs) > 1
+        return f"alignment is {number(first.mean)} % for all of them"
+    text = f"alignment is highest for {name} ({number(first.mean)} %; next {other}, {number(second.mean)} %"
+    told = _alike([first, second]) or min(runs, others) > 1
     return text + (_certainty(first, second) if told else "") + ")"
 
 
@@ -156,18 +160,6 @@ def _certainty(first: Interval, second: Interval) -> str:
     if overlap is None:
         return "; without an interval for lack of seeds"
     return "; intervals overlap: the order is not established" if overlap else "; intervals apart"
-
-
-def _correlation(task: str, correlated: Correlated) -> str:
-    found = correlated.found
-    interval = bounds(found.low, found.high, 2)
-    text = f"Alignment and Δ{task} correlate with Spearman's ρ = {number(found.r, 2)} "
-    p = f"p = {number(found.p, 3)}" if found.p is None or found.p >= 0.001 else "p < 0.001"
-    known = correlated.models is not None and correlated.models != found.clusters
-    models = f" of {plural(correlated.models or 0, 'model')}" if known else ""
-    text += f"over n = {correlated.conditions}{models} ({'exact ' if found.exact else ''}{p}"
-    text += f", bootstrap interval {interval})" if interval else ", too few for an interval)"
-    return text + (", a hint at most with so few." if found.clusters < SMALL_N else ".")
 
 
 def correlate(conditions: Sequence[Condition], which: str) -> Correlated:

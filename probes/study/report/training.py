@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
 
 from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import curve_figures, interval_series, over_steps
 from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section
 from probes.study.labels import Layout, settings_of
-from probes.study.report.data import Budget, Cell, Study, read_metrics
+from probes.study.report.data import Budget, Study
 from probes.study.report.scores import grouped
 from probes.study.results import interval_within
+from synthlang.files import read_lines
 
 READ = 60
 """Most runs whose logs are read: a log is long, and a figure has no room for more lines."""
@@ -31,89 +35,93 @@ Records = list[dict[str, float]]
 
 def training(study: Study, held: Layout, budget: Budget) -> Section:
     """Curves of the runs; cells that share a run share its curves."""
-    runs = _in_turn(grouped((cell for cell in study.cells if cell.run), lambda cell: str(cell.run)), held)
-    if not runs:
+    cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
+    if not cells:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
-    notes: list[Block] = []
+    conditions = {run: held.whole(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
+    turns = {run: turn for same in grouped(cells, conditions.get).values() for turn, run in enumerate(same)}
+    runs = sorted(cells, key=turns.__getitem__)  # the first of each condition, then those of other seeds
     logs: dict[str, Records] = {}
-    missing = []
-    for run, cells in list(runs.items())[:READ]:
-        if cells[0].folder is None:
-            missing.append(cells[0].name)
+    told, missing = list[str](), list[str]()
+    for run in runs[:READ]:
+        name, folder = cells[run][0].name, cells[run][0].folder
+        if folder is None:
+            missing.append(name)
             continue
-        metrics = cells[0].folder / "metrics.jsonl"
-        logs[run], broken = read_metrics(metrics) if metrics.is_file() else ([], 0)
+        logs[run], broken = read_metrics(folder / "metrics.jsonl")
         if broken:
-            lines = plural(broken, "line")
-            notes.append(Paragraph(f"{cells[0].name}: {lines} of metrics.jsonl could not be read.", "note"))
-    known = {run: records for run, records in logs.items() if records}
+            told.append(f"{name}: {plural(broken, 'line')} of metrics.jsonl could not be read.")
     if missing:
-        notes.append(
-            Paragraph(f"Run folders that are not here, so without curves: {first_few(missing, NAMED, '; ')}.", "note")
-        )
-    if silent := [runs[run][0].name for run in logs if run not in known]:
-        notes.append(Paragraph(f"No metrics were logged: {first_few(silent, NAMED, '; ')}.", "note"))
-    together = _together(runs, known, held) if known and budget.take() else None
+        told.append(f"Run folders that are not here, so without curves: {first_few(missing, NAMED, '; ')}.")
+    if silent := [cells[run][0].name for run, records in logs.items() if not records]:
+        told.append(f"No metrics were logged: {first_few(silent, NAMED, '; ')}.")
+    if len(runs) > READ:
+        told.append(f"The logs of {plural(len(runs) - READ, 'further run')} were not read for this page.")
+    known = {run: records for run, records in logs.items() if records}
+    together = _together(conditions, known) if known and budget.take() else None
     blocks: list[Block] = [Figures([together])] if together else []
-    blocks += _single(runs, known, held, budget)
-    left = len(runs) - min(len(runs), READ)
-    if left:
-        notes.append(Paragraph(f"The logs of {plural(left, 'further run')} were not read for this page.", "note"))
-    return Section("Training", [*blocks, *notes])
+    names = {run: first_few([cell.name for cell in of], NAMED, "; ") for run, of in cells.items()}
+    blocks += _single(names, conditions, known, budget)
+    return Section("Training", [*blocks, *(Paragraph(text, "note") for text in told)])
 
 
-def _in_turn(runs: Mapping[str, list[Cell]], held: Layout) -> dict[str, list[Cell]]:
-    """The first run of each condition, then the second ones (other seeds) …"""
-    of_condition = grouped(runs, lambda run: _condition(runs[run], held))
-    place = {run: number for several in of_condition.values() for number, run in enumerate(several)}
-    return {run: runs[run] for run in sorted(runs, key=place.__getitem__)}
+def read_metrics(path: Path) -> tuple[Records, int]:
+    """Finite numbers of each line of a metrics.jsonl, and the number of lines that could not be read.
 
-
-def _condition(cells: Sequence[Cell], held: Layout) -> str:
-    return held.whole(settings_of(cells[0].labels, cells[0].name))
+    A run that was killed leaves half a last line: that is no reason to lose the report.
+    """
+    records, broken = Records(), 0
+    for _, line in read_lines(path) if path.is_file() else ():
+        try:
+            record = {
+                key: float(value)
+                for key, value in json.loads(line).items()
+                if isinstance(value, int | float) and math.isfinite(value)
+            }
+        except (json.JSONDecodeError, AttributeError):
+            record = {}
+        if "step" in record:
+            records.append(record)
+        else:
+            broken += 1
+    return records, broken
 
 
 def _single(
-    runs: Mapping[str, Sequence[Cell]], known: Mapping[str, Records], held: Layout, budget: Budget
+    names: Mapping[str, str], conditions: Mapping[str, str], known: Mapping[str, Records], budget: Budget
 ) -> list[Block]:
-    """Up to PANELS figures of each of the first runs; a run has all of its figures or none."""
-    blocks: list[Block] = []
-    drawn = dict[str, str]()
+    """Up to PANELS figures of each of the first runs; a run has all of its figures or none. Who has none is told."""
+    blocks, drawn = list[Block](), list[str]()
     for number, (run, records) in enumerate(known.items(), 1):
         if len(drawn) == SINGLE or budget.left < PANELS:
             break
-        name = first_few([cell.name for cell in runs[run]], NAMED, "; ")
-        figures = curve_figures(name, records, number)
-        if figures:
+        if figures := curve_figures(names[run], records, number):
             budget.take(len(figures))
-            blocks.append(Folded(f"{name}: curves", [Figures(figures)]))
-            drawn[run] = _condition(runs[run], held)
-    left = [_condition(runs[run], held) for run in known if run not in drawn]
-    return [*blocks, *_left_out(left, set(drawn.values()))]
-
-
-def _left_out(conditions: Sequence[str], drawn: Collection[str]) -> list[Block]:
-    """Which runs have no curves of their own, by their conditions."""
-    rest = grouped((condition for condition in conditions if condition not in drawn), str)
-    seeds = sum(condition in drawn for condition in conditions)
-    told = [f"{plural(seeds, 'run')} of the conditions above (other seeds)"] if seeds else []
+            blocks.append(Folded(f"{names[run]}: curves", [Figures(figures)]))
+            drawn.append(run)
+    shown = {conditions[run] for run in drawn}
+    left = [conditions[run] for run in known if run not in drawn]
+    rest = [condition for condition in left if condition not in shown]
+    told = [f"{plural(len(left) - len(rest), 'run')} of the conditions above (other seeds)"] if left != rest else []
     if rest:
-        names = first_few(list(rest), LEFT_OUT, "; ")
-        told.append(f"{plural(sum(map(len, rest.values())), 'run')} of {plural(len(rest), 'condition')} ({names})")
-    return [Paragraph(f"Without curves of their own here: {' and '.join(told)}.", "note")] if told else []
+        several = list(dict.fromkeys(rest))
+        of = f"{plural(len(several), 'condition')} ({first_few(several, LEFT_OUT, '; ')})"
+        told.append(f"{plural(len(rest), 'run')} of {of}")
+    if told:
+        blocks.append(Paragraph(f"Without curves of their own here: {' and '.join(told)}.", "note"))
+    return blocks
 
 
-def _together(runs: Mapping[str, Sequence[Cell]], known: Mapping[str, Records], held: Layout) -> Figure | None:
+def _together(conditions: Mapping[str, str], known: Mapping[str, Records]) -> Figure | None:
     """Alignment (or a loss, where none was logged) over the steps: a line a condition, mean over its runs.
 
     An alignment is logged with the name of its language, of several their mean is taken.
     """
-    keys = dict.fromkeys(key for records in known.values() for record in records for key in record)
-    aligned = any(key.split("/")[0] == "alignment" for key in keys)
-    key = "alignment" if aligned else "mlm" if "mlm" in keys else "loss"
+    keys = {key.split("/")[0] for records in known.values() for record in records for key in record}
+    key = next(name for name in ("alignment", "mlm", "loss") if name in keys or name == "loss")
     lines: dict[str, dict[float, list[float]]] = {}
     for run, records in known.items():
-        points = lines.setdefault(_condition(runs[run], held), {})
+        points = lines.setdefault(conditions[run], {})
         for record in records:
             if values := [value for name, value in record.items() if name.split("/")[0] == key]:
                 points.setdefault(record["step"], []).append(sum(values) / len(values))
@@ -126,9 +134,10 @@ def _together(runs: Mapping[str, Sequence[Cell]], known: Mapping[str, Records], 
             series.append(interval_series(name, steps, [interval_within(points[step], key) for step in steps]))
     if not series:
         return None
+    aligned = key == "alignment"
     label = "word-embedding alignment (%)" if aligned else f"{key} (nats per masked token)"
-    what = "Alignment" if aligned else "Loss"
     note = "A line a condition, as its runs logged it. Bands: 95 % t intervals over runs, if there are several."
     if len(series) > len(COLOURS):
         note += f" The first {len(COLOURS)} of {len(series)} conditions."
-    return over_steps("training", f"{what} over pretraining", series[: len(COLOURS)], label, note).figure()
+    title = f"{'Alignment' if aligned else 'Loss'} over pretraining"
+    return over_steps("training", title, series[: len(COLOURS)], label, note).figure()

@@ -1,8 +1,19 @@
-"""What sentences are made of: nouns, verbs with their frames, adjectives, adverbs, names; and the closed classes."""
+"""What sentences are made of: words of the open classes, pronouns; phrases and clauses before they are put into words.
+
+A clause can be changed (a modifier dropped, a clause negated) and realised again, which is how pairs for inference and
+questions are made.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from synthlang.strict_yaml import read_yaml
+
+GRAMMAR: dict[str, Any] = read_yaml(Path(__file__).with_name("grammar.yaml"))
+STATIVE = frozenset(GRAMMAR["stative"].split())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +30,10 @@ class Noun:
         """Whether it cannot be counted."""
         return not self.plural
 
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(form for form in (self.singular, self.plural) if form))
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -32,79 +47,57 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """A verb with its five forms."""
+    """A verb with its five forms (go goes went gone going)."""
 
     base: str
     third: str
     past: str
     participle: str
     gerund: str
-    topic: int  # -1: any
-    frames: tuple[Frame, ...]
+    topic: int = -1  # -1: any
+    frames: tuple[Frame, ...] = ()
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.base, self.third, self.past, self.participle, self.gerund)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """An adjective, the senses of the nouns it goes with, and its antonym."""
+    """An adjective, the senses of the nouns it goes with, and its antonym; or an adverb of manner, without senses."""
 
     form: str
     senses: str
     antonym: str
     topic: int
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Manner:
-    """A manner adverb and its antonym."""
-
-    form: str
-    antonym: str
-    topic: int
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return (self.form,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Name:
-    """A name of one or more words: of a place, an organisation, or a given name or surname.
+    """A name of one or more words: of a person, a place or an organisation.
 
     ``joined``: "compound" (head last), "flat" (head first) or "of" (University of Oslo).
     """
 
     words: tuple[str, ...]
     kind: str  # PER LOC ORG
-    sense: str  # p l g
-    topic: int
+    topic: int = -1
     joined: str = "flat"
 
+    @property
+    def sense(self) -> str:
+        return {"PER": "p", "LOC": "l", "ORG": "g"}[self.kind]
 
-Entry = Noun | Verb | Adjective | Manner | Name
-
-
-def forms_of(entry: Entry) -> tuple[str, ...]:
-    """The word forms an entry adds to the lexicon ("of" and other function words apart)."""
-    match entry:
-        case Noun():
-            return tuple(dict.fromkeys(f for f in (entry.singular, entry.plural) if f))
-        case Verb():
-            return tuple(dict.fromkeys((entry.base, entry.third, entry.past, entry.participle, entry.gerund)))
-        case Name():
-            return tuple(dict.fromkeys(word for word in entry.words if word != "of"))
-        case _:
-            return (entry.form,)
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for word in self.words if word != "of"))
 
 
-def tags_of(entry: Entry) -> str:
-    """The universal POS tag of an entry's words."""
-    match entry:
-        case Noun():
-            return "NOUN"
-        case Verb():
-            return "VERB"
-        case Adjective():
-            return "ADJ"
-        case Manner():
-            return "ADV"
-        case Name():
-            return "PROPN"
+Entry = Noun | Verb | Adjective | Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,80 +106,96 @@ class Pronoun:
 
     subject: str
     object: str
-    possessive: str
-    plural: bool = False  # takes plural agreement
-    first: bool = False  # "am"
+    agreement: str = "is"
     person: bool = True
 
 
-I = Pronoun("I", "me", "my", first=True)  # noqa: E741
-YOU = Pronoun("you", "you", "your", plural=True)
-HE = Pronoun("he", "him", "his")
-SHE = Pronoun("she", "her", "her")
-IT = Pronoun("it", "it", "its", person=False)
-WE = Pronoun("we", "us", "our", plural=True)
-THEY = Pronoun("they", "them", "their", plural=True)
-SOMEONE = Pronoun("someone", "someone", "")
-THIS = Pronoun("this", "this", "", person=False)
-THAT = Pronoun("that", "that", "", person=False)
-NOTHING = Pronoun("something", "something", "", person=False)
-PRONOUNS = (HE, SHE, I, THEY, WE, YOU, IT, SOMEONE, THIS, THAT, NOTHING)
-
-DETERMINERS = ("the", "a", "some", "this", "that", "these", "those", "every", "no", "many", "any", "all")
-POSSESSIVES = ("my", "your", "his", "her", "its", "our", "their")
-NUMERALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-MODALS = ("will", "can", "must", "may", "should", "would", "could", "might")
-BE = ("be", "am", "is", "are", "was", "were", "been", "being")
-HAVE = ("have", "has", "had")
-DO = ("do", "does", "did")
-PREPOSITIONS = (
-    *("of", "in", "to", "with", "on", "at", "from", "by", "for", "about", "near", "after"),
-    *("before", "behind", "during", "through", "into", "without", "like"),
-)
-MARKS = ("because", "when", "if", "while", "although", "before", "after", "since")
-CONJUNCTIONS = ("and", "or", "but")
-ADVERBS = (
-    *("very", "quite", "too", "really", "always", "never", "often", "sometimes", "usually", "exactly", "there"),
-    *("yesterday", "today", "tomorrow", "here", "now", "soon", "again", "where", "why", "when", "how"),
-)
-OTHERS = {
-    "that": ("SCONJ", "DET", "PRON"),
-    "to": ("PART", "ADP"),
-    "not": ("PART",),
-    "'s": ("PART",),
-    "an": ("DET",),
-    "there": ("PRON", "ADV"),
-    "who": ("PRON",),
-    "which": ("PRON",),
-    "what": ("PRON",),
-    "please": ("INTJ",),
-    "yes": ("INTJ",),
-    ".": ("PUNCT",),
-    "?": ("PUNCT",),
-    "!": ("PUNCT",),
-    ",": ("PUNCT",),
-}
+I = Pronoun("I", "me", "am")  # noqa: E741
+YOU, WE, THEY = Pronoun("you", "you", "are"), Pronoun("we", "us", "are"), Pronoun("they", "them", "are")
+HE, SHE, SOMEONE = Pronoun("he", "him"), Pronoun("she", "her"), Pronoun("someone", "someone")
+IT, THIS, THAT, SOMETHING = (Pronoun(word, word, person=False) for word in ("it", "this", "that", "something"))
+PRONOUNS = {p.subject: p for p in (I, YOU, WE, THEY, HE, SHE, SOMEONE, IT, THIS, THAT, SOMETHING)}
 
 
-def closed_forms() -> dict[str, set[str]]:
-    """Every closed-class form with its universal POS tags."""
-    forms: dict[str, set[str]] = {}
+@dataclass(slots=True)
+class NounPhrase:
+    """A noun, name or pronoun and what modifies it."""
 
-    def add(words: tuple[str, ...], tag: str) -> None:
-        for word in words:
-            forms.setdefault(word, set()).add(tag)
+    head: Noun | Name | Pronoun
+    plural: bool = False
+    determiner: str = ""
+    numeral: str = ""
+    exactly: bool = False
+    adjectives: tuple[Adjective, ...] = ()
+    degree: str = ""
+    compound: Noun | None = None
+    owner: NounPhrase | None = None
+    prepositional: tuple[tuple[str, NounPhrase], ...] = ()
+    relative: Clause | None = None
+    conjunct: tuple[str, NounPhrase] | None = None
 
-    for pronoun in PRONOUNS:
-        add((pronoun.subject, pronoun.object), "PRON")
-    add(POSSESSIVES, "PRON")
-    add(DETERMINERS, "DET")
-    add(NUMERALS, "NUM")
-    add((*MODALS, *BE, *HAVE, *DO), "AUX")
-    add(("is", "are", "was", "were", "be", "been"), "VERB")  # existential "there is"
-    add(PREPOSITIONS, "ADP")
-    add(MARKS, "SCONJ")
-    add(CONJUNCTIONS, "CCONJ")
-    add(ADVERBS, "ADV")
-    for word, tags in OTHERS.items():
-        forms.setdefault(word, set()).update(tags)
-    return forms
+    @property
+    def sense(self) -> str:
+        if isinstance(self.head, Pronoun):
+            return "p" if self.head.person else "t"
+        return self.head.sense
+
+    @property
+    def key(self) -> str:
+        """The head as a word, for preferences."""
+        if isinstance(self.head, Noun):
+            return self.head.singular
+        return self.head.words[0] if isinstance(self.head, Name) else self.head.subject
+
+    @property
+    def agreement(self) -> str:
+        """The form of "be" it takes: am, is, are."""
+        if self.conjunct is not None and self.conjunct[0] == "and":
+            return "are"
+        if isinstance(self.head, Pronoun):
+            return self.head.agreement
+        return "are" if self.plural else "is"
+
+
+NO_VERB = Verb("", "", "", "", "")
+
+
+@dataclass(slots=True)
+class Clause:
+    """A predicate with its arguments. ``kind``: verb, adjective, nominal (copula) or exist.
+
+    ``subject`` None: an imperative, an infinitive, a second conjunct, or a gap.
+    ``gap``: the slot a relative word fills; ``marker``: that word (may be empty).
+    """
+
+    kind: str
+    subject: NounPhrase | None = None
+    verb: Verb = NO_VERB  # of the kind "verb"
+    object: NounPhrase | None = None
+    recipient: NounPhrase | None = None
+    recipient_last: bool = False  # "gave it to her"
+    obliques: tuple[tuple[str, NounPhrase], ...] = ()
+    adjective: Adjective | None = None
+    degree: str = ""
+    nominal: NounPhrase | None = None
+    complement: Clause | None = None
+    complement_mark: str = ""  # that, to
+    manner: str = ""
+    frequency: str = ""
+    time: str = ""
+    adverbial: tuple[str, Clause] | None = None
+    adverbial_first: bool = False
+    conjunct: tuple[str, Clause] | None = None
+    past: bool = False
+    modal: str = ""
+    perfect: bool = False
+    progressive: bool = False
+    negated: bool = False
+    passive: bool = False
+    agent: bool = False  # a passive names its agent
+    agreement: str = "is"  # of the subject, when the clause itself has none
+    gap: str = ""  # subject, object
+    marker: str = ""
+    mood: str = "declarative"  # question, imperative
+    question_word: str = ""  # who what as gap; where when why how as adverb
+    please: bool = False

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from synthlang.sources.mini_english.draw import STATIVE, noun_phrase
-from synthlang.sources.mini_english.entries import Frame, Noun, Pronoun
+from synthlang.sources.mini_english.draw import noun_phrase
+from synthlang.sources.mini_english.entries import STATIVE, Clause, Frame, Name, Noun, NounPhrase, Pronoun
 from synthlang.sources.mini_english.nli import swapped
-from synthlang.sources.mini_english.plan import Clause, Entity, NounPhrase
 from synthlang.sources.mini_english.world import ADJUNCTS, Context, Use
 
 TRIES = 5
 WHERE = ("to", "in", "at", "near", "behind", "on")
 WHEN = ("after", "before", "during")
-TIMES = (("yesterday", 0.5), ("today", 0.5))
-AHEAD = (("tomorrow", 0.5), ("soon", 0.25), ("today", 0.25))
-LOOKALIKES = (
-    *(("fresh", 0.08), ("verb", 0.14), ("subject", 0.14), ("object", 0.12), ("swap", 0.2), ("not", 0.18)),
-    ("again", 0.14),
-)
 INHERITS = 0.6  # how often a fact has the adjuncts and the tense of the one it is like
 
 
@@ -27,71 +19,25 @@ def facts(c: Context, count: int) -> list[Clause]:
     """``count`` facts, most of them made from another one, in an order of their own."""
     found = [_fresh(c)]
     while len(found) < count:
-        base = found[int(c.draw() * len(found))]
+        base = c.one(found)
         new = _lookalike(c, base)
         if c.chance(INHERITS) and new.kind == base.kind == "verb":
-            _inherit(new, base)
+            new.obliques, new.time, new.manner = base.obliques, base.time, base.manner
+            new.past, new.modal, new.perfect = base.past, base.modal, base.perfect
+            new.progressive = base.progressive and not new.passive and new.verb.base not in STATIVE
         if not any(_same(new, old) for old in found):
             found.append(new)
     keys = [c.draw() for _ in found]
     return [found[i] for i in sorted(range(count), key=keys.__getitem__)]
 
 
-def _inherit(new: Clause, base: Clause) -> None:
-    """Give a fact the adjuncts and the tense of another one."""
-    assert new.verb is not None
-    new.obliques, new.time, new.manner = base.obliques, base.time, base.manner
-    new.past, new.modal, new.perfect = base.past, base.modal, base.perfect
-    new.progressive = base.progressive and not new.passive and new.verb.base not in STATIVE
-
-
-def fact(c: Context, use: Use, subject: NounPhrase | None = None, taken: NounPhrase | None = None) -> Clause:
-    """A statement with the use of a verb: its arguments, at most one adjunct of each kind, a tense."""
-    verb, frame = use.verb, use.frame
-    plan = Clause("verb", subject or named(c, verb.base, "subject", frame.subject), verb)
-    if frame.kind in ("tr", "di"):
-        plan.object = taken or named(c, verb.base, "object", frame.object, plan.subject)
-    if frame.kind == "di":
-        plan.recipient = named(c, verb.base, "recipient", "pg", plan.subject)
-    _adjuncts(c, plan, frame)
-    _tense(c, plan)
-    if frame.kind == "tr" and not plan.progressive:
-        plan.passive = plan.agent = c.chance(0.2)
-    if plan.negated and plan.object is not None and plan.object.determiner == "some":
-        plan.object = replace(plan.object, determiner="the")  # the phrase may be that of another fact too
-    return plan
-
-
-def named(c: Context, head: str, slot: str, senses: str, other: NounPhrase | None = None) -> NounPhrase:
-    """A phrase that is no pronoun, of one up to five words; not of the noun of ``other``, if that can be."""
-    phrase = noun_phrase(c, head, slot, senses, 0)
-    tries = 0
-    while isinstance(phrase.head, Pronoun) or (other is not None and tries < TRIES and _overlap(phrase, other)):
-        phrase = noun_phrase(c, head, slot, senses, 0)  # ends: the lexicon has nouns of every sense
-        tries += 1
-    if isinstance(phrase.head, Noun):
-        phrase.determiner = "the" if phrase.determiner == "no" else phrase.determiner
-        if c.chance(0.08):
-            owner = named(c, phrase.head.singular, "owner", "p")
-            if isinstance(owner.head, Entity):
-                phrase.determiner, phrase.numeral, phrase.owner = "", "", owner
-    return phrase
-
-
-def other_phrase(c: Context, phrase: NounPhrase, others: Sequence[NounPhrase]) -> NounPhrase | None:
-    """One of ``others`` of the same sense but with another head."""
-    fitting = [other for other in others if other.sense == phrase.sense and not _overlap(other, phrase)]
-    return fitting[int(c.draw() * len(fitting))] if fitting else None
-
-
 def words_of(phrase: NounPhrase) -> frozenset[str]:
     """What a phrase is known by: its noun, or each word of its name."""
-    if isinstance(phrase.head, Entity):
-        return frozenset(phrase.head.words) - {"of"}
-    return frozenset((phrase.key,))
+    return frozenset(phrase.head.forms if isinstance(phrase.head, Name) else (phrase.key,))
 
 
-def _overlap(one: NounPhrase, other: NounPhrase) -> bool:
+def overlap(one: NounPhrase, other: NounPhrase) -> bool:
+    """Whether both are known by the same word."""
     return bool(words_of(one) & words_of(other))
 
 
@@ -103,93 +49,115 @@ def _same(one: Clause, other: Clause) -> bool:
         return False
     pairs = [(one.subject, other.subject), (one.object, other.object)]
     pairs += [(a, b) for (_, a), (_, b) in zip(one.obliques, other.obliques, strict=True)]
-    return all((a is None) == (b is None) and (a is None or b is None or _overlap(a, b)) for a, b in pairs)
+    return all(a is b is None or (a is not None and b is not None and overlap(a, b)) for a, b in pairs)
 
 
 def _fresh(c: Context) -> Clause:
     if c.chance(0.12):
-        return _adjectival(c, named(c, "be", "subject", "patfl"))
-    return fact(c, _use(c, "in tr tr di", ""))
+        return _adjectival(c, _named(c, "be", "subject", "patfl"))
+    return _fact(c, _use(c, "in tr tr di"))
 
 
-def _use(c: Context, kinds: str, sense: str, taken: str = "") -> Use:
-    use = c.world.uses.draw(c.draw, c.topic, str(c.topic), "verb", f"{kinds}|{sense}|{taken}")
-    return use if use is not None else _use(c, "in tr di", "")
+def _use(c: Context, kinds: str, sense: str = "", taken: str = "") -> Use:
+    return c.use("verb", kinds, sense, taken) or _use(c, "in tr di")
+
+
+def _fact(c: Context, use: Use, subject: NounPhrase | None = None, taken: NounPhrase | None = None) -> Clause:
+    """A statement with the use of a verb: its arguments, at most one adjunct of each kind, a tense."""
+    verb, frame = use.verb, use.frame
+    plan = Clause("verb", subject or _named(c, verb.base, "subject", frame.subject), verb)
+    if frame.kind in ("tr", "di"):
+        plan.object = taken or _named(c, verb.base, "object", frame.object, plan.subject)
+    if frame.kind == "di":
+        plan.recipient = _named(c, verb.base, "recipient", "pg", plan.subject)
+    _adjuncts(c, plan, frame)
+    _tense(c, plan)
+    if frame.kind == "tr" and not plan.progressive:
+        plan.passive = plan.agent = c.chance(0.2)
+    if plan.negated and plan.object is not None and plan.object.determiner == "some":
+        plan.object = replace(plan.object, determiner="the")  # the phrase may be that of another fact too
+    return plan
+
+
+def _named(c: Context, head: str, slot: str, senses: str, other: NounPhrase | None = None) -> NounPhrase:
+    """A phrase that is no pronoun, of one up to five words; not of the noun of ``other``, if that can be."""
+    phrase = noun_phrase(c, head, slot, senses)
+    tries = 0
+    while isinstance(phrase.head, Pronoun) or (other is not None and tries < TRIES and overlap(phrase, other)):
+        phrase = noun_phrase(c, head, slot, senses)  # ends: the lexicon has nouns of every sense
+        tries += 1
+    if isinstance(phrase.head, Noun):
+        phrase.determiner = "the" if phrase.determiner == "no" else phrase.determiner
+        if c.chance(0.08):
+            owner = _named(c, phrase.key, "owner", "p")
+            if isinstance(owner.head, Name):
+                phrase.determiner, phrase.numeral, phrase.owner = "", "", owner
+    return phrase
 
 
 def _adjectival(c: Context, subject: NounPhrase) -> Clause:
-    adjective = c.world.adjectives.draw(c.draw, c.topic, subject.key, "amod", subject.sense)
-    assert adjective is not None
-    subject = replace(subject, adjectives=())
-    degree = c.weighted((("", 0.7), ("very", 0.2), ("quite", 0.1)))
+    adjective = c.world.adjectives.one(c, subject.key, "amod", subject.sense)
+    subject, degree = replace(subject, adjectives=()), c.weighted("state")
     return Clause("adjective", subject, adjective=adjective, degree=degree, past=c.chance(0.6), negated=c.chance(0.15))
 
 
 def _adjuncts(c: Context, plan: Clause, frame: Frame) -> None:
-    assert plan.verb is not None
     base = plan.verb.base
     if c.chance(0.5):
         own = [(p, "".join(s for s in senses if s in "lt")) for p, senses in frame.prepositions if p in WHERE]
         own = [(p, senses) for p, senses in own if senses]
         usual = [(p, senses) for p, senses in ADJUNCTS if p in WHERE and senses == "l"]
-        pool = own if own and c.chance(0.7) else usual
-        preposition, senses = pool[int(c.draw() * len(pool))]
-        plan.obliques += ((preposition, named(c, base, preposition, senses)),)
+        preposition, senses = c.one(own if own and c.chance(0.7) else usual)
+        plan.obliques += ((preposition, _named(c, base, preposition, senses)),)
     if c.chance(0.12):
-        plan.obliques += (("with", named(c, base, "with", "p")),)
+        plan.obliques += (("with", _named(c, base, "with", "p")),)
     if c.chance(0.25):
-        preposition = WHEN[int(c.draw() * len(WHEN))]
-        plan.obliques += ((preposition, named(c, base, preposition, "e")),)
+        preposition = c.one(WHEN)
+        plan.obliques += ((preposition, _named(c, base, preposition, "e")),)
     elif c.chance(0.2):
         plan.time = "yes"  # a word by the tense
     if base not in STATIVE and c.chance(0.2):
-        manner = c.world.manners.draw(c.draw, c.topic, base, "manner", "")
-        plan.manner = manner.form if manner is not None else ""
+        plan.manner = c.manner(plan.verb).form
 
 
 def _tense(c: Context, plan: Clause) -> None:
     level = c.draw()
     plan.past, plan.modal = level < 0.6, "will" if level > 0.88 else ""
     plan.perfect = 0.52 < level < 0.68
-    assert plan.verb is not None
     plan.progressive = c.chance(0.08) and not plan.perfect and plan.verb.base not in STATIVE
     plan.negated = c.chance(0.1)
     if plan.time:
-        plan.time = c.weighted(AHEAD if plan.modal else TIMES)
+        plan.time = c.weighted("time ahead" if plan.modal else "time of fact")
         if plan.time == "yesterday" and (plan.perfect or not plan.past):
             plan.time = "today"
 
 
 def _lookalike(c: Context, base: Clause) -> Clause:
     """A fact that shares words with another one and says something else."""
-    kind, subject = c.weighted(LOOKALIKES), base.subject
+    kind, subject = c.weighted("lookalike"), base.subject
     assert subject is not None
     if kind == "fresh":
         return _fresh(c)
-    if base.kind != "verb" or base.verb is None:
-        return _like_adjectival(c, base, kind)
-    frame = next(f for f in base.verb.frames if f.kind == _kind(base))
-    use = Use(base.verb, frame, base.verb.topic)
-    turned = swapped(base) if kind == "swap" else None
+    if base.adjective is not None:
+        return _like_adjectival(c, base, subject, kind)
+    frame_kind = "di" if base.recipient is not None else "tr" if base.object is not None else "in"
+    use = Use(base.verb, next(f for f in base.verb.frames if f.kind == frame_kind), base.verb.topic)
     if kind in ("swap", "verb"):
-        return fact(c, use) if turned is None else fact(c, use, turned.subject, turned.object)
+        turned = swapped(base) if kind == "swap" else None
+        return _fact(c, use) if turned is None else _fact(c, use, turned.subject, turned.object)
     if kind == "subject":
-        return fact(c, _use(c, "in tr", subject.sense), subject)
+        return _fact(c, _use(c, "in tr", subject.sense), subject)
     if kind == "object" and base.object is not None:
-        return fact(c, _use(c, "tr", "", base.object.sense), None, base.object)
-    other = fact(c, use, subject if kind == "again" else None, base.object)
+        return _fact(c, _use(c, "tr", "", base.object.sense), None, base.object)
+    other = _fact(c, use, subject if kind == "again" else None, base.object)
     other.negated = other.negated if kind == "again" else not base.negated
     return other
 
 
-def _kind(plan: Clause) -> str:
-    return "di" if plan.recipient is not None else "tr" if plan.object is not None else "in"
-
-
-def _like_adjectival(c: Context, base: Clause, kind: str) -> Clause:
+def _like_adjectival(c: Context, base: Clause, subject: NounPhrase, kind: str) -> Clause:
     """Another thing that is not so, or the same thing in another state."""
-    assert base.subject is not None and base.adjective is not None
     if kind in ("subject", "object"):
-        return _adjectival(c, base.subject)
-    subject = named(c, "be", "subject", "".join(s for s in base.adjective.senses if s in "patfl") or "p")
-    return replace(base, subject=replace(subject, adjectives=()), negated=not base.negated)
+        return _adjectival(c, subject)
+    senses = base.adjective.senses if base.adjective is not None else ""
+    other = _named(c, "be", "subject", "".join(s for s in senses if s in "patfl") or "p")
+    return replace(base, subject=replace(other, adjectives=()), negated=not base.negated)

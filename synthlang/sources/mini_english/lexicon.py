@@ -7,30 +7,30 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from synthlang.rng import key_of
-from synthlang.sources.mini_english.entries import (
-    Adjective,
-    Entry,
-    Frame,
-    Manner,
-    Name,
-    Noun,
-    Verb,
-    closed_forms,
-    forms_of,
-    tags_of,
-)
+from synthlang.sources.mini_english.entries import GRAMMAR, Adjective, Entry, Frame, Name, Noun, Verb
 from synthlang.strict_yaml import read_yaml
 
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 TOPICS = tuple(WORDS["nouns"])
+TOPIC_WEIGHTS = tuple((rank + 1) ** -0.8 for rank in range(len(TOPICS)))
+VOWELS = "aeiou"
+SENSES = "ppptttttllggiiieeeaaff"  # of generated nouns
+TOGETHER = 6.0  # how far a seed may move a word in the frequency order
+SHARES = {  # of the open-class word forms
+    **{"noun": 0.375, "verb": 0.315, "adjective": 0.11, "manner": 0.04},
+    **{"given": 0.045, "surname": 0.04, "place": 0.045, "org": 0.03},
+}
+NAMES = {"given": "PER", "surname": "PER", "place": "LOC", "org": "ORG"}
+TAGS = {"noun": "NOUN", "verb": "VERB", "adjective": "ADJ", "manner": "ADV"}  # names: PROPN
+Draw = Callable[[], float]
+T = TypeVar("T")
 
 
 def table(name: str) -> list[list[str]]:
@@ -38,19 +38,8 @@ def table(name: str) -> list[list[str]]:
     return [line.split() for line in WORDS[name].splitlines()]
 
 
-VOWELS = "aeiou"
 PLURALS = {line[0]: line[1] for line in table("plurals")}
 IRREGULAR = {base: (past, participle) for base, past, participle in table("irregular")}
-
-
-class VerbForms(NamedTuple):
-    """The five forms of a verb (go goes went gone going)."""
-
-    base: str
-    third: str
-    past: str
-    participle: str
-    gerund: str
 
 
 def plural(noun: str) -> str:
@@ -58,10 +47,10 @@ def plural(noun: str) -> str:
     return PLURALS.get(noun) or _add_s(noun)
 
 
-def verb_forms(base: str) -> VerbForms:
-    """All forms of a verb."""
+def inflected(base: str, topic: int = -1, frames: tuple[Frame, ...] = ()) -> Verb:
+    """A verb with all its forms."""
     past, participle = IRREGULAR.get(base) or (_past(base),) * 2
-    return VerbForms(base, _add_s(base), past, participle, _gerund(base))
+    return Verb(base, _add_s(base), past, participle, _gerund(base), topic, frames)
 
 
 def takes_an(word: str) -> bool:
@@ -101,164 +90,6 @@ def _doubled(word: str) -> str:
     return word + word[-1] if short or word == "forget" else word
 
 
-def stems(kind: str, draw: Callable[[], float], taken: Callable[[str], bool]) -> Iterator[str]:
-    """New stems of a kind without end; never one that is ``taken``."""
-
-    def one(items: Sequence[str]) -> str:
-        return items[int(draw() * len(items))]
-
-    names = kind in ("given", "surname", "place", "org")
-    onsets, nuclei, codas = (WORDS[part].split() for part in ("onsets", "nuclei", "codas"))
-    endings = [ending.strip("-") for ending in WORDS["endings"][kind].split()]
-    while True:
-        stem = one(onsets) + one(nuclei) + one(codas)
-        ending = one(endings)
-        if draw() < 0.3 and not names:
-            stem = stem.rstrip("ck") + one("aeio") + one("lmnrtv")
-        word = stem + ending
-        word = word.capitalize() if names else word
-        if not taken(word) and 3 < len(word) < 13:
-            yield word
-
-
-Draw = Callable[[], float]
-TOPIC_WEIGHTS = tuple((rank + 1) ** -0.8 for rank in range(len(TOPICS)))
-SENSES = "ppptttttllggiiieeeaaff"  # of generated nouns
-TOGETHER = 6.0  # how far a seed may move a word in the frequency order
-
-
-def _shuffled(items: list[tuple[float, Entry]], draw: Draw) -> list[Entry]:
-    """Items by their frequency order, moved a little."""
-    return [entry for _, entry in sorted(((rank + TOGETHER * draw(), e) for rank, e in items), key=lambda x: x[0])]
-
-
-def _topic(draw: Draw) -> int:
-    """A topic by its weight."""
-    level = draw() * sum(TOPIC_WEIGHTS)
-    for topic, weight in enumerate(TOPIC_WEIGHTS):
-        level -= weight
-        if level < 0:
-            return topic
-    return 0
-
-
-def real_nouns(draw: Draw) -> list[Entry]:
-    """The nouns of the lists; a topic of half the weight has its words at twice the ranks."""
-    ranked: list[tuple[float, Entry]] = []
-    for topic, name in enumerate(TOPICS):
-        for sense, text in WORDS["nouns"][name].items():
-            for rank, word in enumerate(text.split()):
-                stem = word.rstrip("*")
-                noun = Noun(stem, "" if word.endswith("*") else plural(stem), sense, topic)
-                ranked.append((8 * rank / TOPIC_WEIGHTS[topic] ** 0.5, noun))
-    return _shuffled(ranked, draw)
-
-
-def real_verbs(draw: Draw) -> list[Entry]:
-    """The verbs of the list."""
-    ranked: list[tuple[float, Entry]] = []
-    for rank, line in enumerate(WORDS["verbs"].splitlines()):
-        base, topic, rest = line.split(maxsplit=2)
-        frames = tuple(_frame(part.split()) for part in rest.split(";"))
-        ranked.append((rank, _verb(base, TOPICS.index(topic) if topic != "-" else -1, frames)))
-    return _shuffled(ranked, draw)
-
-
-def _frame(fields: list[str]) -> Frame:
-    kind, subject, *rest = fields
-    taken = rest.pop(0) if kind in ("tr", "di") else ""
-    pairs = tuple((prep, senses) for prep, _, senses in (field.partition(":") for field in rest))
-    return Frame(kind, subject, taken, pairs)
-
-
-def _verb(base: str, topic: int, frames: tuple[Frame, ...]) -> Verb:
-    return Verb(*verb_forms(base), topic, frames)
-
-
-def real_adjectives(draw: Draw) -> list[Entry]:
-    """The adjectives of the list."""
-    ranked: list[tuple[float, Entry]] = [
-        (rank, Adjective(form, senses, antonym.strip("-"), _topic(draw)))
-        for rank, (form, senses, antonym) in enumerate(table("adjectives"))
-    ]
-    return _shuffled(ranked, draw)
-
-
-def real_manners(draw: Draw) -> list[Entry]:
-    """The manner adverbs of the list."""
-    ranked: list[tuple[float, Entry]] = [
-        (rank, Manner(f, antonym.strip("-"), _topic(draw))) for rank, (f, antonym) in enumerate(table("manners"))
-    ]
-    return _shuffled(ranked, draw)
-
-
-def real_names(text: str, kind: str, draw: Draw) -> list[Entry]:
-    """The names of a list: + joins a compound, = a flat name."""
-    sense = {"PER": "p", "LOC": "l", "ORG": "g"}[kind]
-    ranked: list[tuple[float, Entry]] = []
-    for rank, word in enumerate(text.split()):
-        parts = tuple(word.replace("=", "+").split("+"))
-        ranked.append((rank, Name(parts, kind, sense, _topic(draw), "compound" if "+" in word else "flat")))
-    return _shuffled(ranked, draw)
-
-
-def generated_nouns(draw: Draw, taken: Callable[[str], bool]) -> Iterator[Entry]:
-    """New nouns, one in eight of them a mass noun."""
-    countable, mass = stems("noun", draw, taken), stems("mass", draw, taken)
-    for _ in count():
-        sense = SENSES[int(draw() * len(SENSES))]
-        if sense in "fti" and draw() < 0.3:
-            yield Noun(next(mass), "", sense, _topic(draw))
-        else:
-            stem = next(countable)
-            yield Noun(stem, plural(stem), sense, _topic(draw))
-
-
-def generated_verbs(draw: Draw, taken: Callable[[str], bool], nouns: list[Entry]) -> Iterator[Entry]:
-    """New verbs; one in five has the stem of a noun ("a walk", "to walk")."""
-    templates = [f for e in real_verbs(draw) if isinstance(e, Verb) for f in e.frames]
-    fresh, used = stems("verb", draw, taken), set[str]()
-    while True:
-        base = next(fresh)
-        own = [n for n in nouns[-40:] if isinstance(n, Noun) and n.plural and n.singular not in used]
-        if own and draw() < 0.2:
-            noun = own[int(draw() * len(own))]
-            base = noun.singular if taken(noun.plural) and verb_forms(noun.singular).third == noun.plural else base
-            base = base if not taken(verb_forms(base).past) else next(fresh)
-        used.add(base)
-        picked = (templates[int(draw() * len(templates))] for _ in range(1 + (draw() < 0.3)))
-        yield _verb(base, _topic(draw), tuple({f.kind: f for f in picked}.values()))
-
-
-def generated_adjectives(draw: Draw, taken: Callable[[str], bool]) -> Iterator[Entry]:
-    """New adjectives, each for one to three senses."""
-    for form in stems("adjective", draw, taken):
-        senses = "".join(sorted({SENSES[int(draw() * len(SENSES))] for _ in range(3)}))
-        yield Adjective(form, senses, "", _topic(draw))
-
-
-def generated_manners(draw: Draw, taken: Callable[[str], bool]) -> Iterator[Entry]:
-    """New manner adverbs in -ly."""
-    for stem in stems("adjective", draw, taken):
-        form = stem[:-1] + "ily" if stem.endswith("y") else stem + ("ally" if stem.endswith("ic") else "ly")
-        if not taken(form):
-            yield Manner(form, "", _topic(draw))
-
-
-def generated_names(kind: str, style: str, draw: Draw, taken: Callable[[str], bool]) -> Iterator[Entry]:
-    """New names of one word."""
-    for form in stems(style, draw, taken):
-        yield Name((form,), kind, {"PER": "p", "LOC": "l", "ORG": "g"}[kind], _topic(draw))
-
-
-# share of the open-class word forms
-SHARES = {
-    **{"noun": 0.375, "verb": 0.315, "adjective": 0.11, "manner": 0.04},
-    **{"given": 0.045, "surname": 0.04, "place": 0.045, "org": 0.03},
-}
-E = TypeVar("E", bound=Entry)
-
-
 @dataclass(frozen=True)
 class Lexicon:
     """All words. ``tags``: form → universal POS tags; entries of each class in frequency order."""
@@ -267,127 +98,197 @@ class Lexicon:
     nouns: tuple[Noun, ...]
     verbs: tuple[Verb, ...]
     adjectives: tuple[Adjective, ...]
-    manners: tuple[Manner, ...]
+    manners: tuple[Adjective, ...]
     given: tuple[Name, ...]
     surnames: tuple[Name, ...]
     places: tuple[Name, ...]
     organisations: tuple[Name, ...]
 
-    @property
-    def forms(self) -> tuple[str, ...]:
-        """Every word form once."""
-        return tuple(self.tags)
-
-    @cached_property
-    def entities(self) -> Mapping[str, frozenset[str]]:
-        """Word form → kinds of entity it can be part of (PER LOC ORG)."""
-        kinds: dict[str, set[str]] = {}
-        for name in chain(self.given, self.surnames, self.places, self.organisations):
-            for word in forms_of(name):
-                kinds.setdefault(word, set()).add(name.kind)
-        return {word: frozenset(k) for word, k in kinds.items()}
-
 
 class _Builder:
-    """Takes entries from the supplies until the number of forms is reached."""
+    """Takes entries from the supplies until the number of forms is reached; a function of (types, seed)."""
 
     def __init__(self, types: int, seed: int) -> None:
         self.draw = random.Random(key_of("mini-english", "lexicon", seed)).random  # noqa: S311
-        self.types = types
-        self.tags = closed_forms()
-        self.entries: dict[str, list[Entry]] = {kind: [] for kind in SHARES}
-        self.real = {
-            "noun": real_nouns(self.draw),
-            "verb": real_verbs(self.draw),
-            "adjective": real_adjectives(self.draw),
-            "manner": real_manners(self.draw),
-            "given": real_names(WORDS["given"], "PER", self.draw),
-            "surname": real_names(WORDS["surnames"], "PER", self.draw),
-            "place": real_names(WORDS["places"], "LOC", self.draw),
-            "org": self._organisations(),
+        self.tags: dict[str, set[str]] = {}
+        for tag, words in GRAMMAR["closed"].items():
+            for word in words.split():
+                self.tags.setdefault(word, set()).add(tag)
+        self.entries: dict[str, list[Any]] = {kind: [] for kind in SHARES}
+        real: dict[str, list[Any]] = {
+            "noun": self._nouns(),
+            "verb": self.verbs(),
+            "adjective": self._graded("adjectives"),
         }
-        every = chain(*self.real.values())
-        self.reserved = {form for entry in every for form in forms_of(entry)}
-        self.queues = {kind: self._queue(kind) for kind in SHARES}
+        real |= {"manner": self._graded("manners"), "given": self._names("PER", "given")}
+        real |= {"surname": self._names("PER", "surnames"), "place": self._names("LOC", "places")}
+        heads = [Name((head,), "ORG", 0, "head") for head in WORDS["organisation_heads"].split()]
+        real["org"] = [*heads[:4], *self._names("ORG", "organisations"), *heads[4:]]
+        self.reserved = {form for entry in chain(*real.values()) for form in entry.forms}
+        new: dict[str, Iterator[Any]] = {
+            "noun": self._new_nouns(),
+            "verb": self._new_verbs(),
+            "adjective": self._new_adjectives(),
+        }
+        new |= {"manner": self._new_manners()} | {kind: self._new_names(kind) for kind in NAMES}
+        queues = {kind: chain(real[kind], new[kind]) for kind in SHARES}
+        used = dict.fromkeys(SHARES, 0)
+        while len(self.tags) < types - 4:  # the class that is farthest below its share comes first
+            kind = min(SHARES, key=lambda k: used[k] / SHARES[k])
+            used[kind] += max(1, self._add(kind, next(queues[kind]), types))
+        while len(self.tags) < types:  # single forms, so that the count is exact
+            self._add("adjective", next(queues["adjective"]), types)
 
-    def _organisations(self) -> list[Entry]:
-        """One-word organisations and the head words of the longer ones, which come first."""
-        heads: list[Entry] = [Name((h,), "ORG", "g", 0, "head") for h in WORDS["organisation_heads"].split()]
-        return heads[:4] + real_names(WORDS["organisations"], "ORG", self.draw) + heads[4:]
+    def _add(self, kind: str, entry: Entry, types: int) -> int:
+        """Add an entry if its forms fit; the number of new forms."""
+        new = [form for form in entry.forms if form not in self.tags]
+        if len(self.tags) + len(new) > types:
+            return 0
+        for form in entry.forms:
+            self.tags.setdefault(form, set()).add(TAGS.get(kind, "PROPN"))
+        self.entries[kind].append(entry)
+        return len(new)
+
+    def _one(self, items: Sequence[T]) -> T:
+        return items[int(self.draw() * len(items))]
+
+    def _topic(self) -> int:
+        """A topic by its weight."""
+        level = self.draw() * sum(TOPIC_WEIGHTS)
+        for topic, weight in enumerate(TOPIC_WEIGHTS):
+            level -= weight
+            if level < 0:
+                return topic
+        return 0
+
+    def _shuffled(self, items: Iterable[tuple[float, T]]) -> list[T]:
+        """Items by their frequency order, moved a little."""
+        ranked = [(rank + TOGETHER * self.draw(), entry) for rank, entry in list(items)]
+        return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
+
+    # --- real words
+
+    def _nouns(self) -> list[Noun]:
+        """The nouns of the lists; a topic of half the weight has its words at twice the ranks."""
+        ranked: list[tuple[float, Noun]] = []
+        for topic, name in enumerate(TOPICS):
+            for sense, text in WORDS["nouns"][name].items():
+                for rank, word in enumerate(text.split()):
+                    stem = word.rstrip("*")
+                    noun = Noun(stem, "" if word.endswith("*") else plural(stem), sense, topic)
+                    ranked.append((8 * rank / TOPIC_WEIGHTS[topic] ** 0.5, noun))
+        return self._shuffled(ranked)
+
+    def verbs(self) -> list[Verb]:
+        verbs = []
+        for line in WORDS["verbs"].splitlines():
+            base, topic, rest = line.split(maxsplit=2)
+            frames = tuple(_frame(*part.split()) for part in rest.split(";"))
+            verbs.append(inflected(base, TOPICS.index(topic) if topic != "-" else -1, frames))
+        return self._shuffled(enumerate(verbs))
+
+    def _graded(self, name: str) -> list[Adjective]:
+        """Adjectives (form, senses, antonym) or adverbs (form, antonym)."""
+        rows = [(form, "".join(senses), antonym) for form, *senses, antonym in table(name)]
+        return self._shuffled(enumerate(Adjective(f, senses, a.strip("-"), self._topic()) for f, senses, a in rows))
+
+    def _names(self, kind: str, name: str) -> list[Name]:
+        """The names of a list: + joins a compound, = a flat name."""
+        names = []
+        for word in WORDS[name].split():
+            parts = tuple(word.replace("=", "+").split("+"))
+            names.append(Name(parts, kind, self._topic(), "compound" if "+" in word else "flat"))
+        return self._shuffled(enumerate(names))
+
+    # --- new words, without end; never one that is taken
 
     def taken(self, form: str) -> bool:
         return form in self.tags or form in self.reserved
 
-    def _queue(self, kind: str) -> Iterator[Entry]:
-        generated: dict[str, Iterator[Entry]] = {
-            "noun": generated_nouns(self.draw, self.taken),
-            "verb": generated_verbs(self.draw, self.taken, self.entries["noun"]),
-            "adjective": generated_adjectives(self.draw, self.taken),
-            "manner": generated_manners(self.draw, self.taken),
-            "given": generated_names("PER", "given", self.draw, self.taken),
-            "surname": generated_names("PER", "surname", self.draw, self.taken),
-            "place": generated_names("LOC", "place", self.draw, self.taken),
-            "org": generated_names("ORG", "org", self.draw, self.taken),
-        }
-        return chain(self.real[kind], generated[kind])
+    def _stems(self, kind: str) -> Iterator[str]:
+        onsets, nuclei, codas = (WORDS[part].split() for part in ("onsets", "nuclei", "codas"))
+        endings = [ending.strip("-") for ending in WORDS["endings"][kind].split()]
+        while True:
+            stem = self._one(onsets) + self._one(nuclei) + self._one(codas)
+            ending = self._one(endings)
+            if self.draw() < 0.3 and kind not in NAMES:
+                stem = stem.rstrip("ck") + self._one("aeio") + self._one("lmnrtv")
+            word = stem + ending
+            word = word.capitalize() if kind in NAMES else word
+            if not self.taken(word) and 3 < len(word) < 13:
+                yield word
 
-    def _add(self, kind: str, entry: Entry) -> int:
-        """Add an entry if its forms fit; the number of new forms."""
-        new = [form for form in forms_of(entry) if form not in self.tags]
-        if len(self.tags) + len(new) > self.types:
-            return 0
-        for form in forms_of(entry):
-            self.tags.setdefault(form, set()).add(tags_of(entry))
-        self.entries[kind].append(entry)
-        return len(new)
+    def _new_nouns(self) -> Iterator[Noun]:
+        countable, mass = self._stems("noun"), self._stems("mass")
+        while True:
+            sense = self._one(SENSES)
+            if sense in "fti" and self.draw() < 0.3:
+                yield Noun(next(mass), "", sense, self._topic())
+            else:
+                stem = next(countable)
+                yield Noun(stem, plural(stem), sense, self._topic())
 
-    def build(self) -> None:
-        """Fill each class in turn, the one farthest below its share first."""
-        used = dict.fromkeys(SHARES, 0)
-        while len(self.tags) < self.types - 4:
-            kind = min(SHARES, key=lambda k: used[k] / SHARES[k])
-            used[kind] += max(1, self._add(kind, next(self.queues[kind])))
-        while len(self.tags) < self.types:  # single forms, so that the count is exact
-            self._add("adjective", next(self.queues["adjective"]))
+    def _new_verbs(self) -> Iterator[Verb]:
+        """One in five has the stem of a noun ("a walk", "to walk")."""
+        templates = [frame for verb in self.verbs() for frame in verb.frames]
+        fresh, used = self._stems("verb"), set[str]()
+        while True:
+            base = next(fresh)
+            own = [n for n in self.entries["noun"][-40:] if n.plural and n.singular not in used]
+            if own and self.draw() < 0.2:
+                noun = self._one(own)
+                if self.taken(noun.plural) and inflected(noun.singular).third == noun.plural:
+                    base = noun.singular
+                base = base if not self.taken(inflected(base).past) else next(fresh)
+            used.add(base)
+            picked = (self._one(templates) for _ in range(1 + (self.draw() < 0.3)))
+            yield inflected(base, self._topic(), tuple({f.kind: f for f in picked}.values()))
 
-    def of(self, kind: str, cls: type[E]) -> tuple[E, ...]:
-        return tuple(entry for entry in self.entries[kind] if isinstance(entry, cls))
+    def _new_adjectives(self) -> Iterator[Adjective]:
+        """Each for one to three senses."""
+        for form in self._stems("adjective"):
+            senses = "".join(sorted({self._one(SENSES) for _ in range(3)}))
+            yield Adjective(form, senses, "", self._topic())
+
+    def _new_manners(self) -> Iterator[Adjective]:
+        for stem in self._stems("adjective"):
+            form = stem[:-1] + "ily" if stem.endswith("y") else stem + ("ally" if stem.endswith("ic") else "ly")
+            if not self.taken(form):
+                yield Adjective(form, "", "", self._topic())
+
+    def _new_names(self, kind: str) -> Iterator[Name]:
+        for form in self._stems(kind):
+            yield Name((form,), NAMES[kind], self._topic())
+
+
+def _frame(kind: str, subject: str, *rest: str) -> Frame:
+    taken, *more = rest if kind in ("tr", "di") else ("", *rest)
+    return Frame(kind, subject, taken, tuple((prep, senses) for prep, _, senses in (m.partition(":") for m in more)))
 
 
 def build_lexicon(types: int, seed: int) -> Lexicon:
     """The lexicon of ``types`` word forms, a function of (types, seed)."""
     builder = _Builder(types, seed)
-    builder.build()
-    places, surnames = builder.of("place", Name), builder.of("surname", Name)
-    names = builder.of("org", Name)
-    heads = [n for n in names if n.joined == "head"]
-    singles = [n for n in names if n.joined != "head"]
-    organisations = _compose(heads, singles, places, surnames, builder.draw)
-    return Lexicon(
-        {form: frozenset(tags) for form, tags in builder.tags.items()},
-        builder.of("noun", Noun),
-        builder.of("verb", Verb),
-        builder.of("adjective", Adjective),
-        builder.of("manner", Manner),
-        builder.of("given", Name),
-        surnames,
-        places,
-        tuple(organisations),
-    )
+    entries = {kind: tuple(found) for kind, found in builder.entries.items()}
+    nouns, verbs, adjectives, manners, given, surnames, places, names = entries.values()
+    organisations = tuple(_organisations(names, places, surnames, builder.draw))
+    tags = {form: frozenset(found) for form, found in builder.tags.items()}
+    return Lexicon(tags, nouns, verbs, adjectives, manners, given, surnames, places, organisations)
 
 
-def _compose(
-    heads: list[Name], singles: list[Name], places: tuple[Name, ...], surnames: tuple[Name, ...], draw: Draw
+def _organisations(
+    names: Sequence[Name], places: Sequence[Name], surnames: Sequence[Name], draw: Draw
 ) -> Iterator[Name]:
-    """Organisations: for each of one word, two longer ones ("Oslo Bank", "University of Oslo")."""
+    """For each name of one word two longer ones ("Oslo Bank", "University of Oslo")."""
+    heads = [name for name in names if name.joined == "head"]
     short = [place for place in places if len(place.words) == 1]
-    for single in singles:
+    for single in (name for name in names if name.joined != "head"):
         yield single
         for _ in range(2):
             head = heads[int(draw() ** 1.5 * len(heads))].words[0]
             owners = short if draw() < 0.7 else surnames
             owner = owners[int(draw() ** 2 * len(owners))]
             if owner.kind == "LOC" and draw() < 0.4:
-                yield Name((head, "of", *owner.words), "ORG", "g", owner.topic, "of")
+                yield Name((head, "of", *owner.words), "ORG", owner.topic, "of")
             else:
-                yield Name((*owner.words, head), "ORG", "g", owner.topic, "compound")
+                yield Name((*owner.words, head), "ORG", owner.topic, "compound")

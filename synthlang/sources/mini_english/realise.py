@@ -2,10 +2,91 @@
 
 from __future__ import annotations
 
-from synthlang.sources.mini_english.entries import POSSESSIVES, Noun, Pronoun, Verb
+from collections.abc import Iterator
+from typing import Any
+
+from synthlang.sources.mini_english.entries import Clause, Name, NounPhrase, Pronoun
 from synthlang.sources.mini_english.lexicon import takes_an
-from synthlang.sources.mini_english.plan import Clause, Entity, NounPhrase
-from synthlang.sources.mini_english.tree import Columns, Node, linearise
+
+POSSESSIVES = ("my", "your", "his", "her", "its", "our", "their")
+END = {"declarative": ".", "question": "?", "imperative": "!"}
+Columns = dict[str, list[Any]]
+Span = tuple[int, int]  # words start … stop − 1 of a sentence, from 0
+
+
+class Node:
+    """A word with its dependents on each side, in order; every tree is projective."""
+
+    __slots__ = ("deprel", "form", "left", "ner", "place", "right", "upos")
+
+    def __init__(self, form: str, upos: str, deprel: str = "root", ner: str = "O") -> None:
+        self.form, self.upos, self.deprel, self.ner = form, upos, deprel, ner
+        self.left: list[Node] = []
+        self.right: list[Node] = []
+        self.place = 0  # 1-based, set by linearise
+
+    def before(self, form: str, upos: str, deprel: str) -> Node:
+        """Add a word left of this one, nearest to it."""
+        self.left.append(Node(form, upos, deprel))
+        return self.left[-1]
+
+    def first(self, form: str, upos: str, deprel: str) -> Node:
+        """Add a word left of this one, before its other dependents; returns this one."""
+        self.left.insert(0, Node(form, upos, deprel))
+        return self
+
+    def after(self, form: str, upos: str, deprel: str) -> None:
+        """Add a word right of this one, after its other dependents."""
+        self.right.append(Node(form, upos, deprel))
+
+    @property
+    def children(self) -> Iterator[Node]:
+        """The dependents, left ones first."""
+        yield from self.left
+        yield from self.right
+
+    @property
+    def relation(self) -> str:
+        """ "obj", "obl to", "advmod today", "advcl because": what tells the dependents of a clause apart."""
+        if self.deprel == "obl":
+            return f"obl {next((child.form for child in self.left if child.deprel == 'case'), '')}"
+        if self.deprel == "advcl":
+            return f"advcl {self.left[0].form}"
+        return f"advmod {self.form}" if self.deprel == "advmod" else self.deprel
+
+    def extent(self, without: tuple[str, ...] = ()) -> Span:
+        """The words under a node that ``linearise`` has placed, but for its own dependents of these relations.
+
+        What is left out must stand at the edge, as "to" does before what it marks.
+        """
+        spans = [child.extent() for child in self.children if child.deprel not in without]
+        start, stop = min((a for a, _ in spans), default=self.place), max((b for _, b in spans), default=0)
+        return min(start, self.place - 1), max(stop, self.place)
+
+
+def linearise(root: Node) -> Columns:
+    """The columns form, upos, head, deprel, ner of a tree.
+
+    >>> cat = Node("cat", "NOUN"); _ = cat.before("the", "DET", "det")
+    >>> linearise(cat)["head"]
+    [2, 0]
+    """
+    nodes: list[Node] = []
+    parents: list[Node | None] = []
+
+    def visit(node: Node, parent: Node | None) -> None:
+        for child in node.left:
+            visit(child, node)
+        nodes.append(node)
+        parents.append(parent)
+        node.place = len(nodes)
+        for child in node.right:
+            visit(child, node)
+
+    visit(root, None)
+    columns: Columns = {name: [getattr(node, name) for node in nodes] for name in ("form", "upos")}
+    columns["head"] = [parent.place if parent is not None else 0 for parent in parents]
+    return columns | {name: [getattr(node, name) for node in nodes] for name in ("deprel", "ner")}
 
 
 def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
@@ -13,8 +94,8 @@ def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
     head = phrase.head
     if isinstance(head, Pronoun):
         node = Node(head.subject if case == "subject" else head.object, "PRON", deprel)
-    elif isinstance(head, Entity):
-        node = entity_node(head, deprel)
+    elif isinstance(head, Name):
+        node = _name_node(head, deprel)
     else:
         node = Node(head.plural if phrase.plural else head.singular, "NOUN", deprel)
         _before(phrase, node)
@@ -22,43 +103,36 @@ def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
         node.right.append(prepositional_node(preposition, inner, "nmod"))
     if phrase.conjunct is not None:
         word, second = phrase.conjunct
-        inner_node = noun_node(second, "conj", case)
-        inner_node.left.insert(0, Node(word, "CCONJ", "cc"))
-        node.right.append(inner_node)
+        node.right.append(noun_node(second, "conj", case).first(word, "CCONJ", "cc"))
     return node
 
 
 def prepositional_node(preposition: str, phrase: NounPhrase, deprel: str) -> Node:
     """A noun phrase under a preposition."""
-    node = noun_node(phrase, deprel)
-    node.left.insert(0, Node(preposition, "ADP", "case"))
-    return node
+    return noun_node(phrase, deprel).first(preposition, "ADP", "case")
 
 
 def adjective_node(form: str, degree: str, deprel: str) -> Node:
     """An adjective, perhaps with "very"."""
     node = Node(form, "ADJ", deprel)
-    if degree:
-        node.before(degree, "ADV", "advmod")
-    return node
+    return node.first(degree, "ADV", "advmod") if degree else node
 
 
-def entity_node(entity: Entity, deprel: str) -> Node:
+def _name_node(name: Name, deprel: str) -> Node:
     """A name: flat (head first), a compound (head last), or "of" (head first, nmod)."""
-    words = entity.words
-    if entity.joined == "of":
-        node = Node(words[0], "PROPN", deprel, f"B-{entity.kind}")
-        inner = Node(words[-1], "PROPN", "nmod", f"I-{entity.kind}")
-        inner.left.append(Node("of", "ADP", "case", f"I-{entity.kind}"))
+    words = name.words
+    first, inside = f"B-{name.kind}", f"I-{name.kind}"
+    if name.joined == "of":
+        node = Node(words[0], "PROPN", deprel, first)
+        inner = Node(words[-1], "PROPN", "nmod", inside)
+        inner.left.append(Node("of", "ADP", "case", inside))
         node.right.append(inner)
-        return node
-    tags = [f"{'B' if place == 0 else 'I'}-{entity.kind}" for place in range(len(words))]
-    if entity.joined == "compound":
-        node = Node(words[-1], "PROPN", deprel, tags[-1])
-        node.left = [Node(w, "PROPN", "compound", t) for w, t in zip(words[:-1], tags[:-1], strict=True)]
-        return node
-    node = Node(words[0], "PROPN", deprel, tags[0])
-    node.right = [Node(w, "PROPN", "flat", t) for w, t in zip(words[1:], tags[1:], strict=True)]
+    elif name.joined == "compound" and len(words) > 1:
+        node = Node(words[-1], "PROPN", deprel, inside)
+        node.left = [Node(word, "PROPN", "compound", inside if at else first) for at, word in enumerate(words[:-1])]
+    else:
+        node = Node(words[0], "PROPN", deprel, first)
+        node.right = [Node(word, "PROPN", "flat", inside) for word in words[1:]]
     return node
 
 
@@ -76,15 +150,10 @@ def _before(phrase: NounPhrase, node: Node) -> None:
         numeral = node.before(phrase.numeral, "NUM", "nummod")
         if phrase.exactly:
             numeral.before("exactly", "ADV", "advmod")
-    for adjective in phrase.adjectives:
-        node.left.append(
-            adjective_node(adjective.form, phrase.degree if adjective is phrase.adjectives[0] else "", "amod")
-        )
-    if isinstance(phrase.compound, Noun):
+    for at, adjective in enumerate(phrase.adjectives):
+        node.left.append(adjective_node(adjective.form, "" if at else phrase.degree, "amod"))
+    if phrase.compound is not None:
         node.before(phrase.compound.singular, "NOUN", "compound")
-
-
-END = {"declarative": ".", "question": "?", "imperative": "!"}
 
 
 def realise(plan: Clause) -> Columns:
@@ -96,7 +165,7 @@ def sentence_node(plan: Clause) -> Node:
     """The tree of a sentence."""
     root = clause_node(plan)
     if plan.please:
-        root.left.insert(0, Node("please", "INTJ", "discourse"))
+        root.first("please", "INTJ", "discourse")
     root.after(END[plan.mood], "PUNCT", "punct")
     return root
 
@@ -128,54 +197,51 @@ def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) ->
         front.append(Node("to", "PART", "mark"))
     bare_be = inverted and plan.kind == "exist" and not auxiliaries
     if inverted and auxiliaries:
-        front.append(_auxiliary(auxiliaries.pop(0)))
+        front.append(auxiliaries.pop(0))
         if plan.negated:
             front.append(Node("not", "PART", "advmod"))
-    _subject(plan, subject, head, bare_be)
+    if plan.kind == "exist":
+        assert subject is not None
+        (head.right if bare_be else head.left).append(Node("there", "PRON", "expl"))
+        head.right.append(_with_relative(subject, "nsubj"))
+    elif subject is not None:
+        head.left.append(_with_relative(subject, "nsubj:pass" if plan.passive else "nsubj", "subject"))
     _middle(plan, auxiliaries, head, inverted)
     front.extend(inner)
     _after(plan, head)
+    _clauses_after(plan, head)
     return head
 
 
-def _auxiliaries(plan: Clause, agreement: str, inverted: bool, infinitive: bool) -> tuple[list[tuple[str, str]], str]:
-    """The auxiliaries as (form, deprel), and the form the predicate takes: finite, base, part, gerund."""
-    chain: list[tuple[str, str]] = []
+def _auxiliaries(plan: Clause, agreement: str, inverted: bool, infinitive: bool) -> tuple[list[Node], str]:
+    """The auxiliaries, and the form the predicate takes: finite, base, part, gerund."""
+    chain: list[Node] = []
     imperative = plan.mood == "imperative"
     need = "base" if infinitive or imperative else "finite"
     if plan.modal and not infinitive:
-        chain.append((plan.modal, "aux"))
+        chain.append(Node(plan.modal, "AUX", "aux"))
         need = "base"
-    elif _needs_do(plan, inverted):
-        chain.append((_do(plan, agreement, imperative), "aux"))
+    elif (
+        (plan.negated or inverted)
+        and plan.kind == "verb"
+        and not (plan.modal or plan.perfect or plan.progressive or plan.passive)
+    ):
+        do = "do" if imperative else "did" if plan.past else "does" if agreement == "is" else "do"
+        chain.append(Node(do, "AUX", "aux"))
         need = "base"
     if plan.perfect:
-        chain.append((_have(need, plan.past, agreement), "aux"))
+        have = "had" if plan.past else "has" if agreement == "is" else "have"
+        chain.append(Node("have" if need == "base" else have, "AUX", "aux"))
         need = "part"
     if plan.progressive:
-        chain.append((_be(need, plan.past, agreement), "aux"))
+        chain.append(Node(_be(need, plan.past, agreement), "AUX", "aux"))
         need = "gerund"
     if plan.passive:
-        chain.append((_be(need, plan.past, agreement), "aux:pass"))
+        chain.append(Node(_be(need, plan.past, agreement), "AUX", "aux:pass"))
         need = "part"
     if plan.kind in ("adjective", "nominal"):
-        chain.append((_be(need, plan.past, agreement), "cop"))
+        chain.append(Node(_be(need, plan.past, agreement), "AUX", "cop"))
     return chain, need
-
-
-def _needs_do(plan: Clause, inverted: bool) -> bool:
-    helped = plan.modal or plan.perfect or plan.progressive or plan.passive or plan.kind != "verb"
-    return (plan.negated or inverted) and not helped
-
-
-def _do(plan: Clause, agreement: str, imperative: bool) -> str:
-    return "do" if imperative else "did" if plan.past else "does" if agreement == "is" else "do"
-
-
-def _have(need: str, past: bool, agreement: str) -> str:
-    if need == "base":
-        return "have"
-    return "had" if past else "has" if agreement == "is" else "have"
 
 
 def _be(need: str, past: bool, agreement: str) -> str:
@@ -184,24 +250,18 @@ def _be(need: str, past: bool, agreement: str) -> str:
     return {"base": "be", "part": "been", "gerund": "being"}[need]
 
 
-def _verb_form(verb: Verb, need: str, past: bool, agreement: str) -> str:
-    if need == "finite":
-        return verb.past if past else verb.third if agreement == "is" else verb.base
-    return {"base": verb.base, "part": verb.participle, "gerund": verb.gerund}[need]
-
-
 def _predicate(plan: Clause, need: str, agreement: str, deprel: str) -> Node:
     """The head of the clause: a verb, or what follows the copula."""
-    if plan.kind == "adjective":
-        assert plan.adjective is not None
+    if plan.kind == "adjective" and plan.adjective is not None:
         return adjective_node(plan.adjective.form, plan.degree, deprel)
-    if plan.kind == "nominal":
-        assert plan.nominal is not None
+    if plan.kind == "nominal" and plan.nominal is not None:
         return _with_relative(plan.nominal, deprel)
     if plan.kind == "exist":
         return Node(_be(need, plan.past, agreement), "VERB", deprel)
-    assert plan.verb is not None
-    return Node(_verb_form(plan.verb, need, plan.past, agreement), "VERB", deprel)
+    verb = plan.verb
+    finite = verb.past if plan.past else verb.third if agreement == "is" else verb.base
+    forms = {"finite": finite, "base": verb.base, "part": verb.participle, "gerund": verb.gerund}
+    return Node(forms[need], "VERB", deprel)
 
 
 def _wh(plan: Clause) -> Node:
@@ -213,34 +273,19 @@ def _wh(plan: Clause) -> Node:
     return Node(word, "PRON", subject if plan.gap == "subject" else "obj")
 
 
-def _subject(plan: Clause, subject: NounPhrase | None, head: Node, bare_be: bool) -> None:
-    if plan.kind == "exist":
-        assert subject is not None
-        (head.right if bare_be else head.left).append(Node("there", "PRON", "expl"))
-        head.right.append(_with_relative(subject, "nsubj"))
-    elif subject is not None:
-        head.left.append(_with_relative(subject, "nsubj:pass" if plan.passive else "nsubj", "subject"))
-
-
-def _auxiliary(pair: tuple[str, str]) -> Node:
-    return Node(pair[0], "AUX", pair[1])
-
-
-def _middle(plan: Clause, auxiliaries: list[tuple[str, str]], head: Node, inverted: bool) -> None:
+def _middle(plan: Clause, auxiliaries: list[Node], head: Node, inverted: bool) -> None:
     """Auxiliaries, "not" and adverbs of frequency between subject and predicate."""
-    if auxiliaries:
-        head.left.append(_auxiliary(auxiliaries[0]))
-    if plan.negated and not inverted:
-        # "there is not": the verb itself carries the negation
+    head.left.extend(auxiliaries[:1])
+    if plan.negated and not inverted:  # "there is not": the verb itself carries the negation
         not_node = Node("not", "PART", "advmod")
-        (head.left if auxiliaries else head.right).insert(len(head.left) if auxiliaries else 0, not_node)
+        head.left.append(not_node) if auxiliaries else head.right.insert(0, not_node)
     if plan.frequency:
         head.before(plan.frequency, "ADV", "advmod")
-    head.left.extend(_auxiliary(pair) for pair in auxiliaries[1:])
+    head.left.extend(auxiliaries[1:])
 
 
 def _after(plan: Clause, head: Node) -> None:
-    """Everything right of the predicate."""
+    """The phrases right of the predicate."""
     add = head.right.append
     if plan.recipient is not None and not plan.recipient_last:
         add(_with_relative(plan.recipient, "iobj"))
@@ -251,39 +296,30 @@ def _after(plan: Clause, head: Node) -> None:
     if plan.kind == "verb" and plan.adjective is not None:
         add(adjective_node(plan.adjective.form, plan.degree, "xcomp"))
     if plan.passive and plan.agent and plan.subject is not None:
-        agent = _with_relative(plan.subject, "obl:agent")
-        agent.left.insert(0, Node("by", "ADP", "case"))
-        add(agent)
+        add(_with_relative(plan.subject, "obl:agent").first("by", "ADP", "case"))
     if plan.manner:
         head.after(plan.manner, "ADV", "advmod")
     for preposition, phrase in plan.obliques:
         add(prepositional_node(preposition, phrase, "obl"))
     if plan.time:
         head.after(plan.time, "ADV", "advmod")
-    _clauses_after(plan, head)
 
 
 def _clauses_after(plan: Clause, head: Node) -> None:
     if plan.complement is not None:
         infinitive = plan.complement_mark == "to"
         inner = clause_node(plan.complement, "xcomp" if infinitive else "ccomp", infinitive)
-        if plan.complement_mark == "that":
-            inner.left.insert(0, Node("that", "SCONJ", "mark"))
-        head.right.append(inner)
+        head.right.append(inner.first("that", "SCONJ", "mark") if plan.complement_mark == "that" else inner)
     if plan.adverbial is not None and not plan.adverbial_first:
         head.right.append(_adverbial(plan.adverbial, comma=False))
     if plan.conjunct is not None:
         word, second = plan.conjunct
-        inner = clause_node(second, "conj")
-        inner.left.insert(0, Node(word, "CCONJ", "cc"))
-        if second.subject is not None:
-            inner.left.insert(0, Node(",", "PUNCT", "punct"))
-        head.right.append(inner)
+        inner = clause_node(second, "conj").first(word, "CCONJ", "cc")
+        head.right.append(inner.first(",", "PUNCT", "punct") if second.subject is not None else inner)
 
 
 def _adverbial(part: tuple[str, Clause], comma: bool) -> Node:
-    node = clause_node(part[1], "advcl")
-    node.left.insert(0, Node(part[0], "SCONJ", "mark"))
+    node = clause_node(part[1], "advcl").first(part[0], "SCONJ", "mark")
     if comma:
         node.after(",", "PUNCT", "punct")
     return node

@@ -12,9 +12,8 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.mini_english.draw import sentence
 from synthlang.sources.mini_english.lexicon import Lexicon
-from synthlang.sources.mini_english.realise import realise
-from synthlang.sources.mini_english.tree import Columns
-from synthlang.sources.mini_english.world import World, context_of, world_of
+from synthlang.sources.mini_english.realise import Columns, realise
+from synthlang.sources.mini_english.world import Context, World, world_of
 
 NAME = "builtin:mini-english"
 VERSION = 1  # of the grammar and word lists: another version may emit other sentences
@@ -42,6 +41,8 @@ class MiniEnglish:
     test: int = 1000
     seed: int = 0
     licence: ClassVar[str] = "apache-2.0"  # of the project, whose grammar writes the sentences
+    splits: ClassVar[tuple[str, ...]] = ("train", "dev", "test")
+    columns: ClassVar[tuple[str, ...]] = ("form", "upos", "head", "deprel", "ner")
 
     def __post_init__(self) -> None:
         if not MIN_TYPES <= self.types <= MAX_TYPES:
@@ -56,20 +57,12 @@ class MiniEnglish:
         return fingerprint("source", name="mini-english", version=VERSION, **asdict(self))
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        return ("train", "dev", "test")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("form", "upos", "head", "deprel", "ner")
-
-    @property
     def world(self) -> World:
         return world_of(self.types, self.seed)
 
     @property
     def lexicon(self) -> Lexicon:
-        """All word forms with their tags, and which are parts of names."""
+        """All word forms with their tags."""
         return self.world.lexicon
 
     def size(self, split: str) -> int:
@@ -77,9 +70,9 @@ class MiniEnglish:
         return {"train": self.sentences, "dev": self.dev, "test": self.test}[split]
 
     def sentence(self, split: str, index: int) -> Columns:
-        context = context_of(self.world, self.seed, self.types, split, index)
+        c = self.world.context(split, index)
         while True:  # ends: most sentences are short
-            columns = realise(sentence(context))
+            columns = realise(sentence(c))
             if len(columns["form"]) <= MAX_WORDS:
                 return columns
 
@@ -88,3 +81,8 @@ class MiniEnglish:
         for start in range(0, size, BATCH_SENTENCES):
             end = min(start + BATCH_SENTENCES, size)
             yield Corpus.of([self.sentence(split, index) for index in range(start, end)], start)
+
+    def contexts(self, split: str, count: int, purpose: str) -> Iterator[tuple[int, Context]]:
+        """``count`` items of a task: the number of each, and what it is drawn with."""
+        check_split(self, split, NAME)
+        return ((index, self.world.context(split, index, purpose)) for index in range(count))

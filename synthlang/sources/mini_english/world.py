@@ -16,32 +16,52 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.rng import key_of, uniform
-from synthlang.sources.mini_english.entries import Adjective, Frame, Manner, Name, Noun, Verb
-from synthlang.sources.mini_english.lexicon import TOPIC_WEIGHTS, Lexicon, build_lexicon
+from synthlang.sources.mini_english.entries import GRAMMAR, Adjective, Frame, Name, Noun, NounPhrase, Verb
+from synthlang.sources.mini_english.lexicon import TOPIC_WEIGHTS, Draw, build_lexicon
 
-Draw = Callable[[], float]
 DIMENSIONS = 8
 SHARPNESS = 1.6  # τ: standard deviation of a log preference
 OFF_TOPIC = 0.15  # how often a word of another topic is kept
 TRIES = 6
+DOCUMENT = 8  # sentences of one topic
+# prepositions any verb can take, and the senses after them
+ADJUNCTS = tuple((prep, senses) for prep, _, senses in (a.partition(":") for a in GRAMMAR["adjuncts"].split()))
+CHOICES: dict[str, tuple[tuple[str, float], ...]] = {k: tuple(v.items()) for k, v in GRAMMAR["choices"].items()}
 
 
-class HasTopic(Protocol):
-    """An entry with a topic (−1: any)."""
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A verb in one of its frames."""
 
-    @property
-    def topic(self) -> int:
-        """Its index."""
-        ...
+    verb: Verb
+    frame: Frame
+    topic: int
+
+    def fits(self, limit: str) -> bool:
+        """Limit "kinds|subject|object": kinds separated by spaces, a sense or nothing for any."""
+        kinds, subject, taken = limit.split("|")
+        frame = self.frame
+        return frame.kind in kinds.split() and subject in frame.subject and (not taken or taken in frame.object)
 
 
-E = TypeVar("E", bound=HasTopic)
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A preposition, what it stands after and what after it."""
+
+    before: str
+    preposition: str
+    senses: str
+    topic: int = -1
+
+
+E = TypeVar("E", bound=Noun | Adjective | Name | Use | Link)
+T = TypeVar("T")
 
 
 def _vectors(key: int, count: int) -> NDArray[np.float64]:
@@ -56,23 +76,16 @@ class Vocabulary(Generic[E]):
     when a head is first met, 8 bytes a word.
     """
 
-    def __init__(self, name: str, entries: Sequence[E], seed: int, fits: Callable[[E, str], bool]) -> None:
-        self.entries = entries
-        self._fits = fits
-        self._seed = seed
+    def __init__(
+        self, name: str, entries: Sequence[E], seed: int, fits: Callable[[E, str], bool] = lambda _entry, _limit: True
+    ) -> None:
+        self.entries, self._fits, self._seed = entries, fits, seed
         self._vectors = _vectors(key_of("mini-english", "words", name, seed), len(entries))
         self._log_frequency = -np.log(np.arange(len(entries)) + 4.0 + len(entries) / 20)
         self._rows: dict[tuple[str, str, str], array[float]] = {}
 
-    def row(self, head: str, slot: str, limit: str) -> array[float]:
-        """Cumulative probabilities [entries]; empty if nothing fits."""
-        key = (head, slot, limit)
-        found = self._rows.get(key)
-        if found is None:
-            found = self._rows[key] = self._make_row(head, slot, limit)
-        return found
-
     def _make_row(self, head: str, slot: str, limit: str) -> array[float]:
+        """Cumulative probabilities [entries]; empty if nothing fits."""
         fitting = np.asarray([self._fits(entry, limit) for entry in self.entries], dtype=bool)
         if not fitting.any():
             return array("d")
@@ -83,87 +96,57 @@ class Vocabulary(Generic[E]):
         cumulative[np.flatnonzero(fitting)[-1] :] = 1.0
         return array("d", cumulative.tolist())
 
-    def draw(self, draw: Draw, topic: int, head: str, slot: str, limit: str) -> E | None:
+    def draw(self, c: Context, head: str, slot: str, limit: str = "") -> E | None:
         """A word for a slot of a head, or None if none fits."""
-        row = self.row(head, slot, limit)
+        key = (head, slot, limit)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self._make_row(head, slot, limit)
         if not row:
             return None
-        entry = self.entries[bisect_right(row, draw())]
+        entry = self.entries[bisect_right(row, c.draw())]
         for _ in range(TRIES):
-            if entry.topic in (topic, -1) or draw() < OFF_TOPIC:
+            if entry.topic in (c.topic, -1) or c.draw() < OFF_TOPIC:
                 break
-            entry = self.entries[bisect_right(row, draw())]
+            entry = self.entries[bisect_right(row, c.draw())]
+        return entry
+
+    def one(self, c: Context, head: str, slot: str, limit: str = "") -> E:
+        """A word for a slot that something always fits."""
+        entry = self.draw(c, head, slot, limit)
+        assert entry is not None, f"nothing fits {slot} {limit}"
         return entry
 
 
-DOCUMENT = 8  # sentences of one topic
-# prepositions any verb can take, and the senses after them
-ADJUNCTS = (
-    *(("in", "l"), ("with", "p"), ("at", "l"), ("near", "l"), ("after", "e"), ("during", "e"), ("for", "pg")),
-    *(("before", "e"), ("behind", "l"), ("without", "p"), ("on", "t"), ("like", "p")),
-)
-# prepositions after nouns: senses of the noun, preposition, senses after it
-MODIFIERS = (
-    *(("tlge", "of", "pgl"), ("plg", "in", "l"), ("pag", "from", "l"), ("ptl", "with", "ta"), ("i", "about", "pltea")),
-    *(("tl", "near", "l"), ("te", "for", "pg"), ("i", "of", "pgl"), ("t", "on", "t"), ("e", "in", "l")),
-    *(("e", "with", "pg"), ("a", "in", "l"), ("f", "from", "l"), ("f", "with", "f"), ("pt", "without", "t")),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A verb in one of its frames."""
-
-    verb: Verb
-    frame: Frame
-    topic: int
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A preposition, what it stands after and what after it."""
-
-    before: str
-    preposition: str
-    senses: str
-    topic: int = -1
-
-
-def _any(_entry: object, _limit: str) -> bool:
-    return True
-
-
-def _use_fits(use: Use, limit: str) -> bool:
-    """Limit "kinds|subject|object": kinds separated by spaces, a sense or nothing for any."""
-    kinds, subject, taken = limit.split("|")
-    frame = use.frame
-    return frame.kind in kinds.split() and subject in frame.subject and (not taken or taken in frame.object)
-
-
 class World:
-    """Lexicon and one vocabulary for each class of word."""
+    """Lexicon and one vocabulary for each class of word; a function of (types, seed)."""
 
     def __init__(self, types: int, seed: int) -> None:
-        self.lexicon: Lexicon = build_lexicon(types, seed)
-        lexicon = self.lexicon
+        self.types, self.seed = types, seed
+        self.lexicon = lexicon = build_lexicon(types, seed)
         ranked = [(r + 10 * n, Use(v, f, v.topic)) for r, v in enumerate(lexicon.verbs) for n, f in enumerate(v.frames)]
         uses = [use for _, use in sorted(ranked, key=lambda pair: pair[0])]  # further frames are rarer
-        self.nouns = Vocabulary[Noun]("noun", lexicon.nouns, seed, lambda n, limit: n.sense in limit)
-        self.uses = Vocabulary[Use]("use", uses, seed, _use_fits)
-        self.adjectives = Vocabulary[Adjective](
-            "adjective", lexicon.adjectives, seed, lambda a, limit: not limit or limit in a.senses
-        )
-        self.manners = Vocabulary[Manner]("manner", lexicon.manners, seed, _any)
-        self.given = Vocabulary[Name]("given", lexicon.given, seed, _any)
-        self.surnames = Vocabulary[Name]("surname", lexicon.surnames, seed, _any)
-        self.places = Vocabulary[Name]("place", lexicon.places, seed, _any)
-        self.organisations = Vocabulary[Name]("org", lexicon.organisations, seed, _any)
-        adjuncts = [Link("", preposition, senses) for preposition, senses in ADJUNCTS]
-        self.adjuncts = Vocabulary[Link]("adjunct", adjuncts, seed, _any)
-        modifiers = [Link(*parts) for parts in MODIFIERS]
-        self.modifiers = Vocabulary[Link]("modifier", modifiers, seed, lambda k, limit: limit in k.before)
+        self.nouns = Vocabulary("noun", lexicon.nouns, seed, lambda noun, limit: noun.sense in limit)
+        self.uses = Vocabulary("use", uses, seed, Use.fits)
+        self.adjectives = Vocabulary("adjective", lexicon.adjectives, seed, lambda a, sense: sense in a.senses)
+        self.manners = Vocabulary("manner", lexicon.manners, seed)
+        self.given = Vocabulary("given", lexicon.given, seed)
+        self.surnames = Vocabulary("surname", lexicon.surnames, seed)
+        self.places = Vocabulary("place", lexicon.places, seed)
+        self.organisations = Vocabulary("org", lexicon.organisations, seed)
+        self.adjuncts = Vocabulary("adjunct", [Link("", *adjunct) for adjunct in ADJUNCTS], seed)
+        modifiers = [Link(*line.split()) for line in GRAMMAR["modifiers"].splitlines()]
+        self.modifiers = Vocabulary("modifier", modifiers, seed, lambda link, sense: sense in link.before)
         numbers = uniform(key_of("mini-english", "plural", seed), np.arange(len(lexicon.nouns)))
         self.plural_share = dict(zip(lexicon.nouns, (0.08 + 0.5 * numbers).tolist(), strict=True))
+
+    def context(self, split: str, index: int, purpose: str = "sentence") -> Context:
+        """The context of sentence or item ``index`` of a split: a function of the arguments alone."""
+        about = key_of("mini-english", "topic", self.seed, self.types, split, purpose, index // DOCUMENT)
+        document = random.Random(about)  # noqa: S311
+        topic = document.choices(range(len(TOPIC_WEIGHTS)), TOPIC_WEIGHTS)[0]
+        own = random.Random(key_of("mini-english", purpose, self.seed, self.types, split, index))  # noqa: S311
+        return Context(self, own.random, topic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,26 +160,35 @@ class Context:
     def chance(self, probability: float) -> bool:
         return self.draw() < probability
 
-    def weighted(self, items: tuple[tuple[str, float], ...]) -> str:
-        """One of (value, weight); weights sum to 1."""
+    def one(self, items: Sequence[T], sharpness: float = 1) -> T:
+        """One of some; the first ones more often if they are sharper than 1."""
+        return items[int(self.draw() ** sharpness * len(items))]
+
+    def weighted(self, name: str) -> str:
+        """One of the choices of grammar.yaml by its weight; weights sum to 1."""
         level = self.draw()
-        for value, weight in items:
+        for value, weight in CHOICES[name]:
             level -= weight
             if level < 0:
                 return value
-        return items[-1][0]
+        return CHOICES[name][-1][0]
+
+    def use(self, slot: str, kinds: str, subject: str = "", taken: str = "", head: str = "") -> Use | None:
+        """A verb of these kinds of frames whose subject and object take these senses; as the topic has it or a head."""
+        return self.world.uses.draw(self, head or str(self.topic), slot, f"{kinds}|{subject}|{taken}")
+
+    def adjective(self, phrase: NounPhrase) -> Adjective | None:
+        """An adjective for a phrase, None if none fits."""
+        return self.world.adjectives.draw(self, phrase.key, "amod", phrase.sense)
+
+    def manner(self, verb: Verb) -> Adjective:
+        return self.world.manners.one(self, verb.base, "manner")
+
+    def adjunct(self, verb: Verb) -> Link:
+        return self.world.adjuncts.one(self, verb.base, "adjunct")
 
 
 @lru_cache(maxsize=4)
 def world_of(types: int, seed: int) -> World:
     """The world, kept for the next call."""
     return World(types, seed)
-
-
-def context_of(world: World, seed: int, types: int, split: str, sentence: int, purpose: str = "sentence") -> Context:
-    """The context of sentence ``sentence`` of a split: a function of the arguments alone."""
-    about = key_of("mini-english", "topic", seed, types, split, purpose, sentence // DOCUMENT)
-    document = random.Random(about)  # noqa: S311
-    topic = document.choices(range(len(TOPIC_WEIGHTS)), TOPIC_WEIGHTS)[0]
-    own = random.Random(key_of("mini-english", purpose, seed, types, split, sentence))  # noqa: S311
-    return Context(world, own.random, topic)

@@ -1,1 +1,0 @@
-"""Measurements, one module for each package: ``python -m pretrain.bench``, ``synthlang.bench`` and ``probes.bench``."""

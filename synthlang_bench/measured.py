@@ -1,0 +1,96 @@
+"""What the measurements share: time and memory of a process, sides that take turns in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from synthlang.files import write_json
+
+Figures = dict[str, Any]
+K = TypeVar("K", bound=Hashable)
+CHILD = """
+import json, sys
+from argparse import Namespace
+from {module} import {name} as work
+print(json.dumps(work(Namespace(**json.loads(sys.argv[1])))))
+"""
+
+
+def peak_memory_mb() -> float:
+    """The largest resident memory of this process so far.
+
+    Linux's VmHWM starts anew with a program, while getrusage's maximum includes that of the process that started it.
+    """
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
+    own = next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), None)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if own is None else own) / 1024
+
+
+def measured(work: Callable[[], Figures]) -> Figures:
+    """What the work returns, with its time and the peak memory of the process."""
+    began = time.perf_counter(), time.process_time()
+    found = work()
+    seconds, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
+    return {"seconds": seconds, "cpu_seconds": cpu, "peak_memory_mb": peak_memory_mb(), **found}
+
+
+def command(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> list[str]:
+    """A command that calls a function of a module and prints what it returns as JSON."""
+    code = CHILD.format(module=work.__module__, name=work.__name__)
+    return [sys.executable, "-c", code, json.dumps({**vars(options), **more}, default=str)]
+
+
+def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> Figures:
+    """What a function of a module returns in a process of its own; ``more`` are further options."""
+    done = subprocess.run(command(work, options, **more), capture_output=True, text=True, check=False)  # noqa: S603  our own code
+    if done.returncode:
+        raise RuntimeError(f"{work.__name__} ended with code {done.returncode}:\n{done.stderr[-2000:]}")
+    found: Figures = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def in_turns(sides: Mapping[K, Callable[[], Figures]], repeats: int) -> dict[K, list[Figures]]:
+    """What each side measures, ``repeats`` times; the sides take turns, so that a busy machine is busy for all."""
+    runs: dict[K, list[Figures]] = {side: [] for side in sides}
+    for _ in range(repeats):
+        for side, run in sides.items():
+            runs[side].append(run())
+    return runs
+
+
+def medians(runs: Sequence[Figures]) -> Figures:
+    """The median of each number over runs, also of those within figures; the rest of the first."""
+    found = {}
+    for key, value in runs[0].items():
+        each = [run[key] for run in runs]
+        found[key] = medians(each) if isinstance(value, dict) else value
+        if isinstance(value, int | float):
+            found[key] = statistics.median(each)
+    return found
+
+
+def where(threads: int | None = None) -> Figures:
+    """The device and the versions."""
+    import torch
+    import transformers
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+    return {"device": gpu or f"cpu, {threads or torch.get_num_threads()} threads", "versions": versions}
+
+
+def tell(result: Figures, out: Path | None) -> None:
+    """Print the result, and write it to a file too if there is one."""
+    print(json.dumps(result, indent=2, ensure_ascii=False))
+    if out:
+        write_json(out, result)

@@ -1,0 +1,364 @@
+"""``python -m pretrain.bench``: measure our training step, beside that of others, and print JSON.
+
+The text has no meaning: Zipfian ids of two languages, the second a copy of the first at an offset.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from argparse import Namespace
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+
+from pretrain.artifacts import Artifacts, Parallel, RunLanguage
+from pretrain.build import build_objective, new_model, train_batches
+from pretrain.config import ModelConfig, PretrainConfig
+from pretrain.data.masking import masked_per_row
+from synthlang.dictionary.ids import IdDictionary
+from synthlang.language import PARENT
+from synthlang.rng import uniform
+from synthlang.shards import Shards
+from synthlang.vocabularies import OURS, IdSpace, LanguageTokenizer
+from synthlang_bench.measured import Figures, call, in_turns, medians, peak_memory_mb, tell, where
+
+OBJECTIVES = ("mlm", "align_mlm", "xlm", "dict_mlm")
+LONG = 1_000_000  # steps of a run that compile: auto decides for
+GPU_WORKERS = 4  # of their data loader; the default of 0 would have the GPU wait for the collator
+BLOCKS = 5  # of steps, of which the median counts
+SENTENCE = 24  # tokens of the longest; the shortest has half as many
+COVERAGE = 4  # every so manieth type is in the dictionary: 25 %, as in ALIGN-MLM
+SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+# to which shares of a peak are taken, with the operations of our side: work that we leave out earns nothing;
+# dense bfloat16 without sparsity, of the manufacturer's data sheets, in operations per second
+PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """``ids`` of both languages together; ``model`` and the batch as in a config."""
+
+    ids: int
+    model: ModelConfig
+    rows: int
+    length: int
+    mask_rate: float = 0.15
+
+    def flops_per_token(self, all_positions: bool = False) -> float:
+        """Operations of forward and backward for each token, of all products of matrices; nothing else is counted.
+
+        A product [m, k] × [k, n] is 2mkn; backward has two of them for each one of forward. Ours: in the last layer
+        queries, output and feed-forward at the masked positions only, and so the head; ``all_positions``: the same
+        model as Hugging Face's class runs it.
+        """
+        t, d, ff = self.length, self.model.hidden, self.model.feed_forward
+        k = t if all_positions else masked_per_row(self.mask_rate, t)
+
+        def layer(queries: int) -> int:  # projections to keys and values, from and to queries, attention, feed-forward
+            return 2 * (2 * t * d * d + 2 * queries * d * d + 2 * queries * t * d + 2 * queries * d * ff)
+
+        return 3 * (layer(t) * (self.model.layers - 1) + layer(k) + 2 * k * d * (d + self.ids)) / t
+
+    def config(self, objective: str, precision: str, compiled: str, steps: int) -> PretrainConfig:
+        return PretrainConfig.model_validate(
+            {
+                "source": "builtin:mini-english",
+                "language": "trans",
+                "steps": steps,
+                "model": self.model.model_dump(),
+                "objective": {"mask_rate": self.mask_rate, "kind": objective},
+                "batch": {"rows": self.rows, "length": self.length},
+                "optimizer": {"learning_rate": 1e-4, "warmup_steps": 0},
+                "precision": precision,
+                "compile": compiled,
+            }
+        )
+
+    def tokenizer(self) -> Tokenizer:
+        names = [*SPECIALS, *(f"w{i}" for i in range(len(SPECIALS), self.ids))]
+        return Tokenizer(WordLevel({name: i for i, name in enumerate(names)}, unk_token="<unk>"))  # noqa: S106  no password
+
+
+SHAPES = {
+    "v16k": Shape(16_000, ModelConfig(layers=4, heads=4, hidden=256, feed_forward=1024), rows=32, length=128),
+    # the model of the study quickstart: 1,200 tokens and their copies
+    "quickstart": Shape(
+        2_400,
+        ModelConfig(layers=2, heads=4, hidden=64, feed_forward=256, dropout=0.0, init_std=0.1),
+        rows=128,
+        length=32,
+        mask_rate=0.3,
+    ),
+    "align_mlm": Shape(80_000, ModelConfig(), rows=128, length=512),  # ALIGN-MLM, appendix A
+    "tiny": Shape(400, ModelConfig(layers=1, heads=2, hidden=16, feed_forward=32), rows=4, length=16),
+}
+
+
+def peak_of(device_name: str) -> float | None:
+    """The peak in bfloat16 of a GPU, if it is known."""
+    return next((peak for name, peak in PEAKS.items() if name in device_name), None)
+
+
+def artifacts_of(shape: Shape, steps: int) -> Artifacts:
+    """Two languages of ``shape.ids`` / 2 tokens each, of which the second copies the first; enough for ``steps``."""
+    half, first = shape.ids // 2, len(OURS.all)
+    words = np.arange(first, half)
+    sentences = 2 + 2 * steps * shape.rows * shape.length // SENTENCE
+    shortest = max(1, min(SENTENCE, shape.length // 2 - 2) // 2)
+    lengths = shortest + (uniform(1, np.arange(sentences)) * (shortest + 1)).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    # inverse of the distribution function of p(rank) ∝ 1 / rank
+    ranks = np.exp(uniform(2, np.arange(offsets[-1])) * np.log(len(words))).astype(np.int64) - 1
+    tokens, tokenizer = words[np.minimum(ranks, len(words) - 1)], shape.tokenizer()
+    languages = []
+    for name, offset in (("parent", 0), ("copy", half)):
+        ids = np.concatenate([np.arange(first), words + offset])
+        text = (tokens + offset).astype(np.uint32)
+        counts = np.bincount(text, minlength=int(ids[-1]) + 1)
+        train = Shards(text, offsets, counts, np.arange(sentences), {"fingerprint": f"bench {name}"})
+        source: Any = None  # what is measured reads shards only
+        languages.append(
+            RunLanguage(name, "bench", source, PARENT, LanguageTokenizer(name, tokenizer, ids), train, None)
+        )
+    space = IdSpace("copied", shape.ids, OURS, tuple(m.tokenizer for m in languages), (0, half), half)
+    pairs = np.stack([words, words + half], axis=1)[::COVERAGE]
+    dictionary = IdDictionary(pairs, np.tile([0, 1], (len(pairs), 1)), {"fingerprint": "bench"})
+    rows = np.tile(np.arange(sentences)[:, None], 2)
+    parallel = (Parallel(0, 1, languages[0].train, languages[1].train, rows),)
+    return Artifacts(space, tuple(languages), dictionary, (), False, parallel, None, {})
+
+
+class Clock:
+    """Called after each step; the first ``warmup`` steps do not count, the others are timed in blocks.
+
+    Between blocks the device is waited for, so that the clock sees all of its work.
+    """
+
+    def __init__(self, warmup: int, steps: int, tokens: int) -> None:
+        self.warmup, self.tokens, self.size = warmup, tokens, max(1, (steps - warmup) // BLOCKS)
+        self.times: list[tuple[float, float]] = []
+        self._step = 0
+
+    def __call__(self) -> None:
+        self._step += 1
+        if self._step >= self.warmup and (self._step - self.warmup) % self.size == 0:
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            self.times.append((time.perf_counter(), time.process_time()))
+
+    def result(self) -> Figures:
+        """Speed (of the median block) and peak memory in MB of this process, on a GPU that of the GPU too."""
+        wall, cpu = (statistics.median(np.diff(times).tolist()) / self.size for times in zip(*self.times, strict=True))
+        found = {"tokens_per_second": self.tokens / wall, "step_seconds": wall, "step_cpu_seconds": cpu}
+        found["peak_memory_mb"] = peak_memory_mb()
+        if torch.cuda.is_available():
+            found["peak_gpu_memory_mb"] = torch.cuda.max_memory_allocated() / 2**20
+        return found
+
+
+def run_ours(options: Namespace) -> Figures:
+    """The batches, the step and the reading ahead of a run, without its log and checkpoints."""
+    from accelerate import Accelerator
+
+    from pretrain.devices import process_state, should_compile
+    from pretrain.loop import Prefetch
+    from pretrain.step import Step
+
+    shape, steps = SHAPES[options.shape], options.steps
+    config = shape.config(options.objective, options.precision, options.compile, steps)
+    artifacts = artifacts_of(shape, steps)
+    accelerator = Accelerator(cpu=process_state().device.type == "cpu")
+    model = new_model(config, artifacts).to(accelerator.device)
+    if should_compile(config.compile, accelerator.device, LONG):
+        model.compile_steps()
+    step = Step(config, model, build_objective(config, artifacts, accelerator.device), accelerator)
+    batches = train_batches(config, artifacts)
+    step.module.train()
+    clock, losses = Clock(options.warmup, steps, shape.rows * shape.length), []
+    with Prefetch(lambda number: [batches.batch(number)], steps) as ahead:
+        for number in range(steps):
+            total, _ = step(number, ahead.get(number))["loss"]
+            losses.append(total.detach())
+            clock()
+    return {**clock.result(), "losses": [round(loss.item(), 4) for loss in (losses[0], losses[-1])]}
+
+
+def write_start(options: Namespace) -> Figures:
+    """For the other side: the same weights to start from, and the rows of the same batches, unmasked."""
+    from safetensors.torch import save_file
+
+    from pretrain.model.to_hf import to_hf
+
+    shape, folder = SHAPES[options.shape], options.folder
+    config = shape.config("mlm", "float32", "off", options.steps)
+    artifacts = artifacts_of(shape, options.steps)
+    settings, weights = to_hf(new_model(config, artifacts), 0)
+    settings.save_pretrained(folder)
+    save_file(weights, f"{folder}/model.safetensors", metadata={"format": "pt"})
+    batches, rows = train_batches(config, artifacts), []
+    for step in range(options.steps):
+        batch = batches.batch(step)
+        ids = batch.input_ids.copy()
+        np.put_along_axis(ids, batch.masked, np.where(batch.labels >= 0, batch.labels, ids[0, 0]), axis=1)
+        rows.append(ids)
+    np.save(f"{folder}/rows.npy", np.concatenate(rows))
+    return {}
+
+
+def run_theirs(options: Namespace) -> Figures:
+    """transformers' Trainer with DataCollatorForLanguageModeling, as its run_mlm script sets them up.
+
+    The model of ``folder`` on its rows: same model, data, dropout and batch as ours.
+    """
+    import transformers as hf
+
+    shape, gpu = SHAPES[options.shape], torch.cuda.is_available()
+    rows = np.load(Path(options.folder) / "rows.npy", mmap_mode="r")
+    names = zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), SPECIALS, strict=True)
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=shape.tokenizer(), **dict(names))
+    clock = Clock(options.warmup, options.steps, shape.rows * shape.length)
+
+    class AfterStep(hf.TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            clock()
+
+    with tempfile.TemporaryDirectory() as out:
+        settings = hf.TrainingArguments(
+            output_dir=out,
+            per_device_train_batch_size=shape.rows,
+            max_steps=options.steps,
+            learning_rate=1e-4,
+            weight_decay=0.0,
+            bf16=options.precision == "bfloat16",
+            use_cpu=not gpu,
+            dataloader_num_workers=GPU_WORKERS if gpu else 0,
+            save_strategy="no",
+            logging_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+        )
+        trainer = hf.Trainer(
+            model=hf.RobertaForMaskedLM.from_pretrained(options.folder),
+            args=settings,
+            data_collator=hf.DataCollatorForLanguageModeling(tokenizer, mlm_probability=shape.mask_rate),
+            train_dataset=Rows(rows),
+            callbacks=[AfterStep()],
+        )
+        mean = trainer.train().training_loss
+    return {**clock.result(), "mean_loss": round(float(mean), 4), "optimizer": str(settings.optim)}
+
+
+class Rows(torch.utils.data.Dataset[dict[str, list[int]]]):
+    """Rows of ids as a tokenized data set gives them."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> dict[str, list[int]]:
+        return {"input_ids": self.rows[number].tolist()}
+
+
+SIDES = {"ours": run_ours, "theirs": run_theirs}
+
+
+def _settings(options: Namespace) -> Figures:
+    """What was measured where."""
+    shape = SHAPES[options.shape]
+    return {
+        "shape": options.shape,
+        "model": {"ids": shape.ids, **shape.model.model_dump(exclude_none=True)},
+        "batch": {"rows": shape.rows, "length": shape.length, "mask_rate": shape.mask_rate},
+        "compile": options.compile,
+        **where(),
+        "flops_per_token": {
+            "ours": shape.flops_per_token(),
+            "all_positions": shape.flops_per_token(all_positions=True),
+            "counted": "2mkn of each matrix product of forward, three times (backward has two for one); nothing else",
+        },
+        "peak_flops": peak_of(torch.cuda.get_device_name()) if torch.cuda.is_available() else None,
+    }
+
+
+def _against(options: Namespace, settings: Figures) -> Figures:
+    """Both sides take turns; the ratio is that of the medians, also for each precision by itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        more = {"folder": folder, "objective": "mlm"}
+        call(write_start, options, **more)
+        each = [(side, precision) for precision in options.precision for side in SIDES]
+        sides = {(s, p): partial(call, SIDES[s], options, precision=p, **more) for s, p in each}
+        found = {key: _median(runs) for key, runs in in_turns(sides, options.repeats).items()}
+    for (side, precision), figures in found.items():  # each side with its own count of operations
+        count = settings["flops_per_token"]["ours" if side == "ours" else "all_positions"]
+        figures |= {"precision": precision, "flops_per_second": figures["tokens_per_second"] * count}
+        if settings["peak_flops"]:
+            figures["share_of_peak"] = figures["flops_per_second"] / settings["peak_flops"]
+    # what a user gets: of ours the faster precision, of the stock script its default, unless one was asked for
+    ours = max((found["ours", p] for p in options.precision), key=lambda held: float(held["tokens_per_second"]))
+    theirs = found["theirs", options.precision[0]]
+    both = {p: (found["ours", p], found["theirs", p]) for p in options.precision}
+    same = {p: {"ours": a, "theirs": b, **_ratios(a, b)} for p, (a, b) in both.items()}
+    return {"ours": ours, "theirs": theirs, **_ratios(ours, theirs), "same_precision": same}
+
+
+def _objectives(options: Namespace, precision: str) -> Figures:
+    """Each objective's step beside that of MLM, which take turns."""
+    sides = {name: partial(call, run_ours, options, precision=precision, objective=name) for name in OBJECTIVES}
+    found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
+    for figures in found.values():
+        figures["speed_by_that_of_mlm"] = figures["tokens_per_second"] / found["mlm"]["tokens_per_second"]
+        figures["cpu_speed_by_that_of_mlm"] = found["mlm"]["step_cpu_seconds"] / figures["step_cpu_seconds"]
+    return found
+
+
+def _median(runs: list[Figures]) -> Figures:
+    return medians(runs) | {"runs_tokens_per_second": [run["tokens_per_second"] for run in runs]}
+
+
+def _ratios(ours: Figures, theirs: Figures) -> Figures:
+    """Ours by theirs; ``cpu_time_ratio`` is that of processor time, which other programs on the machine touch less."""
+    memory = "peak_gpu_memory_mb" if "peak_gpu_memory_mb" in ours else "peak_memory_mb"
+    return {
+        "ratio": ours["tokens_per_second"] / theirs["tokens_per_second"],
+        "cpu_time_ratio": theirs["step_cpu_seconds"] / ours["step_cpu_seconds"],
+        "memory_ratio": ours[memory] / theirs[memory],
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure what the arguments say; returns the exit code."""
+    parser, both = (
+        argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__),
+        ["float32", "bfloat16"],
+    )
+    parser.add_argument("--against", choices=["hf"], help="transformers' Trainer on the same model, data and batch")
+    parser.add_argument("--objectives", action="store_true", help="each objective beside MLM")
+    parser.add_argument("--shape", choices=[*SHAPES], default="v16k")
+    precision = "of both sides; of two, the ratio is of our faster one and of their first one"
+    parser.add_argument("--precision", nargs="+", choices=both, default=both, help=precision)
+    parser.add_argument("--compile", choices=["auto", "on", "off"], default="auto", help="torch.compile of our side")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each side, which take turns")
+    parser.add_argument("--steps", type=int, default=13, help="of a run")
+    parser.add_argument("--warmup", type=int, default=3, help="steps of a run that do not count")
+    parser.add_argument("--out", type=Path, help="write the JSON to this file too")
+    options = parser.parse_args(arguments)
+    if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:
+        parser.error("--repeats and --warmup must be at least 1, --steps more than --warmup")
+    result: Figures = {"settings": _settings(options)}
+    if options.against:
+        result |= _against(options, result["settings"])
+    if options.objectives or not options.against:
+        result["objectives"] = {precision: _objectives(options, precision) for precision in options.precision}
+    tell(result, options.out)
+    return 0

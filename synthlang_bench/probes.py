@@ -1,0 +1,387 @@
+"""``python -m probes.bench``: fine-tuning beside transformers' Trainer on the same model and data; prints JSON.
+
+With ``--probe`` it is a probe at full size, beside the bare work in it, on random data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pretrain.alignment import pair_credits
+from pretrain.nearest import nearest
+from pretrain.nearest_lists import TILE, Matrix
+from probes.measures.cka.similarity import CKA, MEMORY
+from probes.transfer.batch import NO_LABEL, Examples
+from probes.transfer.config import TransferConfig
+from probes.transfer.model import open_pretrained
+from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
+from probes.transfer.tasks.base import task_of
+from synthlang.config import parse
+from synthlang.vocabulary import save_tokenizer, train_tokenizer
+from synthlang_bench.measured import Figures, call, in_turns, measured, medians, peak_memory_mb, tell, where
+
+DATA = "builtin:mini-english?types=2000&sentences=20000"
+NOISE = 3.0
+WRITTEN = 8192  # rows that are drawn and written at once
+BATCH, BLOCK = 128, 1024  # sentences that a model gives at once; rows of the bare products at once
+
+
+def planted(options: Namespace, seed: int = 0, rows: int | None = None) -> tuple[Tensor, Tensor]:
+    """Rows [n, d] and noisy copies of them."""
+    torch.set_num_threads(options.threads or torch.get_num_threads())
+    generator, shape = torch.Generator().manual_seed(seed), (rows or options.n, options.d)
+    first = torch.randn(shape, generator=generator)
+    return first, torch.randn(shape, generator=generator).mul_(NOISE).add_(first)
+
+
+def run_alignment(options: Namespace) -> Figures:
+    """Both directions, cosine and CSLS."""
+    rows, copies = planted(options)
+
+    def work() -> Figures:
+        pairs = torch.arange(len(rows)).unsqueeze(1).expand(-1, 2)
+        found = pair_credits(rows, copies, pairs).scores(torch.zeros(len(rows), dtype=torch.bool)).all
+        assert found is not None, "there are rows"
+        return {"cosine": found.cosine.mean, "csls": found.csls.mean}
+
+    return measured(work)
+
+
+def run_retrieval(options: Namespace) -> Figures:
+    """The same of contextual words: float16 files that are mapped, and every fourth word is linked to none."""
+    with tempfile.TemporaryDirectory() as folder:
+        written: Any = [
+            np.lib.format.open_memmap(f"{folder}/{side}.npy", "w+", np.float16, (options.n, options.d))
+            for side in (0, 1)
+        ]
+        for start in range(0, options.n, WRITTEN):
+            for side, rows in zip(written, planted(options, start, min(WRITTEN, options.n - start)), strict=True):
+                side[start : start + WRITTEN] = rows.numpy()
+        sides: list[Matrix] = [np.load(f"{folder}/{side}.npy", mmap_mode="r", allow_pickle=False) for side in (0, 1)]
+        linked = torch.arange(options.n)[torch.arange(options.n) % 4 > 0]
+
+        def work() -> Figures:
+            found = nearest(sides[0], sides[1], torch.stack([linked, linked], 1))
+            ways = found.forward, found.backward
+            return {
+                "cosine": 50 * sum(float(way.cosine.credit.mean()) for way in ways),
+                "csls": 50 * sum(float(way.csls.credit.mean()) for way in ways),
+            }
+
+        return measured(work)
+
+
+def run_products(options: Namespace) -> Figures:
+    """X Yᵀ and Y Xᵀ, tile by tile in the search's own size of tile, with nothing done to them."""
+    x, y = planted(options)
+    tile = torch.empty(min(TILE, options.n) ** 2)
+
+    def product(left: Tensor, right: Tensor) -> Figures:
+        for rows in torch.split(left, TILE):
+            for columns in torch.split(right, TILE):
+                torch.mm(rows, columns.T, out=tile[: len(rows) * len(columns)].view(len(rows), len(columns)))
+        return {}
+
+    def work() -> Figures:
+        one = measured(lambda: product(x, y))
+        product(y, x)
+        return {"seconds_one": one["seconds"], "cpu_seconds_one": one["cpu_seconds"]}
+
+    return measured(work)
+
+
+def _against_products(found: Mapping[str, Figures]) -> Figures:
+    ours, bare = found["ours"], found["bare"]
+    return {
+        "ratio": ours["seconds"] / bare["seconds"],
+        "cpu_time_ratio": ours["cpu_seconds"] / bare["cpu_seconds"],
+        "ratio_to_one_product": ours["seconds"] / bare["seconds_one"],
+        "cpu_time_ratio_to_one_product": ours["cpu_seconds"] / bare["cpu_seconds_one"],
+        "peak_memory_mb": ours["peak_memory_mb"],
+    }
+
+
+def run_cka(options: Namespace) -> Figures:
+    """Seconds of CKA on random states, ratios to the bare products, and peak memory in MB. In a process of its own.
+
+    The bare products are Σ X_lᵀ Y_r of all layers² pairs, uncentred, as one product of matrices a block, in float32 and
+    in float64. CKA needs 2 · layers more, of every layer with itself, so its ratio to those in float64 is at least
+    1 + 2 / layers. ``cpu`` are ratios of the time of all cores, which other work on the machine changes less.
+    No time has the making of the states in it. The peak is that before the bare products.
+    """
+    torch.set_num_threads(options.threads or torch.get_num_threads())
+    layers, width, memory = options.cka_layers, options.cka_width, options.cka_memory * 2**20
+    ours = {"wall": 0.0, "cpu": 0.0}
+    gather = CKA(layers, layers, width, width, memory=memory)
+    for left, right in _states(options, BATCH):
+        with _timed(ours):
+            gather.update(left, right)
+    with _timed(ours):
+        result = gather.result()
+    peak = peak_memory_mb()
+    del gather
+    ratios = {}
+    for dtype in (torch.float32, torch.float64):
+        bare, products = {"wall": 0.0, "cpu": 0.0}, torch.zeros(layers * width, layers * width, dtype=dtype)
+        for sides in _states(options, BLOCK):
+            left, right = (side.transpose(0, 1).flatten(1).to(dtype) for side in sides)
+            with _timed(bare):
+                products.addmm_(left.T, right)
+        ratios[str(dtype).removeprefix("torch.")] = {kind: round(ours[kind] / bare[kind], 2) for kind in ours}
+    return {
+        "layers": layers,
+        "sentences": options.cka_sentences,
+        "width": width,
+        "memory_mb": options.cka_memory,
+        "seconds": round(ours["wall"], 2),
+        "ratio_to_products": ratios,
+        "peak_memory_mb": round(peak, 1),
+        "biased_average": float(result.biased.diagonal().mean()),
+        "debiased_average": None if result.debiased is None else float(result.debiased.diagonal().mean()),
+    }
+
+
+def _states(options: Namespace, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """The same states each time, [layers, n, width] of both sides; half of each is a common signal."""
+    generator = torch.Generator().manual_seed(0)
+    for start in range(0, options.cka_sentences, rows):
+        shape = (options.cka_layers, min(rows, options.cka_sentences - start), options.cka_width)
+        common = torch.randn(shape[1:], generator=generator)
+        left, right = (torch.randn(shape, generator=generator).add_(common).add_(5.0) for _ in range(2))
+        yield left, right
+
+
+@contextmanager
+def _timed(taken: dict[str, float]) -> Iterator[None]:
+    """Add what the block takes."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    taken["wall"] += time.perf_counter() - wall
+    taken["cpu"] += time.process_time() - cpu
+
+
+Sides = dict[str, Callable[[Namespace], Figures]]
+ABOUT = "ours: both directions, cosine and CSLS; bare: the products X Yᵀ and Y Xᵀ alone, which two directions need"
+PROBES: dict[str, tuple[Sides, int, str]] = {  # sides, rows where the arguments name none (0: no such thing), about
+    "alignment": ({"ours": run_alignment, "bare": run_products}, 40_000, ABOUT),
+    "retrieval": ({"ours": run_retrieval, "bare": run_products}, 200_000, ABOUT),
+    "cka": ({"ours": run_cka}, 0, "ours: every layer against every layer, with its ratios to products"),
+}
+
+
+def _probe(options: Namespace) -> Figures:
+    """The sides of a probe and what they are to each other."""
+    sides, rows, about = PROBES[options.probe]
+    options.n = options.n or rows
+    runs = in_turns({side: partial(call, work, options) for side, work in sides.items()}, options.repeats)
+    found = {side: medians(held) for side, held in runs.items()}
+    settings = {key: getattr(options, key) for key in ("probe", "n", "d", "threads", "repeats")}
+    ratios = _against_products(found) if "bare" in found else {}
+    return {"about": about, "settings": settings | where(options.threads), **ratios, **found, "runs": runs}
+
+
+def config_of(options: Namespace) -> TransferConfig:
+    """The config of a transfer."""
+    data = {"task": options.task, "train": options.data, "length": options.length, "train_items": options.items}
+    held_out = {"dev_items": max(1, options.items // 10), "test_items": max(1, options.items // 5)}
+    tuning = {"epochs": options.epochs, "rows": options.rows, "learning_rate": options.rate}
+    settings = {**data, **held_out, "fine_tune": {**tuning, "precision": options.precision}}
+    return parse(TransferConfig, settings, "bench")
+
+
+def open_transfer(options: Namespace) -> tuple[Transfer, dict[str, Examples]]:
+    """The transfer from the model of ``folder``, and its items of each split."""
+    torch.set_num_threads(options.threads or torch.get_num_threads())
+    config, pretrained = config_of(options), open_pretrained(options.folder, "parent")
+    transfer = Transfer(pretrained, load_data(config, pretrained), config)
+    return transfer, {split: transfer.examples(f"source {split}") for split in ("train", "dev", "test")}
+
+
+def write_model(options: Namespace) -> Figures:
+    """A model with random weights and a tokenizer of the training items' text, as a folder of Hugging Face."""
+    from transformers import RobertaConfig, RobertaForMaskedLM, set_seed
+
+    texts: list[str] = []
+    task = task_of(config_of(options)).open(options.data)
+    for batch in task.as_source().batches("train"):
+        texts += batch.texts()
+        if len(texts) >= 2 * options.items:
+            break
+    tokenizer = train_tokenizer(texts, options.vocabulary)
+    save_tokenizer(tokenizer, Path(options.folder))
+    set_seed(0)
+    shape = RobertaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=options.hidden,
+        num_hidden_layers=options.layers,
+        num_attention_heads=max(1, options.hidden // 64),
+        intermediate_size=4 * options.hidden,
+        max_position_embeddings=options.length + 2,
+        initializer_range=0.05,
+        type_vocab_size=1,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+    )
+    RobertaForMaskedLM(shape).save_pretrained(options.folder)
+    return {}
+
+
+def run_ours(options: Namespace) -> Figures:
+    """Fine-tune with a dev score each epoch, then predict the test set."""
+    from probes.transfer.fit import fine_tune, predict
+
+    transfer, examples = open_transfer(options)
+    model, test = transfer.build(transfer.config, "source", 0), examples["test"]
+
+    def work() -> Figures:
+        fine_tune(model, examples["train"], examples["dev"], transfer.main, transfer.config.fine_tune, 0)
+        return {"score": transfer.main(test.gold, predict(model, test))}
+
+    return _speed(options, examples, measured(work))
+
+
+def run_theirs(options: Namespace) -> Figures:
+    """The Trainer with its padding collator; it scores dev each epoch, as ours does, and ends with the last epoch."""
+    transfer, examples = open_transfer(options)
+    rows, test = {split: _rows(each) for split, each in examples.items()}, examples["test"]
+    classes = max(len(names) for names in transfer.labels["source"].values())
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = _trainer(options, transfer.config, classes, rows, folder)
+
+        def work() -> Figures:
+            trainer.train()
+            chosen = np.asarray(trainer.predict(rows["test"]).predictions).argmax(-1)
+            return {"score": transfer.main(test.gold, _predictions(test, chosen))}
+
+        return _speed(options, examples, measured(work))
+
+
+def _speed(options: Namespace, examples: Mapping[str, Examples], found: Figures) -> Figures:
+    return {"items_per_second": len(examples["train"]) * options.epochs / found["seconds"], **found}
+
+
+def _rows(examples: Examples) -> list[dict[str, Any]]:
+    """Each row as a data set of the hub has it: ids and labels without padding."""
+    rows: list[dict[str, Any]] = []
+    for number in range(len(examples)):
+        batch, size = examples.batch(np.asarray([number])), int(examples.lengths[number])
+        rows.append({"input_ids": batch.text.input_ids[0, :size].tolist(), "attention_mask": [1] * size})
+        if "label" in batch.targets:
+            rows[-1]["label"] = int(batch.targets["label"][0])
+        else:
+            assert batch.words is not None, "a task of words"
+            labels = torch.full((size,), NO_LABEL)
+            labels[batch.words[0, :, 0][batch.mask[0]]] = batch.targets["tags"][0][batch.mask[0]]
+            rows[-1]["labels"] = labels.tolist()
+    return rows
+
+
+def _trainer(
+    options: Namespace, config: TransferConfig, classes: int, rows: dict[str, list[dict[str, Any]]], folder: str
+) -> Any:
+    import transformers as hf
+
+    tokenizer, pair, tuning = hf.AutoTokenizer.from_pretrained(options.folder), options.task == "nli", config.fine_tune
+    kind = hf.AutoModelForSequenceClassification if pair else hf.AutoModelForTokenClassification
+    settings = hf.TrainingArguments(
+        output_dir=folder,
+        num_train_epochs=tuning.epochs,
+        per_device_train_batch_size=tuning.rows,
+        per_device_eval_batch_size=128,
+        learning_rate=tuning.learning_rate,
+        warmup_steps=int(tuning.warmup_share * tuning.epochs * -(-len(rows["train"]) // tuning.rows)),
+        weight_decay=0.0,
+        eval_strategy="epoch",
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        bf16=tuning.precision == "bfloat16",
+        use_cpu=not torch.cuda.is_available(),
+        seed=0,
+    )
+    return hf.Trainer(
+        model=kind.from_pretrained(options.folder, num_labels=classes),
+        args=settings,
+        data_collator=(hf.DataCollatorWithPadding if pair else hf.DataCollatorForTokenClassification)(tokenizer),
+        train_dataset=rows["train"],
+        eval_dataset=rows["dev"],
+    )
+
+
+def _predictions(examples: Examples, chosen: NDArray[np.int64]) -> list[Any]:
+    """Their classes in the form of ours."""
+    outputs: list[Any] = []
+    for number in range(len(examples)):
+        batch = examples.batch(np.asarray([number]))
+        if batch.words is None or "label" in batch.targets:
+            outputs.append(int(chosen[number]))
+        else:
+            outputs.append([int(chosen[number, c]) for c in batch.words[0, :, 0][batch.mask[0]].tolist()])
+    return examples.predictions(outputs)
+
+
+def _task(options: Namespace) -> Figures:
+    """Fine-tuning: ours beside theirs."""
+    with tempfile.TemporaryDirectory() as folder:
+        call(write_model, options, folder=folder)
+        sides = {"ours": run_ours, "theirs": run_theirs}
+        runs = in_turns({s: partial(call, run, options, folder=folder) for s, run in sides.items()}, options.repeats)
+    found = {side: medians(held) for side, held in runs.items()}
+    ours, theirs = found["ours"], found["theirs"]
+    return {
+        "settings": {**{key: value for key, value in vars(options).items() if key != "out"}, **where(options.threads)},
+        **found,
+        "ratio": ours["items_per_second"] / theirs["items_per_second"],
+        "cpu_time_ratio": theirs["cpu_seconds"] / ours["cpu_seconds"],
+        "runs": {side: [round(run["items_per_second"], 1) for run in held] for side, held in runs.items()},
+    }
+
+
+def parser_of() -> argparse.ArgumentParser:
+    """Its arguments; the defaults are the full size."""
+    parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
+    parser.add_argument("--probe", choices=[*PROBES], help="a probe instead of fine-tuning")
+    parser.add_argument("--n", type=int, help="rows of each side of a probe (default: its full size)")
+    parser.add_argument("--d", type=int, default=512, help="size of the vectors of a probe")
+    parser.add_argument("--cka-layers", type=int, default=9, help="of each of both models")
+    parser.add_argument("--cka-sentences", type=int, default=10_000)
+    parser.add_argument("--cka-width", type=int, default=768)
+    parser.add_argument("--cka-memory", type=int, default=MEMORY // 2**20, help="MB that its sums may take")
+    parser.add_argument("--task", choices=["pos", "ner", "nli"], default="pos")
+    parser.add_argument("--data", default=DATA, help="what --train of synthlang transfer takes")
+    parser.add_argument("--items", type=int, default=2000, help="training items; a tenth to choose by, a fifth to test")
+    sizes = {"epochs": 3, "rows": 32, "length": 128, "layers": 4, "hidden": 256, "vocabulary": 8000}
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--rate", type=float, default=5e-4)
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of both sides")
+    parser.add_argument("--threads", type=int, help="of both sides (default: torch's)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each side, which take turns")
+    parser.add_argument("--out", type=Path, help="write the JSON to this file too")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure what the arguments say; returns the exit code."""
+    parser = parser_of()
+    options = parser.parse_args(arguments)
+    if min(options.repeats, options.items, options.epochs, options.rows, options.d, options.n or 1) < 1:
+        parser.error("--repeats, --items, --epochs, --rows, --n and --d must be at least 1")
+    tell(_probe(options) if options.probe else _task(options), options.out)
+    return 0

@@ -1,0 +1,656 @@
+"""What stages make: of one model or two, of one that was adjusted, fine-tuned or started from another; what they share.
+
+Each is as the commands one by one would make it, and as it would be without the interruption.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.run import adjust
+from pretrain.config import PretrainConfig
+from pretrain.folder import steps_in
+from pretrain.run import pretrain
+from pretrain.stopping import Stopped
+from probes.measures import ProbeConfig
+from probes.measures.command import measure
+from probes.measures.probe_input import ProbeInput
+from probes.study import work
+from probes.study.checks import check_cells
+from probes.study.digests import Digests
+from probes.study.done import is_done
+from probes.study.executors.base import run_stage
+from probes.study.gc import check_weights, collect
+from probes.study.models import open_model
+from probes.study.stage import (
+    AdjustStage,
+    AlignmentStage,
+    PretrainStage,
+    ProbeStage,
+    TransferStage,
+    TuneStage,
+)
+from probes.transfer.config import TransferConfig
+from probes.transfer.fit import _Fit
+from probes.transfer.model import open_pretrained
+from probes.transfer.result import read_predictions
+from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.files import read_json, write_json
+from synthlang.progress import silent
+from synthlang.store import Store
+from tests.study_cases import run_here
+from tests.study_fakes import FakeStage
+from tests.study_graphs import (
+    ADJUST,
+    ADJUSTED,
+    CELLS,
+    CONTINUAL,
+    DISTANCES,
+    FIRST,
+    FULL,
+    OWN,
+    PROBE,
+    PROBES,
+    SOURCE,
+    STARTED,
+    TUNED,
+    TWO,
+    contents,
+    graph_of,
+    run_all,
+    write_treebank,
+)
+from tests.tiny import changed
+
+MADE = ("pretrain", "alignment", "probe", "transfer")
+
+
+def of_kind(whole, kind):
+    return [stage for stage in whole.stages.values() if isinstance(stage, kind)]
+
+
+def keys_of(whole, kind):
+    return [key for key, stage in whole.stages.items() if stage.kind == kind]
+
+
+def of_cells(whole, name):
+    return [held[name] for held in whole.of_cell.values()]
+
+
+def place(store, stage):
+    return store.path(stage.kind, stage.key)
+
+
+def copied(store, folder):
+    """Another store with the same stages."""
+    shutil.copytree(store.root, folder)
+    return Store(folder)
+
+
+# --- of one model ---
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    """A cell with a run, its alignment, a probe and two tasks of two seeds, all of it made."""
+    store = Store(tmp_path_factory.mktemp("full"))
+    whole, _ = graph_of(FULL)
+    assert run_all(whole.stages, store) == list(whole.stages)
+    return store, whole
+
+
+def test_every_stage_is_a_folder_of_its_kind(full):
+    store, whole = full
+    for key, stage in whole.stages.items():
+        assert is_done(store, stage)
+        names = {path.name for path in store.path(stage.kind, key).iterdir()}
+        assert {"pretrain": "done.json", "probe": "probes.json"}.get(stage.kind, "result.json") in names
+    assert not list(store.root.glob("*.work"))
+
+
+def test_results_are_those_of_the_commands(full):
+    store, whole = full
+    for stage in of_kind(whole, TransferStage):
+        folder = store.path("transfer", stage.key)
+        result = read_json(folder / "result.json")
+        assert (result["task"], result["seed"]) == (stage.config.task, stage.seed)
+        assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
+        parts = read_predictions(folder / "predictions.parquet")
+        assert {part.test for part in parts} == {"parent", "zs", "sup"}
+        assert result["counts"]["target test"]["items"] == 20
+        assert "target test" in result["drops"]
+    (probe,), (quick,) = of_kind(whole, ProbeStage), of_kind(whole, AlignmentStage)
+    probes = read_json(store.path("probe", probe.key) / "probes.json")
+    alignment = read_json(store.path("alignment", quick.key) / "result.json")
+    assert probes["probes"]["words"]["scores"] == alignment["scores"]
+    assert (store.path("probe", probe.key) / "probes.html").is_file()
+
+
+def test_a_second_start_finds_all_done_and_making_again_changes_nothing(full):
+    store, whole = full
+    before = contents(store, MADE)
+    assert run_all(whole.stages, store) == []
+    for stage in whole.stages.values():
+        work.make(stage, store, silent)
+    assert contents(store, MADE) == before
+
+
+def test_what_is_made_of_a_stage_that_is_gone(full, tmp_path):
+    """It is as good as before; nothing more is made of the stage until that is made again, and then it is the same."""
+    store, whole = full
+    other = Store(tmp_path / "copy")
+    shutil.copytree(store.root, other.root)
+    pretrain, *rest = whole.stages.values()
+    shutil.rmtree(other.path("pretrain", pretrain.key))
+    assert [is_done(other, stage) for stage in (pretrain, *rest)] == [False, *[True] * len(rest)]
+    shutil.rmtree(other.path(rest[-1].kind, rest[-1].key))
+    error = run_stage(rest[-1], other, silent).error
+    assert error is not None and error.startswith("pretrain mlm trans+inv is not finished; start again")
+    assert run_all(whole.stages, other) == [pretrain.key, rest[-1].key]
+    assert contents(other) == contents(store)
+
+
+def test_a_pretraining_told_to_stop_saves_and_goes_on_to_the_same_weights(full, tmp_path):
+    store, whole = full
+    stage = next(iter(whole.stages.values()))
+    other = Store(tmp_path / "stopped")
+
+    def impatient(name, done, total, note):
+        if name.startswith("pretrain") and done == 3:
+            os.kill(os.getpid(), 15)
+
+    with pytest.raises(Stopped):
+        work.make(stage, other, impatient)
+    folder = other.path("pretrain", stage.key)
+    assert steps_in(folder / "checkpoints")
+    assert not is_done(other, stage) and not (folder / "done.json").exists()
+    work.make(stage, other, silent)
+    for name in ("parent", "trans+inv"):
+        weights = [s.path("pretrain", stage.key) / "export" / name / "model.safetensors" for s in (store, other)]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_a_transfer_that_is_killed_goes_on_from_its_fits(full, tmp_path, monkeypatch):
+    store, whole = full
+    stage = of_kind(whole, TransferStage)[0]
+    other = Store(tmp_path / "killed")
+    shutil.copytree(store.root, other.root)
+    shutil.rmtree(other.path("transfer", stage.key))
+    before = contents(store)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "write_predictions", killed)
+        with pytest.raises(KeyboardInterrupt):
+            work.make(stage, other, silent)
+    (left,) = other.root.glob("transfer-*.work")
+    assert list(left.glob("fit-*"))
+    work.make(stage, other, silent)
+    assert contents(other) == before
+    assert not list(other.root.glob("*.work"))
+
+
+# --- of a model that starts from another ---
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("started"))
+    whole, _ = graph_of(STARTED)
+    run_all(whole.stages, store)
+    return store, whole
+
+
+def test_a_start_is_the_same_run_as_two_commands_make(started, tmp_path):
+    store, whole = started
+    begun = pretrain(parse(PretrainConfig, {"source": SOURCE, **FIRST}), tmp_path / "first")
+    start = {**OWN["start"], "model": str(tmp_path / "first" / "export" / "en")}
+    by_hand = pretrain(parse(PretrainConfig, {"source": SOURCE, **OWN, "start": start}), tmp_path / "own")
+    runs = [place(store, stage) for stage in of_kind(whole, PretrainStage)]
+    assert [read_json(run / "run.json")["fingerprint"] for run in runs] == [begun, by_hand]
+    for name in ("en", "hi"):
+        weights = [folder / "export" / name / "model.safetensors" for folder in (tmp_path / "own", runs[1])]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+    (transfer,) = of_kind(whole, TransferStage)
+    result = read_json(place(store, transfer) / "result.json")
+    assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
+
+
+# --- of an adjusted model, of two models, of models by their names ---
+
+SEEN = {"layers": [-1], "data": {"dev": 20, "sentences": 60}, "seed": 1}
+BOTH = {
+    "d": {"probes": ["distances"], **SEEN, "distances": {"before": {"before": "cell:model"}, "picture": "none"}},
+    "maps": {"probes": ["maps"], **SEEN, "maps": {"supervision": ["parallel"], "words": 500}},
+}
+
+
+@pytest.fixture(scope="module")
+def adjusted(tmp_path_factory):
+    """A run, adjusted, with the distances before and after and a transfer of the result."""
+    store = Store(tmp_path_factory.mktemp("adjusted"))
+    data = changed(ADJUSTED, seeds=[0], tasks={"pos": {}}, probes=BOTH)
+    whole, _ = graph_of(data)
+    run_all(whole.stages, store)
+    return store, whole
+
+
+def weights_of(opened):
+    return np.concatenate([part.detach().numpy().ravel() for part in opened.model.parameters()])
+
+
+def folders(whole, store, kind):
+    return {task.key: store.path(task.kind, task.key) for task in whole.stages.values() if isinstance(task, kind)}
+
+
+def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
+    store, whole = adjusted
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    run = store.path("pretrain", task.parents[0].key)
+    mine = store.path("adjust", task.key)
+    adjust(parse(AdjustConfig, {**ADJUST, "model": str(run)}), tmp_path / "theirs")
+    for language in ("parent", "trans+inv"):
+        weights = [folder / "export" / language / "model.safetensors" for folder in (mine, tmp_path / "theirs")]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+        assert weights[0].read_bytes() != (run / "export" / language / "model.safetensors").read_bytes()
+
+
+def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjusted):
+    store, whole = adjusted
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    run, mine = store.path("pretrain", task.parents[0].key), store.path("adjust", task.key)
+    opened = open_model(str(mine), None, False, before=str(run))
+    plain, own = open_pretrained(str(run), None), open_pretrained(str(mine), "trans+inv")
+    assert (opened.text, opened.natural) == (plain.text, False)
+    assert opened.target.language.fingerprint == plain.target.language.fingerprint
+    assert opened.fingerprint == own.fingerprint != plain.fingerprint
+    words = weights_of(opened)
+    assert np.array_equal(words, weights_of(own))
+    assert not np.array_equal(words, weights_of(plain))
+    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
+    assert (result["language"], result["parents"]["model"]) == ("trans+inv", own.fingerprint)
+
+
+def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
+    store, whole = adjusted
+    found = [read_json(folder / "probes.json") for folder in folders(whole, store, ProbeStage).values()]
+    distances = next(held for held in found if "distances" in held["probes"])
+    assert str(store.root) not in str(distances)  # no path of this machine
+    assert distances["settings"]["distances"]["before"] == {"before": "cell:model"}
+    assert "before" in str(distances["probes"]["distances"])
+    assert "maps" in next(held for held in found if held is not distances)["probes"]
+
+
+def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
+    store, whole = adjusted
+    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    moved = Store(tmp_path / "moved")
+    shutil.copytree(store.root, moved.root)
+    folder = moved.path("adjust", task.key)
+    weights = (folder / "export" / "parent" / "model.safetensors").read_bytes()
+    (folder / "done.json").unlink()
+    shutil.rmtree(folder / "export")
+    work.make(task, moved, silent)
+    assert (folder / "export" / "parent" / "model.safetensors").read_bytes() == weights
+
+
+def test_two_models(tmp_path):
+    store = Store(tmp_path / "two")
+    probes: dict[str, Any] = {
+        "c": {"probes": ["cka"], "model2": None, "cka": {"paraphrase": "cell:second", "sentences": 30, "random": []}},
+        "two": {"probes": ["cka"], "cka": {"sentences": 30, "random": []}, "data": {"dev": 20, "sentences": 60}},
+    }
+    probes["c"]["data"] = probes["two"]["data"]
+    whole, (cell,) = graph_of(changed(TWO, seeds=[0], tasks={"pos": {}}, probes=probes))
+    run_all(whole.stages, store)
+    held = whole.of_cell[cell.name]
+    result = read_json(store.path("transfer", held["transfer pos seed 0"]) / "result.json")
+    runs = [str(store.path("pretrain", key)) for key in (held["pretrain"], held["second"])]
+    both = open_pretrained(runs[0], None, target_model=runs[1])
+    assert result["parents"]["model"] == both.fingerprint
+    assert result["settings"]["target_model"] == "cell:second"
+    models = {n: read_json(store.path("probe", held[f"probe {n}"]) / "probes.json")["parents"]["model"] for n in probes}
+    assert models == {"c": open_pretrained(runs[0], None).fingerprint, "two": both.fingerprint}
+
+
+def test_a_finished_run_by_its_name(adjusted, tmp_path):
+    store, *_ = adjusted
+    run = next(iter(store.root.glob("pretrain-*")))
+    data = {k: v for k, v in FULL.items() if k not in ("pretrain", "source")}
+    data |= {"model": str(run), "seeds": [0], "tasks": {"pos": {}}}
+    mine, (cell,) = graph_of(data)
+    other = Store(tmp_path / "named")
+    run_all(mine.stages, other)
+    assert [task.kind for task in mine.stages.values()] == ["probe", "transfer"]
+    held = mine.of_cell[cell.name]
+    whole, _ = graph_of(changed(FULL, seeds=[0], tasks={"pos": {}}))
+    run_all(whole.stages, store)
+    same = next(key for key, stage in whole.stages.items() if isinstance(stage, TransferStage))
+    mine_found, found = (
+        read_json(place.path("transfer", key) / "result.json")
+        for place, key in ((other, held["transfer pos seed 0"]), (store, same))
+    )
+    assert mine_found["parents"] == found["parents"] and mine_found["scores"] == found["scores"]
+    files = mine.stages[held["probe words"]].files(Digests())
+    assert {Path(path).name for path in files} == {"config.yaml", "run.json", "done.json"}
+
+
+def test_two_natural_languages(tmp_path):
+    """Each reads its own sentences, in the pretraining and in the task; without a training set there is no SUP."""
+    en, de = (write_treebank(tmp_path / name, seed) for seed, name in enumerate(("en", "de")))
+    languages = [{"name": name, "source": f"conllu:{path}"} for name, path in (("en", en), ("de", de))]
+    run = {**FULL["pretrain"], "languages": languages, "vocabulary": {"kind": "joint", "size": 300}}
+    run = {key: value for key, value in run.items() if key not in ("language", "dictionary")}
+    task = {"length": 24, "language": "de", "train": str(en), "target": {"test": str(de)}}
+    data = {"name": "n", "pretrain": run, "transfer": {**task, "fine_tune": {"epochs": 1}}, "tasks": {"pos": {}}}
+    store = Store(tmp_path / "store")
+    whole, cells = graph_of(data)
+    check_cells(cells)
+    run_all(whole.stages, store)
+    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
+    assert (result["language"], result["sup"], result["delta"]) == ("de", None, None)
+    assert result["zs"] is not None
+    (alignment,) = (read_json(path / "result.json") for path in folders(whole, store, AlignmentStage).values())
+    assert alignment["scores"] is None
+    transfer = next(held for held in whole.stages.values() if isinstance(held, TransferStage))
+    files = {Path(path).name for path in transfer.files(Digests())}
+    assert files == {"en", "de", "x-ud-train.conllu", "x-ud-test.conllu"}
+
+
+# --- of a model that was fine-tuned for its probes ---
+
+STAGES = ("pretrain", "tuned", "tuned")
+
+
+def tunes(whole):
+    return [task for task in whole.stages.values() if isinstance(task, TuneStage)]
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """A run probed as it is and after two ways of fine-tuning, of which two cells share one."""
+    store = Store(tmp_path_factory.mktemp("tuned"))
+    whole, cells = graph_of(CELLS)
+    check_cells(cells)
+    run_all(whole.stages, store)
+    return store, whole, cells
+
+
+def stage_of(tuned, cell, name):
+    store, whole, _ = tuned
+    key = whole.of_cell[cell]["probe d" if name == "probe" else name]
+    return store.path(whole.stages[key].kind, key)
+
+
+@pytest.mark.parametrize("tuning", ["pos", "pos+continual"])
+def test_it_is_what_the_commands_do_one_by_one(tuned, tuning, tmp_path):
+    """``synthlang transfer --keep``, then ``synthlang probe`` of the kept folder, to the last bit."""
+    store, _, cells = tuned
+    cell = next(cell for cell in cells if tuple(cell.labels.values()) == (tuning,))
+    run = str(stage_of(tuned, cell.name, "pretrain"))
+    more = {"continual": CONTINUAL} if tuning == "pos+continual" else {}
+    config = parse(TransferConfig, {**TUNED, **more, "language": "trans"})
+    pretrained = open_pretrained(run, "trans")
+    Transfer(pretrained, load_data(config, pretrained), config, store=store).run(3, keep=tmp_path)
+    mine = stage_of(tuned, cell.name, "tuned")
+    for language in ("parent", "trans"):
+        one, other = (folder / "export" / language for folder in (mine, tmp_path / "seed-3"))
+        for name in ("model.safetensors", "tokenizer.json", "config.json"):
+            assert (one / name).read_bytes() == (other / name).read_bytes()
+    if tuning == "pos":  # one probe will do
+        return
+    settings = {**DISTANCES, "distances": {"before": {"before": run}, "picture": "none"}, "language": "trans"}
+    settings["pairs"] = {"text": {"kind": "derived", "source": SOURCE, "left": "trans"}}
+    probe = parse(ProbeConfig, settings)
+    measure(ProbeInput(open_pretrained(str(tmp_path / "seed-3"), "trans"), probe, None, store), tmp_path / "probed")
+    theirs, ours = (
+        read_json(folder / "probes.json") for folder in (tmp_path / "probed", stage_of(tuned, cell.name, "probe"))
+    )
+    one, other = (held["probes"]["distances"]["models"] for held in (theirs, ours))
+    assert list(one["seed-3"].items()) == list(other[ours["model"]].items())
+    assert one["before"] == other["before"]
+    assert ours["parents"]["model"] == open_pretrained(str(mine), "trans").fingerprint
+
+
+def test_probes_read_the_fine_tuned_model_in_the_languages_of_its_run(tuned):
+    _, _, cells = tuned
+    found = [read_json(stage_of(tuned, cell.name, "probe") / "probes.json")["parents"]["model"] for cell in cells]
+    run, *others = (str(stage_of(tuned, cell.name, stage)) for cell, stage in zip(cells, STAGES, strict=True))
+    opened = [open_pretrained(run, None), *(open_model(folder, None, False, before=run) for folder in others)]
+    assert found == [held.fingerprint for held in opened] and len(set(found)) == 3
+    assert {held.target.language.name for held in opened} == {"trans"}
+    before, after = opened[0].model.state_dict(), opened[1].model.state_dict()
+    assert any(not np.array_equal(before[name], after[name]) for name in after if name.startswith("layers."))
+
+
+def test_the_stage_says_what_was_fitted(tuned):
+    record = read_json(stage_of(tuned, tuned[2][1].name, "tuned") / "done.json")
+    assert (record["task"], record["seed"], record["model"]) == ("pos", 3, "mlm trans")
+    assert [epoch["epoch"] for epoch in record["fit"]["epochs"]] == [1, 2]
+    assert record["counts"].keys() == {"source train", "source dev"}
+    aligned = read_json(stage_of(tuned, tuned[2][2].name, "tuned") / "done.json")["counts"]["aligned text pretraining"]
+    assert aligned["sentence pairs to train on"] == 40
+
+
+def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
+    store, *_ = tuned
+    model = next(iter(store.root.glob("pretrain-*/export/trans")))
+    pair = {"kind": "derived", "source": SOURCE, "left": "trans"}
+    data = {"name": "n", "model": str(model), "tasks": {}, "tuned": {**TUNED, "train": f"pos:{SOURCE}"}}
+    data["probes"] = {"d": {**PROBE, "language": "trans", "pairs": {"x": pair}}}
+    data["adjust"] = {**ADJUST, "pairs": {"x": pair}}
+    whole, cells = graph_of(data)
+    check_cells(cells)
+    other = Store(tmp_path)
+    run_all(whole.stages, other)
+    (task,) = tunes(whole)
+    folder = other.path("tune", task.key)
+    assert {path.name for path in folder.iterdir()} == {"export", "done.json"}
+    opened = open_pretrained(str(folder), "trans")
+    (probe,) = (task for task in whole.stages.values() if isinstance(task, ProbeStage))
+    assert read_json(other.path("probe", probe.key) / "probes.json")["parents"]["model"] == opened.fingerprint
+    assert task.label == "tune trans adjusted on pos seed 0"
+    named = TuneStage(config=task.config, seed=0, model=str(model))
+    assert {Path(path).name for path in named.files(Digests())} >= {"model.safetensors"}
+
+
+def test_a_fit_that_is_killed_goes_on(tuned, tmp_path, monkeypatch):
+    store, whole, _ = tuned
+    (task, _), other = tunes(whole), Store(tmp_path / "killed")
+    shutil.copytree(store.root, other.root)
+    folder = other.path("tune", task.key)
+    before = (folder / "export" / "trans" / "model.safetensors").read_bytes()
+    shutil.rmtree(folder)
+    assert not is_done(other, task)
+
+    epochs, whole_epoch = [], _Fit.epoch
+
+    def killed(fit, epoch, history):
+        epochs.append(epoch)
+        if len(epochs) == 2:
+            raise KeyboardInterrupt
+        return whole_epoch(fit, epoch, history)
+
+    monkeypatch.setattr(_Fit, "epoch", killed)
+    with pytest.raises(KeyboardInterrupt):
+        work.make(task, other, silent)
+    (left,) = other.root.glob("tune-*.work")
+    assert list(left.glob("fit-*/step-1"))
+    work.make(task, other, silent)
+    assert epochs == [0, 1, 1]  # the first one is not done again
+    assert is_done(other, task) and not list(other.root.glob("*.work"))
+    assert (folder / "export" / "trans" / "model.safetensors").read_bytes() == before
+
+
+def test_a_natural_language_is_aligned_by_its_own_sentences(tuned, tmp_path):
+    """A checkpoint, sentence pairs of files, and a task without a test set or a second language."""
+    store, *_ = tuned
+    treebank = write_treebank(tmp_path / "bank")
+    (treebank / "x-ud-test.conllu").unlink()
+    texts = {"left": "uno dos tres cuatro\n", "right": "one two three four\n", "links": "0-0 1-1 2-2 3-3\n"}
+    for name, line in texts.items():
+        (tmp_path / name).write_text("".join(line.replace("one", f"one{i}") for i in range(40)))
+    links = {"kind": "file", "path": str(tmp_path / "links")}
+    pair = {"kind": "text", "left": str(tmp_path / "left"), "right": str(tmp_path / "right"), "links": links}
+    model = str(next(iter(store.root.glob("pretrain-*/export/trans"))))
+    tuning = {**TUNED, "train": str(treebank), "language": "es", "continual": {**CONTINUAL, "pairs": {"x": pair}}}
+    probe = {"probes": ["cka"], "natural": True, "language": "es", "pairs": {"x": pair}}
+    whole, cells = graph_of({"name": "n", "model": model, "tasks": {}, "tuned": tuning, "probes": {"d": probe}})
+    check_cells(cells)
+    (task,), other = tunes(whole), Store(tmp_path / "store")
+    assert {Path(path).name for path in task.files(Digests())} >= {"left", "right", "links", "x-ud-train.conllu"}
+    work.make(task, other, silent)
+    record = read_json(other.path("tune", task.key) / "done.json")
+    assert record["counts"]["aligned text x"]["sentence pairs to train on"] == 40
+    assert len(record["fit"]["epochs"]) == 2
+
+
+def test_a_named_run_and_a_checkpoint_are_checked_before_anything_runs(tuned, tmp_path):
+    store, *_ = tuned
+    run = next(iter(store.root.glob("pretrain-*")))
+    data = {"name": "n", "model": str(run), "tasks": {}, "tuned": TUNED, "probes": {"d": PROBE}}
+    check_cells(graph_of(data)[1])
+    apart = tmp_path / "apart"
+    shutil.copytree(run, apart)
+    text = (apart / "config.yaml").read_text()
+    assert text.count("embeddings: shared\n  layers: []") == 1
+    (apart / "config.yaml").write_text(text.replace("layers: []", "layers: [1]", 1))
+    with pytest.raises(InputError, match="weights of their own"):
+        check_cells(graph_of({**data, "model": str(apart)})[1])
+    continual = {**TUNED, "continual": CONTINUAL, "train": f"pos:{SOURCE}", "language": "trans"}
+    with pytest.raises(InputError, match=r"tuned\.continual.pairs: the text of a model of Hugging Face is not known"):
+        check_cells(graph_of({**data, "model": str(run / "export" / "trans"), "tuned": continual})[1])
+
+
+# --- a whole study ---
+
+
+def test_a_study_of_it_its_tables_and_its_weights(tuned, tmp_path):
+    out = tmp_path / "out"
+    write_json(copied(tuned[0], out / "stages").root / "studies.json", {"format": 3, "studies": []})
+    data = {**CELLS, "grid": {"product": {"tuning": {"none": {"tuned": None}, "pos": {}}}}}
+    run = run_here(out, data)
+    assert [cell.status for cell in run.cells] == ["done", "done"]
+    record = read_json(out / "study.json")
+    assert set(record["cells"][1]["stages"]) == {"pretrain", "tuned", "alignment", "probe d"}
+    assert record["cells"][1]["run"].rpartition("/")[2].startswith("pretrain-")
+    rows = (out / "measures.csv").read_text().splitlines()
+    assert {row.rpartition(",")[2] for row in rows[1:]} == {"none", "pos"}
+    assert "tuned fingerprint" in (out / "report.html").read_text()
+    stage = out / "stages" / f"tune-{record['cells'][1]['stages']['tuned']}"
+    weights = stage / "export" / "trans" / "model.safetensors"
+    for keep, there in (("checkpoints", True), ("final", True), ("results", False)):
+        collect([out], keep)
+        assert weights.exists() == there and (stage / "done.json").exists()
+    assert [cell.status for cell in run_here(out, data).cells] == ["done", "done"]
+    more, _ = graph_of(changed(data, probes={"e": {**PROBES["d"], "seed": 5}}))
+    left = [task for task in more.stages.values() if isinstance(task, ProbeStage) and isinstance(task.model, TuneStage)]
+    with pytest.raises(InputError, match=r"synthlang gc deleted .*tune-"):
+        check_weights(left, run.done, run.store)
+
+
+# --- what cells, studies and working folders share of a store ---
+
+PLAIN = changed(FULL, seeds=[0], probes={}, tasks={})  # a run and its alignment
+WORDS = {"w": {"probes": ["words"]}}
+
+
+def test_cells_of_one_run_that_spell_it_otherwise(tmp_path, monkeypatch):
+    """A stage is named by what a run is: not by paths, nor by a dictionary that its objective does not read."""
+    write_treebank(tmp_path / "d")
+    monkeypatch.chdir(tmp_path)
+    store, names = Store(tmp_path / "store"), []
+    data = changed(PLAIN, source="conllu:d", grid={"product": {"pretrain.dictionary.coverage": [0.25, 0.75]}})
+    for spec in ("conllu:d", f"conllu:{tmp_path}/d"):
+        whole, _ = graph_of(changed(data, source=spec))
+        run_all(whole.stages, store)
+        names.append((keys_of(whole, "pretrain"), keys_of(whole, "alignment")))
+    (runs, alignments), again = names
+    assert len(runs) == 1 and len(alignments) == 2
+    assert again == (runs, alignments)
+    share = [
+        read_json(store.path("alignment", name) / "result.json")["scores"]["in_dictionary"]["n"] for name in alignments
+    ]
+    assert share[0] < share[1]
+
+
+def test_a_probe_reads_the_checkpoints_of_its_own_config(tmp_path):
+    """A run shared with a study that keeps fewer gets those that are missing; results are those of an empty store."""
+    few, many = {"every": 3, "keep": 1}, {"every": 2, "keep": 1, "archive": 2}
+    shared, alone = Store(tmp_path / "shared"), Store(tmp_path / "alone")
+    steps, probes = [], []
+    for policy, probed, store in ((few, {}, shared), (many, WORDS, shared), (few, WORDS, shared), (many, WORDS, alone)):
+        whole, _ = graph_of(changed(PLAIN, pretrain__checkpoints=policy, probes=probed))
+        run_all(whole.stages, store)
+        (run,) = keys_of(whole, "pretrain")
+        steps.append(steps_in(store.path("pretrain", run) / "checkpoints"))
+        for name in keys_of(whole, "probe"):
+            found = read_json(store.path("probe", name) / "probes.json")["probes"]["words"]["checkpoints"]
+            probes.append((name, [held["step"] for held in found]))
+    assert steps == [[6], [2, 4, 6], [2, 4, 6], [2, 4, 6]]
+    assert [held for _, held in probes] == [[2, 4, 6], [6], [2, 4, 6]]
+    assert probes[0] == probes[2] != probes[1]
+    kinds = ("probe", "alignment")
+    assert contents(alone, kinds).items() <= contents(shared, kinds).items()
+    assert not list(shared.root.glob("*.again"))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("plain"))
+    whole, _ = graph_of(changed(PLAIN, tasks={"pos": {}}))
+    run_all(whole.stages, store)
+    return store, whole
+
+
+@pytest.mark.parametrize("damage", ["gone", "truncated", "{}", "predictions", "done"])
+def test_a_damaged_stage_is_made_again(damage, plain, tmp_path):
+    store, whole = plain
+    other = Store(tmp_path / "copy")
+    shutil.copytree(store.root, other.root)
+    before = contents(store, ("transfer", "alignment"))
+    (pretrain,), (transfer,) = keys_of(whole, "pretrain"), keys_of(whole, "transfer")
+    result = other.path("transfer", transfer) / "result.json"
+    if damage == "gone":
+        result.unlink()
+    elif damage == "truncated":
+        result.write_bytes(result.read_bytes()[:-20])
+    elif damage == "{}":
+        write_json(result, {})
+    elif damage == "predictions":
+        result.with_name("predictions.parquet").unlink()
+    else:
+        (other.path("pretrain", pretrain) / "done.json").unlink()
+        shutil.rmtree(other.path("transfer", transfer))
+    assert run_all(whole.stages, other) == ([pretrain, transfer] if damage == "done" else [transfer])
+    assert contents(other, ("transfer", "alignment")) == before
+    assert all(is_done(other, stage) for stage in whole.stages.values())
+
+
+# --- who makes a stage ---
+
+
+class Piped(FakeStage):
+    def _pipe(self, store):
+        raise BrokenPipeError("the aligner has died")
+
+
+def test_a_broken_pipe_of_the_task_is_its_own_and_one_of_the_listener_is_not(tmp_path):
+    outcome = run_stage(Piped(key="p", does="pipe"), Store(tmp_path), silent)
+    assert outcome.error == "BrokenPipeError: the aligner has died"
+
+    def deaf(*told):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run_stage(FakeStage(key="q"), Store(tmp_path), deaf)

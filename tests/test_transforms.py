@@ -1,0 +1,305 @@
+"""What holds of every transform: strengths, compositions, wrong options, the document, adding one."""
+
+import itertools
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synthlang.catalogue import find, names
+from synthlang.config import parse
+from synthlang.corpus import Column, Corpus
+from synthlang.errors import InputError
+from synthlang.language import Language, bind_language, parse_language
+from synthlang.sources import open_source
+from synthlang.strict_yaml import parse_yaml
+from synthlang.transforms import KINDS, SHORT_NAMES
+from synthlang.trees import Forest
+from tests.annotated import annotated
+
+ROOT = Path(__file__).parents[1]
+STEPS: list[dict[str, Any]] = [
+    {"kind": "transliterate", "strength": 0.6},
+    {"kind": "transliterate", "strength": 0.5, "by": "token", "order": "frequent", "script": "hangul"},
+    {"kind": "invert", "chunk": 4},
+    {"kind": "permute", "window": 3, "strength": 0.5},
+    {"kind": "typology", "order": "VOS", "adposition": "postposition", "article": "after"},
+    {"kind": "typology", "head_direction": "final", "strength": 0.7},
+    {"kind": "mark", "case": {"nsubj": "ka", "obj": "o"}, "as_words": True},
+    {"kind": "mark", "agreement": {"NOUN": "t"}, "after_verb": {"word": "P"}, "separator": "~"},
+    {"kind": "mark", "drop": ["articles"], "case": {"obl": "ni"}},
+    {"kind": "code_switch", "batch_sentences": 50, "coverage": 0.5},
+    {"kind": "reorder", "model": "fr"},
+]
+ORDERS = st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=5, unique=True).filter(
+    lambda order: not {0, 1} <= set(order)  # a language is transliterated at most once
+)
+
+
+@pytest.fixture(scope="module")
+def source():
+    return open_source("builtin:mini-english?types=500&sentences=1000&dev=0&test=0")
+
+
+@pytest.fixture(scope="module")
+def batch(source):
+    corpus = next(source.batches("train"))
+    numbers = np.arange(len(corpus.form.codes), dtype=np.int32)
+    return Corpus(corpus.offsets, {**corpus.columns, "number": Column(numbers)}, corpus.ids)
+
+
+def language_of(*steps, source=None, seed=0):
+    language = parse_language({"name": "x", "seed": seed, "transforms": list(steps)})
+    return language if source is None else bind_language(language, source)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step["kind"])
+def test_a_stronger_language_changes_what_a_weaker_one_changed_and_more(source, batch, step):
+    before = [STEPS[0]] if step["kind"] == "code_switch" else []  # it puts back words that were transliterated
+    plain = language_of(*before, source=source).derive(batch).texts()
+    changed = []
+    for strength in (0.0, 0.4, 0.8, 1.0):
+        texts = language_of(*before, {**step, "strength": strength}, source=source).derive(batch).texts()
+        changed.append({i for i, (a, b) in enumerate(zip(plain, texts, strict=True)) if a != b})
+    assert not changed[0] and all(a <= b for a, b in itertools.pairwise(changed))
+    if step["kind"] not in ("transliterate", "code_switch"):  # of the others it is the share of the sentences
+        assert len(changed[1]) / len(changed[3]) == pytest.approx(0.4, abs=0.07)
+        assert changed[1] < changed[2] < changed[3]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step["kind"])
+def test_columns_inverses_and_no_sentence(source, batch, step):
+    language = language_of(step, source=source)
+    assert len(language.derive(Corpus.of_words([]))) == 0
+    if language.requires:
+        with pytest.raises(InputError, match=f"{step['kind']} needs the column 'upos'; the corpus has form"):
+            language.derive(Corpus.of_words([["a"]]))
+    if not language.invertible:
+        with pytest.raises(InputError, match=f"{step['kind']} has no inverse"):
+            language.invert(batch)
+
+
+@settings(max_examples=40)
+@given(ORDERS, st.integers(0, 3))
+def test_labels_and_trees_follow_their_words(source, batch, order, seed):
+    batch = batch.between(0, 200)
+    language = language_of(*(STEPS[i] for i in order), source=source, seed=seed)
+    rewrite = language.rewrite(batch)
+    derived = rewrite.apply(batch)
+    assert "parent" not in derived.columns and rewrite.kept is None
+    number = derived.columns["number"].codes
+    inserted = number == -1
+    assert (inserted == (rewrite.origin == -1)).all()
+    parent_of = rewrite.origin + np.repeat(batch.offsets[:-1], derived.lengths)
+    assert (number[~inserted] == parent_of[~inserted]).all()
+    assert len(set(number[~inserted].tolist())) == (~inserted).sum()  # no word twice
+    for name in ("upos", "deprel"):
+        values, before = derived.columns[name].values(), batch.columns[name].values()
+        assert all(v == ("_" if n < 0 else before[n]) for v, n in zip(values, number.tolist(), strict=True))
+    # the head of every word that is left is the same word as before
+    head, old = derived.columns["head"].codes, batch.columns["head"].codes
+    rows = np.repeat(derived.offsets[:-1], derived.lengths) + head - 1
+    old_rows = np.repeat(batch.offsets[:-1], batch.lengths) + old - 1
+    assert (head[inserted] == -1).all() and (head[~inserted] >= 0).all()
+    hanging = head > 0
+    assert (number[rows[hanging]] == old_rows[number[hanging]]).all()
+    assert ((head == 0)[~inserted] == (old[number[~inserted]] == 0)).all()
+    # 50 divides 100, so a batch may be cut there
+    parts = [s.words for i in (0, 100) for s in language.derive(batch.between(i, i + 100))]
+    assert [s.words for s in derived] == parts
+    if language.invertible:
+        assert language.invert(derived).texts() == batch.texts()
+
+
+@pytest.mark.parametrize("first", range(len(STEPS)))
+def test_every_pair_in_both_orders(source, batch, first):
+    part = batch.between(0, 50)
+    alone = language_of(STEPS[first], source=source).derive(part).texts()
+    for second in {*range(len(STEPS))} - {first} - ({0, 1} if first < 2 else set()):
+        steps = STEPS[first], STEPS[second]
+        both = language_of(*steps, source=source).derive(part).texts()
+        assert both != part.texts()
+        # the second one does something after the first, whatever that is; but a code switch has nothing to put in where
+        # no word is transliterated, and the order model knows nothing of sentences with words that are in no tree
+        idle = steps[1]["kind"] == "code_switch" and steps[0]["kind"] != "transliterate"
+        if not idle and not (steps[1]["kind"] == "reorder" and "as_words" in steps[0]):
+            assert both != alone
+
+
+def test_typology_moves_sentences_that_have_inserted_words(batch):
+    """Words that ``mark`` inserted have no head, yet the sentence is still a tree to the next transform."""
+    steps = [STEPS[6], {"kind": "typology", "order": "VSO"}]
+    rewrite = language_of(*steps).rewrite(batch)
+    assert rewrite.counts["typology: sentences laid out"] == len(batch)
+    assert Forest.of(batch).is_projective.all()
+    alone = language_of(steps[1]).rewrite(batch)
+    assert rewrite.origin[rewrite.origin >= 0].tolist() == alone.origin.tolist()
+
+
+WRONG: list[tuple[Any, str]] = [
+    ("trnas", "'trnas' is none of trans, inv, perm"),
+    ("trans+", "'' is none of trans, inv, perm"),
+    ("trans:1.5", "strength"),
+    ("trans:1.2.3", "the strength '1.2.3' is not a number"),
+    ("trans+trans", "transliterated at most once"),
+    ("perm@99999999999999999999", "window"),
+    ("mark", "can be given in a YAML file"),
+    ("missing.yaml", "missing.yaml: no such file"),
+    ({"name": "../x"}, "name"),
+    ({"name": "parent", "transforms": [{"kind": "invert"}]}, "the name parent is that of the language without"),
+    ({"kind": "shuffle"}, "kind"),
+    ({"kind": "invert", "strength": -0.1}, "strength"),
+    ({"kind": "invert", "chunk": 1}, "chunk: 1"),
+    ({"kind": "invert", "chunk": 10**20}, "chunk"),
+    ({"kind": "permute", "chunk": 3}, "unknown key"),
+    ({"kind": "transliterate", "by": "word"}, "by"),
+    ({"kind": "transliterate", "script": "runes"}, "cyrillic, syllabics, hangul"),
+    ({"kind": "transliterate", "types": "FILE"}, "f.txt: no such file"),
+    ({"kind": "transliterate", "types": b""}, "f.txt: holds no word"),
+    ({"kind": "transliterate", "types": b"\n\tNOUN\n"}, "f.txt:2: the first column is empty"),
+    ({"kind": "transliterate", "types": b"a\ntwo words\n"}, "f.txt:2: 'two words' is not one word"),
+    ({"kind": "transliterate", "types": b"a\n\xff\n"}, "f.txt:2: not UTF-8"),
+    ({"kind": "typology"}, "give a value to at least one of order, oblique"),
+    ({"kind": "typology", "order": "SVX"}, "SOV"),
+    ({"kind": "typology", "adposition": "after"}, "preposition"),
+    ({"kind": "typology", "article": "after", "articles": []}, "articles"),
+    ({"kind": "typology", "adjectives": "after"}, "did you mean adjective"),
+    ({"kind": "mark"}, "give at least one of case, number, agreement, after_verb, drop"),
+    ({"kind": "mark", "case": {"obj": ""}}, "must be one word"),
+    ({"kind": "mark", "case": {"nsubjj": "ka"}}, "'nsubjj' is no relation"),
+    ({"kind": "mark", "case": {"obj": 3}}, "case.obj"),
+    ({"kind": "mark", "case": {"obj": "a·b"}}, "holds the separator"),
+    ({"kind": "mark", "case": {"obj": "a"}, "separator": ""}, "separator '' must be one or more characters"),
+    ({"kind": "mark", "case": {"obj": "ab", "iobj": "b"}, "separator": "aa"}, "marked 'aaab' looks like"),
+    ({"kind": "mark", "case": {"obj": "ba", "iobj": "b"}, "separator": "aa", "place": "before"}, "looks like"),
+    ({"kind": "mark", "agreement": {"Foo": "x"}}, "'Foo' is neither a feature"),
+    ({"kind": "mark", "drop": ["verbs"]}, "articles"),
+    ({"kind": "mark", "after_verb": {"word": "_"}}, "must be one word"),
+    ({"kind": "mark", "after_verb": {"word": "P", "distance": -1}}, "distance"),
+    ({"kind": "mark", "after_verb": {"distance": 1}}, "word: is required"),
+    ({"kind": "code_switch", "dictionary": "FILE"}, "f.txt: no such file"),
+    ({"kind": "code_switch", "dictionary": b"a b\nword\n"}, "2: a line holds a source word and a target word"),
+    ({"kind": "code_switch", "batch_sentences": 300}, "300: must divide 2000"),
+    ({"kind": "code_switch", "batch_sentences": 0}, "batch_sentences"),
+    ({"kind": "code_switch", "cap": -0.1}, "cap"),
+    ({"kind": "reorder", "model": "klingon"}, "klingon.* is none of de, en, fr, ga"),
+    ({"kind": "reorder", "substrate": "klingon"}, "klingon.* is none of de, en, fr, ga"),
+    ({"kind": "reorder", "temperature": 0.0}, "temperature"),
+    ({"kind": "reorder", "max_items": 9}, "max_items"),
+    ({"kind": "reorder", "policy": "drop"}, "policy"),
+    ({"kind": "reorder", "nouns": False, "verbs": False}, "nothing would be reordered"),
+]
+
+
+@pytest.mark.parametrize(("spec", "message"), WRONG, ids=lambda value: str(value)[:40])
+def test_wrong_specs(tmp_path, spec, message):
+    file = tmp_path / "f.txt"
+    if isinstance(spec, dict) and "kind" in spec:
+        for value in (v for v in spec.values() if isinstance(v, bytes)):
+            file.write_bytes(value)
+        step = {k: str(file) if isinstance(v, bytes) or v == "FILE" else v for k, v in spec.items()}
+        spec = {"name": "x", "transforms": [step]}
+    with pytest.raises(InputError, match=message):
+        parse_language(spec)
+
+
+# --- the document on languages: every example is run, every option is named
+
+DOC = (ROOT / "docs" / "languages.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\S+)\n(.*?)^```$", DOC, re.DOTALL | re.MULTILINE)
+EXAMPLES = [(a[1], b[1].strip()) for a, b in itertools.pairwise(BLOCKS) if (a[0], b[0]) == ("yaml", "text")]
+
+
+class Sentences:
+    """A source of the sentence of the document."""
+
+    fingerprint = "document"
+    splits = ("train",)
+    columns = ("form", "upos", "deprel", "head", "feats")
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        yield annotated(dict(BLOCKS)["sentence"].strip())
+
+
+def test_examples_of_the_document_are_what_comes_out(tmp_path, monkeypatch):
+    for name, content in BLOCKS:
+        if "." in name:
+            (tmp_path / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    source, kinds = Sentences(), set()
+    batch = next(source.batches("train"))
+    assert len(EXAMPLES) >= 15
+    for spec, expected in EXAMPLES:
+        language = bind_language(parse_language(parse_yaml(spec, "the document")), source)
+        derived = language.derive(batch)
+        assert derived.texts() == [expected], spec
+        assert not language.invertible or language.invert(derived).texts() == batch.texts(), spec
+    for name, spec in BLOCKS:
+        kinds |= {t.kind for t in parse_language(parse_yaml(spec, "doc")).transforms} if name == "yaml" else set()
+    assert kinds == set(KINDS)
+
+
+def test_every_kind_and_option_is_in_the_document():
+    for name, kind in KINDS.items():
+        assert f"## `{name}`" in DOC and f"| `{name}` |" in DOC
+        part = DOC.split(f"## `{name}`")[1].split("\n## ")[0]
+        fields = set(kind.model_fields) - {"kind", "strength"}
+        missing = [f for f in fields if not re.search(rf"\b{f}\b", part)]
+        assert not missing or name == "reorder", (name, missing)
+    assert all(f"`{short}`" in DOC for short in SHORT_NAMES)
+
+
+@pytest.mark.parametrize("name", names("derived"))
+def test_languages_of_the_catalogue(name, source, batch):
+    language = parse_language(name)
+    assert language == parse(Language, find("derived", name).data) and language.name == name.removesuffix("-like")
+    language = bind_language(language, source)
+    derived = language.derive(batch)
+    assert sum(a != b for a, b in zip(batch.texts(), derived.texts(), strict=True)) > 100
+    if language.invertible:
+        assert language.invert(derived).texts() == batch.texts()
+
+
+# --- adding one is a file and a line of the table: the diff in CONTRIBUTING.md, carried out
+
+DIFF = re.compile(r"  --- synthlang/transforms/__init__.py\n(.*?)  ```", re.DOTALL)
+USE = """
+from synthlang.corpus import Corpus
+from synthlang.language import parse_language
+language = parse_language("trans+repeat@3")
+assert language.transforms == parse_language({"name": "x", "transforms": [
+    {"kind": "transliterate"}, {"kind": "repeat", "times": 3}]}).transforms
+assert language.fingerprint != parse_language("trans+repeat").fingerprint
+corpus = Corpus.of_words([["the", "cat"], ["aa"]])
+derived = language.derive(corpus)
+print(*derived.texts(), *language.invert(derived).texts(), *parse_language("repeat:0").derive(corpus).texts(), sep="|")
+"""
+
+
+def test_a_new_transform_is_a_file_and_a_line_of_the_table(tmp_path):
+    shutil.copytree(ROOT / "synthlang", tmp_path / "synthlang", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = tmp_path / "synthlang" / "transforms"
+    shutil.copy(ROOT / "tests" / "repeat_transform.py", folder / "repeat.py")
+    found = DIFF.search((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert found is not None and found[1].count("\n  +") == 2
+    table = folder / "__init__.py"
+    lines, at = table.read_text(encoding="utf-8").splitlines(), 0
+    for row in found[1].splitlines():
+        if row.startswith("  +"):
+            lines.insert(at, row[3:])
+            at += 1
+        else:
+            at = lines.index(row[3:], at) + 1
+    table.write_text("\n".join(lines), encoding="utf-8")
+    run = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE}"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert not done.returncode, done.stderr
+    assert done.stdout == "тхетхетхе цатцатцат|аааааа|the cat|aa|the cat|aa\n"
