@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from pretrain.model.text import Text
-from probes.transfer.batch import Batch
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.features import Features, frozen_states
+from probes.transfer.tasks.base import Batch
 from synthlang.errors import InputError
 from tests.transfer_fits import OWN, PAD, SHAPE, body_of, model_of, moved, tokens, weights
 

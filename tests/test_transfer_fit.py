@@ -11,8 +11,8 @@ from torch import nn
 
 from pretrain.folder import steps_in
 from pretrain.optim import learning_rate
+from probes.pretrained import bounded_batches
 from probes.transfer import fit as fitting
-from probes.transfer.batch import bounded_batches
 from probes.transfer.config import FineTuneConfig
 from probes.transfer.fit import fine_tune, predict, training_batches
 from probes.transfer.run import rank

@@ -14,9 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pretrain.model.text import Text
-from probes.transfer.batch import NO_LABEL, Batch
 from probes.transfer.config import HeadConfig
-from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.base import NO_LABEL, Batch, Head
 from probes.transfer.tasks.heads import ClassifyHead, Crf, TagHead
 from probes.transfer.tasks.parsing import ParserHead
 from probes.transfer.tasks.qa import AnswerHead

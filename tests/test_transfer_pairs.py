@@ -13,7 +13,7 @@ import torch
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
-from probes.transfer.batch import NO_LABEL
+from probes.transfer.tasks.base import NO_LABEL
 from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.sources.base import Source

@@ -14,9 +14,9 @@ from pretrain.hub import CONFIG, open_base
 from pretrain.model.from_hf import from_hf
 from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.run import open_run
+from probes.model_names import is_run, model_path
+from probes.pretrained import Languages, Pretrained, of_run, open_pretrained, tokenizer_of
 from probes.study.cell import Reach, reach_of
-from probes.transfer.model import Languages, Pretrained, of_run, open_pretrained, tokenizer_of
-from probes.transfer.model_names import is_run, model_path
 from synthlang.config import load
 from synthlang.files import read_json
 from synthlang.fingerprint import fingerprint

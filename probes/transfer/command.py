@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from probes.model_names import is_run
+from probes.pretrained import Pretrained, open_pretrained
 from probes.transfer.compare import Comparison
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import Pretrained, check_keep, open_pretrained
-from probes.transfer.model_names import is_run
 from probes.transfer.result import ResultFile, drops, rows_of
-from probes.transfer.run import Transfer
+from probes.transfer.run import Transfer, check_keep
 from probes.transfer.splits import load_data, open_splits
 from synthlang.catalogue import load_yaml
 from synthlang.config import override, parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,20 +16,14 @@ from pretrain.config import ModelConfig
 from pretrain.model.attention import Layer, at_columns
 from pretrain.model.dropout import Noise
 from pretrain.model.encoder import MaskedLM
-from probes.transfer.batch import Batch, Examples, Role, bounded_batches
+from probes.pretrained import Role, bounded_batches
+from probes.rotation.features import Rotation
 from probes.transfer.config import FeaturesConfig
-from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.base import Batch, Examples, Head
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
 MOST = 1 << 31  # bytes of memory for the states of one set; those of a larger one are computed again in each epoch
-
-
-class Rotation(Protocol):
-    """A map of the states of each layer."""
-
-    def apply(self, states: Tensor, index: int) -> Tensor:
-        """[…, d] → […, d]; ``index`` is a layer's place among ``features.layers``."""
 
 
 def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:

@@ -21,9 +21,10 @@ from torch import Tensor, nn
 from pretrain.checkpoints import latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import CheckpointConfig
 from pretrain.optim import learning_rate
-from probes.transfer.batch import ROWS, TOKENS, Examples, bounded_batches
+from probes.pretrained import ROWS, TOKENS, bounded_batches
 from probes.transfer.config import FineTuneConfig
 from probes.transfer.features import FrozenStates, TaskModel, frozen_states
+from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Metric
 from synthlang.errors import InputError
 from synthlang.files import read_json

@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from probes.transfer.batch import NO_LABEL, Batch
 from probes.transfer.config import HeadConfig
-from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.base import NO_LABEL, Batch, Head
 
 LSTM_LAYERS = 2
 

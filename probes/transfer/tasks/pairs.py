@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
 from pretrain.model.text import Text
-from probes.transfer.batch import Examples, Reader, Role
-from probes.transfer.tasks.base import Task
+from probes.pretrained import Reader, Role
+from probes.transfer.tasks.base import Examples, Task
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks import TaskSet, is_task, open_task

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
+from probes.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.arborescence import arborescences
-from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
+from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric, Stats, WordLabels, named, share
 from probes.transfer.tasks.words import UNSEEN, WordExamples, Words, WordTask, is_named, names_in

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.data.packing import ranges
-from probes.transfer.batch import Batch, Reader
+from probes.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.answers import answer_metrics
-from probes.transfer.tasks.base import Head, Labels
+from probes.transfer.tasks.base import Batch, Head, Labels
 from probes.transfer.tasks.heads import mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric
 from probes.transfer.tasks.pairs import FieldTokens, PairExamples, PairRows, PairTask, separators

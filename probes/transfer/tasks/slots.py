@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.transfer.batch import Batch, Examples, Reader
+from probes.pretrained import Reader
 from probes.transfer.config import HeadConfig
-from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
+from probes.transfer.tasks.base import Batch, Examples, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead, TagHead
 from probes.transfer.tasks.metrics import OUTSIDE, Floats, Metric, f1, item_metric, named, span_counts
 from probes.transfer.tasks.words import UNSEEN, TagExamples, WordTask, names_in, not_inserted, span_tags
