@@ -18,33 +18,22 @@ cp "$1" "$FAKE/$(($(cat "$FAKE/count") + 1)).sh"
 [ -e "$FAKE/refuse" ] && { cat "$FAKE/refuse" >&2; exit 1; }
 id=$(($(cat "$FAKE/count") + 1))
 echo "$id" >"$FAKE/count"
-name=$(sed -n 's/^#SBATCH --job-name=//p' "$1")
 last=$(sed -n 's/^#SBATCH --array=0-\([0-9]*\).*/\1/p' "$1")
 if [ -n "$last" ]; then
-    for i in $(seq 0 "$last"); do echo "${id}_$i PENDING $name"; done >>"$FAKE/queue"
+    for i in $(seq 0 "$last"); do echo "${id}_$i PENDING"; done >>"$FAKE/queue"
 else
-    echo "$id PENDING $name" >>"$FAKE/queue"
+    echo "$id PENDING" >>"$FAKE/queue"
 fi
 echo "Submitted batch job $id"
 """,
     "squeue": r"""
 [ -e "$FAKE/away" ] && exit 1
-name=
-for word; do case $word in --name=*) name=${word#--name=} ;; esac; done
-if [ -n "$name" ]; then grep " $name$" "$FAKE/queue" | cut -d' ' -f1,2; exit 0; fi
 cut -d' ' -f1,2 "$FAKE/queue"
 """,
     "sacct": r"""
 for word; do case $word in --jobs=*) cat "$FAKE/state-${word#--jobs=}" 2>/dev/null ;; esac; done
 """,
-    "scancel": r"""
-for word; do case $word in
-    --name=*) grep -v " ${word#--name=}$" "$FAKE/queue" >"$FAKE/left" ;;
-    --*) ;;
-    *) grep -v "^$word " "$FAKE/queue" >"$FAKE/left" ;;
-esac; done
-mv "$FAKE/left" "$FAKE/queue"
-""",
+    "scancel": "exit 1\n",
     "srun": "exit 1\n",
 }
 
@@ -78,11 +67,6 @@ class FakeSlurm:
         """{job id: state}."""
         lines = (line.split() for line in (self.folder / "queue").read_text().splitlines())
         return {line[0]: line[1] for line in lines}
-
-    def put(self, job: str, state: str = "PENDING", name: str = "other") -> None:
-        """A job that somebody sent."""
-        with (self.folder / "queue").open("a") as handle:
-            handle.write(f"{job} {state} {name}\n")
 
     def end(self, job: str, state: str | None) -> None:
         """Take a job out of the queue; ``state`` is what accounting says of it, None if there is none."""

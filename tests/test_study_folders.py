@@ -188,7 +188,9 @@ def test_two_studies_of_one_store_at_once(reference, config, tmp_path):
     store = tmp_path / "store"
     other = tmp_path / "other.yaml"
     other.write_text(yaml.safe_dump({**TINY, "name": "other"}))
-    runs = [start(path, tmp_path / path.stem, "--store", str(store), "--workers", "1") for path in (config, other)]
+    runs = [
+        start(path, tmp_path / path.stem, "--store", str(store), "--executor", "in-process") for path in (config, other)
+    ]
     for run in runs:
         _, said = run.communicate(timeout=300)
         assert run.returncode == 0, said.decode()

@@ -81,54 +81,44 @@ def told(number, outcome):
     return run
 
 
-def test_a_job_writes_what_became_of_its_task(job, tmp_path, monkeypatch):
+def test_a_job_writes_what_became_of_its_task(job, tmp_path, monkeypatch, capsys):
     job(lambda: DONE)()
     assert record(tmp_path)["error"] is None and record(tmp_path)["job"] == "12"
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "11")
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
-    job(lambda: DONE)()
-    assert record(tmp_path)["job"] == "11_3"
-
-
-def test_a_failed_task_is_a_failed_job(job, tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         job(lambda: Outcome("k", "no", "a traceback"))()
     assert end.value.code == 1
-    assert record(tmp_path)["error"] == "no"
+    assert record(tmp_path)["error"] == "no" and record(tmp_path)["job"] == "11_3"
     assert "a traceback" in capsys.readouterr().err
 
 
-def test_sigterm_ends_a_job_without_a_verdict(job, tmp_path, requeue):
-    """Slurm has decided whether it starts again."""
-    with pytest.raises(SystemExit) as end:
-        job(told(signal.SIGTERM, STOPPED))()
-    assert end.value.code == EXIT_CODE
-    assert record(tmp_path) is None
-    assert requeue.calls == 0
+TOO_OFTEN = "Job not requeued because: timed-out too many times."
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])
-def test_a_task_that_ends_in_time_is_done(job, tmp_path, requeue, number):
-    job(told(number, DONE))()
-    assert record(tmp_path)["error"] is None
-    assert requeue.calls == 0
+@pytest.mark.parametrize(
+    ("number", "outcome", "problem", "code", "calls", "error"),
+    [
+        (signal.SIGTERM, DONE, None, None, 0, None),
+        (signal.SIGUSR2, DONE, None, None, 0, None),
+        (signal.SIGTERM, STOPPED, None, EXIT_CODE, 0, "no record"),  # Slurm has decided whether it starts again
+        (signal.SIGUSR2, STOPPED, None, -1, 1, "no record"),  # it puts itself back into the queue
+        (signal.SIGUSR2, STOPPED, TOO_OFTEN, 1, 1, f"{TOO_OFTEN} Give it more time (--slurm time=MINUTES)"),
+    ],
+)
+def test_a_job_that_is_told_to_end(job, tmp_path, requeue, number, outcome, problem, code, calls, error):
+    requeue.problem = problem
+    run = job(told(number, outcome))
+    if code is None:
+        run()
+    else:
+        with pytest.raises(SystemExit) as end:
+            run()
+        assert end.value.code == code
+    held = record(tmp_path) or {"error": "no record"}
+    assert held["error"] == error or held["error"].startswith(error)
+    assert requeue.calls == calls
     assert signal.alarm(0) == 0
-
-
-def test_before_the_time_limit_a_job_requeues_itself(job, tmp_path, requeue):
-    with pytest.raises(SystemExit) as end:
-        job(told(signal.SIGUSR2, STOPPED))()
-    assert end.value.code == -1
-    assert requeue.calls == 1
-    assert record(tmp_path) is None
-
-
-def test_a_job_that_may_go_back_no_more_has_failed(job, tmp_path, requeue):
-    requeue.problem = "Job not requeued because: timed-out too many times."
-    with pytest.raises(SystemExit) as end:
-        job(told(signal.SIGUSR2, STOPPED))()
-    assert end.value.code == 1
-    assert "timed-out too many times. Give it more time (--slurm time=MINUTES)" in record(tmp_path)["error"]
 
 
 def test_who_does_not_look_is_requeued_before_the_end(job, tmp_path, requeue, monkeypatch):

@@ -31,6 +31,7 @@ from tests.study_graphs import (
     CELLS,
     FULL,
     GRID,
+    PAIR,
     SOURCE,
     STARTED,
     TWO,
@@ -222,7 +223,7 @@ def test_runs_whose_languages_are_called_otherwise_are_two():
     derived, keys = FULL["pretrain"]["language"], []
     for left, right in ((derived, "parent"), ("xx", "en")):
         languages = [{"name": right}, {"name": left, "language": derived}]
-        pair = {**ADJUST["pairs"]["x"], "tokenizers": [left, right]}
+        pair = {**PAIR, "tokenizers": [left, right]}
         run = {**FULL["pretrain"], "language": None, "languages": languages}
         stages, _ = named(changed(ADJUSTED, pretrain=run, adjust={**ADJUST, "pairs": {"x": pair}}))
         keys += [stages["pretrain"].key, stages["adjust"].key]

@@ -3,7 +3,6 @@
 Each is as the commands one by one would make it, and as it would be without the interruption.
 """
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from pretrain.adjust.run import adjust
 from pretrain.config import PretrainConfig
 from pretrain.folder import steps_in
 from pretrain.run import pretrain
-from pretrain.stopping import Stopped
 from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
@@ -27,7 +25,6 @@ from probes.study.digests import Digests
 from probes.study.done import is_done
 from probes.study.executors.base import run_stage
 from probes.study.gc import check_weights, collect
-from probes.study.models import open_model
 from probes.study.stage import (
     AdjustStage,
     AlignmentStage,
@@ -36,6 +33,7 @@ from probes.study.stage import (
     TransferStage,
     TuneStage,
 )
+from probes.study.work import open_model
 from probes.transfer.config import TransferConfig
 from probes.transfer.fit import _Fit
 from probes.transfer.result import read_predictions
@@ -146,8 +144,7 @@ def test_a_second_start_finds_all_done_and_making_again_changes_nothing(full):
 def test_what_is_made_of_a_stage_that_is_gone(full, tmp_path):
     """It is as good as before; nothing more is made of the stage until that is made again, and then it is the same."""
     store, whole = full
-    other = Store(tmp_path / "copy")
-    shutil.copytree(store.root, other.root)
+    other = copied(store, tmp_path / "copy")
     pretrain, *rest = whole.stages.values()
     shutil.rmtree(other.path("pretrain", pretrain.key))
     assert [is_done(other, stage) for stage in (pretrain, *rest)] == [False, *[True] * len(rest)]
@@ -158,31 +155,10 @@ def test_what_is_made_of_a_stage_that_is_gone(full, tmp_path):
     assert contents(other) == contents(store)
 
 
-def test_a_pretraining_told_to_stop_saves_and_goes_on_to_the_same_weights(full, tmp_path):
-    store, whole = full
-    stage = next(iter(whole.stages.values()))
-    other = Store(tmp_path / "stopped")
-
-    def impatient(name, done, total, note):
-        if name.startswith("pretrain") and done == 3:
-            os.kill(os.getpid(), 15)
-
-    with pytest.raises(Stopped):
-        work.make(stage, other, impatient)
-    folder = other.path("pretrain", stage.key)
-    assert steps_in(folder / "checkpoints")
-    assert not is_done(other, stage) and not (folder / "done.json").exists()
-    work.make(stage, other, silent)
-    for name in ("parent", "trans+inv"):
-        weights = [s.path("pretrain", stage.key) / "export" / name / "model.safetensors" for s in (store, other)]
-        assert weights[0].read_bytes() == weights[1].read_bytes()
-
-
 def test_a_transfer_that_is_killed_goes_on_from_its_fits(full, tmp_path, monkeypatch):
     store, whole = full
     stage = of_kind(whole, TransferStage)[0]
-    other = Store(tmp_path / "killed")
-    shutil.copytree(store.root, other.root)
+    other = copied(store, tmp_path / "killed")
     shutil.rmtree(other.path("transfer", stage.key))
     before = contents(store)
 
@@ -249,13 +225,9 @@ def weights_of(opened):
     return np.concatenate([part.detach().numpy().ravel() for part in opened.model.parameters()])
 
 
-def folders(whole, store, kind):
-    return {task.key: store.path(task.kind, task.key) for task in whole.stages.values() if isinstance(task, kind)}
-
-
 def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
     store, whole = adjusted
-    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    (task,) = of_kind(whole, AdjustStage)
     run = store.path("pretrain", task.parents[0].key)
     mine = store.path("adjust", task.key)
     adjust(parse(AdjustConfig, {**ADJUST, "model": str(run)}), tmp_path / "theirs")
@@ -267,7 +239,7 @@ def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
 
 def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjusted):
     store, whole = adjusted
-    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
+    (task,) = of_kind(whole, AdjustStage)
     run, mine = store.path("pretrain", task.parents[0].key), store.path("adjust", task.key)
     opened = open_model(str(mine), None, False, before=str(run))
     plain, own = open_pretrained(str(run), None), open_pretrained(str(mine), "trans+inv")
@@ -277,13 +249,14 @@ def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjus
     words = weights_of(opened)
     assert np.array_equal(words, weights_of(own))
     assert not np.array_equal(words, weights_of(plain))
-    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
+    (transfer,) = of_kind(whole, TransferStage)
+    result = read_json(place(store, transfer) / "result.json")
     assert (result["language"], result["parents"]["model"]) == ("trans+inv", own.fingerprint)
 
 
 def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
     store, whole = adjusted
-    found = [read_json(folder / "probes.json") for folder in folders(whole, store, ProbeStage).values()]
+    found = [read_json(place(store, stage) / "probes.json") for stage in of_kind(whole, ProbeStage)]
     distances = next(held for held in found if "distances" in held["probes"])
     assert str(store.root) not in str(distances)  # no path of this machine
     assert distances["settings"]["distances"]["before"] == {"before": "cell:model"}
@@ -293,9 +266,8 @@ def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
 
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
     store, whole = adjusted
-    (task,) = (t for t in whole.stages.values() if isinstance(t, AdjustStage))
-    moved = Store(tmp_path / "moved")
-    shutil.copytree(store.root, moved.root)
+    (task,) = of_kind(whole, AdjustStage)
+    moved = copied(store, tmp_path / "moved")
     folder = moved.path("adjust", task.key)
     weights = (folder / "export" / "parent" / "model.safetensors").read_bytes()
     (folder / "done.json").unlink()
@@ -323,26 +295,18 @@ def test_two_models(tmp_path):
     assert models == {"c": open_pretrained(runs[0], None).fingerprint, "two": both.fingerprint}
 
 
-def test_a_finished_run_by_its_name(adjusted, tmp_path):
-    store, *_ = adjusted
-    run = next(iter(store.root.glob("pretrain-*")))
+def test_a_finished_run_by_its_name(full, tmp_path):
+    store, whole = full
+    (run,) = of_kind(whole, PretrainStage)
     data = {k: v for k, v in FULL.items() if k not in ("pretrain", "source")}
-    data |= {"model": str(run), "seeds": [0], "tasks": {"pos": {}}}
-    mine, (cell,) = graph_of(data)
+    mine, _ = graph_of({**data, "model": str(place(store, run)), "seeds": [0], "tasks": {"pos": {}}})
     other = Store(tmp_path / "named")
     run_all(mine.stages, other)
-    assert [task.kind for task in mine.stages.values()] == ["probe", "transfer"]
-    held = mine.of_cell[cell.name]
-    whole, _ = graph_of(changed(FULL, seeds=[0], tasks={"pos": {}}))
-    run_all(whole.stages, store)
-    same = next(key for key, stage in whole.stages.items() if isinstance(stage, TransferStage))
-    mine_found, found = (
-        read_json(place.path("transfer", key) / "result.json")
-        for place, key in ((other, held["transfer pos seed 0"]), (store, same))
-    )
-    assert mine_found["parents"] == found["parents"] and mine_found["scores"] == found["scores"]
-    files = mine.stages[held["probe words"]].files(Digests())
-    assert {Path(path).name for path in files} == {"config.yaml", "run.json", "done.json"}
+    probe, transfer = mine.stages.values()
+    same = of_kind(whole, TransferStage)[0]
+    ours, theirs = (read_json(place(*held) / "result.json") for held in ((other, transfer), (store, same)))
+    assert ours["parents"] == theirs["parents"] and ours["scores"] == theirs["scores"]
+    assert {Path(path).name for path in probe.files(Digests())} == {"config.yaml", "run.json", "done.json"}
 
 
 def test_two_natural_languages(tmp_path):
@@ -357,12 +321,12 @@ def test_two_natural_languages(tmp_path):
     whole, cells = graph_of(data)
     check_cells(cells)
     run_all(whole.stages, store)
-    result = read_json(next(iter(folders(whole, store, TransferStage).values())) / "result.json")
+    (transfer,) = of_kind(whole, TransferStage)
+    result = read_json(place(store, transfer) / "result.json")
     assert (result["language"], result["sup"], result["delta"]) == ("de", None, None)
     assert result["zs"] is not None
-    (alignment,) = (read_json(path / "result.json") for path in folders(whole, store, AlignmentStage).values())
-    assert alignment["scores"] is None
-    transfer = next(held for held in whole.stages.values() if isinstance(held, TransferStage))
+    (alignment,) = of_kind(whole, AlignmentStage)
+    assert read_json(place(store, alignment) / "result.json")["scores"] is None
     files = {Path(path).name for path in transfer.files(Digests())}
     assert files == {"en", "de", "x-ud-train.conllu", "x-ud-test.conllu"}
 
@@ -370,10 +334,6 @@ def test_two_natural_languages(tmp_path):
 # --- of a model that was fine-tuned for its probes ---
 
 STAGES = ("pretrain", "tuned", "tuned")
-
-
-def tunes(whole):
-    return [task for task in whole.stages.values() if isinstance(task, TuneStage)]
 
 
 @pytest.fixture(scope="module")
@@ -453,11 +413,11 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
     check_cells(cells)
     other = Store(tmp_path)
     run_all(whole.stages, other)
-    (task,) = tunes(whole)
+    (task,) = of_kind(whole, TuneStage)
     folder = other.path("tune", task.key)
     assert {path.name for path in folder.iterdir()} == {"export", "done.json"}
     opened = open_pretrained(str(folder), "trans")
-    (probe,) = (task for task in whole.stages.values() if isinstance(task, ProbeStage))
+    (probe,) = of_kind(whole, ProbeStage)
     assert read_json(other.path("probe", probe.key) / "probes.json")["parents"]["model"] == opened.fingerprint
     assert task.label == "tune trans adjusted on pos seed 0"
     named = TuneStage(config=task.config, seed=0, model=str(model))
@@ -466,8 +426,7 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
 
 def test_a_fit_that_is_killed_goes_on(tuned, tmp_path, monkeypatch):
     store, whole, _ = tuned
-    (task, _), other = tunes(whole), Store(tmp_path / "killed")
-    shutil.copytree(store.root, other.root)
+    (task, _), other = of_kind(whole, TuneStage), copied(store, tmp_path / "killed")
     folder = other.path("tune", task.key)
     before = (folder / "export" / "trans" / "model.safetensors").read_bytes()
     shutil.rmtree(folder)
@@ -507,7 +466,7 @@ def test_a_natural_language_is_aligned_by_its_own_sentences(tuned, tmp_path):
     probe = {"probes": ["cka"], "natural": True, "language": "es", "pairs": {"x": pair}}
     whole, cells = graph_of({"name": "n", "model": model, "tasks": {}, "tuned": tuning, "probes": {"d": probe}})
     check_cells(cells)
-    (task,), other = tunes(whole), Store(tmp_path / "store")
+    (task,), other = of_kind(whole, TuneStage), Store(tmp_path / "store")
     assert {Path(path).name for path in task.files(Digests())} >= {"left", "right", "links", "x-ud-train.conllu"}
     work.make(task, other, silent)
     record = read_json(other.path("tune", task.key) / "done.json")
@@ -554,7 +513,7 @@ def test_a_study_of_it_its_tables_and_its_weights(tuned, tmp_path):
         assert weights.exists() == there and (stage / "done.json").exists()
     assert [cell.status for cell in run_here(out, data).cells] == ["done", "done"]
     more, _ = graph_of(changed(data, probes={"e": {**PROBES["d"], "seed": 5}}))
-    left = [task for task in more.stages.values() if isinstance(task, ProbeStage) and isinstance(task.model, TuneStage)]
+    left = [stage for stage in of_kind(more, ProbeStage) if isinstance(stage.model, TuneStage)]
     with pytest.raises(InputError, match=r"synthlang gc deleted .*tune-"):
         check_weights(left, run.done, run.store)
 
@@ -605,21 +564,11 @@ def test_a_probe_reads_the_checkpoints_of_its_own_config(tmp_path):
     assert not list(shared.root.glob("*.again"))
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("plain"))
-    whole, _ = graph_of(changed(PLAIN, tasks={"pos": {}}))
-    run_all(whole.stages, store)
-    return store, whole
-
-
 @pytest.mark.parametrize("damage", ["gone", "truncated", "{}", "predictions", "done"])
-def test_a_damaged_stage_is_made_again(damage, plain, tmp_path):
-    store, whole = plain
-    other = Store(tmp_path / "copy")
-    shutil.copytree(store.root, other.root)
-    before = contents(store, ("transfer", "alignment"))
-    (pretrain,), (transfer,) = keys_of(whole, "pretrain"), keys_of(whole, "transfer")
+def test_a_damaged_stage_is_made_again(damage, full, tmp_path):
+    store, whole = full
+    other, before = copied(store, tmp_path / "copy"), contents(store)
+    pretrain, transfer = keys_of(whole, "pretrain")[0], keys_of(whole, "transfer")[0]
     result = other.path("transfer", transfer) / "result.json"
     if damage == "gone":
         result.unlink()
@@ -633,7 +582,7 @@ def test_a_damaged_stage_is_made_again(damage, plain, tmp_path):
         (other.path("pretrain", pretrain) / "done.json").unlink()
         shutil.rmtree(other.path("transfer", transfer))
     assert run_all(whole.stages, other) == ([pretrain, transfer] if damage == "done" else [transfer])
-    assert contents(other, ("transfer", "alignment")) == before
+    assert contents(other) == before
     assert all(is_done(other, stage) for stage in whole.stages.values())
 
 

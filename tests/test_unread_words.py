@@ -13,7 +13,7 @@ from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.pretrained import open_pretrained
-from probes.study.models import open_model
+from probes.study.work import open_model
 from probes.transfer.command import transfer_command
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer

@@ -66,7 +66,6 @@ class Section:
 
 
 def _has(value: Any, keys: Sequence[str]) -> bool:
-    """Whether a mapping of mappings has a key within a key … ."""
     return not keys or (isinstance(value, Mapping) and keys[0] in value and _has(value[keys[0]], keys[1:]))
 
 
@@ -125,7 +124,6 @@ class Draft:
         self.default_task = self.default_task and place[0] != "tasks"
 
     def names(self, root: str) -> list[str]:
-        """The tasks or probes that are not null, in order."""
         return [place[1] for place, held in self.sections.items() if place[0] == root and held is not None]
 
 
@@ -324,7 +322,6 @@ class CellBuilder:
 
 
 def _check_parts(draft: Draft) -> None:
-    """Raise InputError for parts that no cell has together."""
     start, pretrain, second, adjust, tuned = (draft.sections[root,] is not None for root in PARTS[:5])
     source, model = (draft.values[name] is not None for name in ("source", "model"))
     refused = {

@@ -48,7 +48,6 @@ class Cell:
 
     @property
     def configs(self) -> dict[str, pydantic.BaseModel]:
-        """All of them, by what a study calls them."""
         found: dict[str, pydantic.BaseModel | None] = {
             name: getattr(self, name) for name in ("start", "pretrain", "second", "adjust", "tuned")
         }

@@ -16,7 +16,9 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from pretrain.config.model import numbered
 from pretrain.config.training import micro_batches
+from pretrain.hub import CONFIG, open_base
 from pretrain.model.from_hf import check_start
+from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.trackers import check_trackers
 from probes.measures import ProbeConfig
 from probes.measures.words import no_rows
@@ -26,14 +28,13 @@ from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.builder import in_study
 from probes.study.cell import MODEL, SECOND, START, Cell, Reach, reach_of
-from probes.study.models import reach_of_model
 from probes.study.stage import Look
 from probes.transfer.config import TransferConfig, check_tried, combinations
 from probes.transfer.splits import check_columns, open_splits, open_training
 from probes.transfer.tasks.base import task_of
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import user_path
+from synthlang.files import read_json, user_path
 from synthlang.language import Language, check_source
 from synthlang.parallel.aligners import find_aligner
 from synthlang.parallel.pairs import AlignerLinks, DerivedPair, TextPair, count_text
@@ -76,6 +77,28 @@ def language_of(language: str | None, run: PretrainConfig) -> Language:
     """The language that a transfer of a run goes to: one of the run's, by name, or any derived one, by spec."""
     asked = asked_for(run, language, natural=False)
     return run.all_languages[asked].language if isinstance(asked, int) else asked
+
+
+def reach_of_model(model: str) -> Reach | None:
+    """The layers of a model and how many tokens a row can have, by its settings; None for one that is not here.
+
+    InputError for a folder that holds no model, and offline for a name that is in no cache.
+    """
+    path = model_path(model)
+    if is_run(path):
+        config = load(PretrainConfig, path / "config.yaml")
+        return reach_of_model(config.start.model) if config.start else reach_of(config)
+    from huggingface_hub import constants
+
+    if not path.is_dir() and not constants.HF_HUB_OFFLINE:
+        return None
+    held = read_json(open_base(model).folder / CONFIG)
+    names = ARCHITECTURES.get(held.get("model_type"))
+    layers, positions = held.get("num_hidden_layers"), held.get("max_position_embeddings")
+    if names is None or not isinstance(layers, int) or not isinstance(positions, int):
+        return None  # opening it says what is wrong
+    before = held.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
+    return Reach(layers, positions - before, bert=names.config == "BertConfig")
 
 
 class Opened:
@@ -253,7 +276,6 @@ class _CellChecks:
         self._transfer(config)
 
     def _items(self, config: TransferConfig) -> None:
-        """The items of a transfer."""
         run = self.cell.pretrain
         if config.language is None and (config.target is not None or not self.is_run):
             raise InputError("the language to transfer to needs a name: language")

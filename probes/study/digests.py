@@ -88,7 +88,6 @@ class Digests:
         return found
 
     def save(self, store: Store) -> None:
-        """Add what was found to the table of the store."""
         if self._new:
             with store.lock("digests", "table"):
                 path = store.root / TABLE
@@ -97,7 +96,6 @@ class Digests:
 
 
 def stats(paths: Iterable[Path]) -> Stats:
-    """Sizes and times of files and folders."""
     return {str(path.absolute()): _stat(path) for path in paths}
 
 
@@ -177,7 +175,6 @@ def _tree(folder: Path) -> list[Path]:
 
 
 def _digest_of(folder: Path, paths: Iterable[Path]) -> str:
-    """Of the files among the paths inside a folder."""
     files = [(path.relative_to(folder).as_posix(), sha256_file(path)) for path in paths if path.is_file()]
     return fingerprint("files", files=files)
 

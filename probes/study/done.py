@@ -57,7 +57,6 @@ def kept_of(run: Path) -> str | None:
 
 
 def note(store: Store, stage: Stage, seconds: float) -> None:
-    """Write down what a stage is and how long it took."""
     write_json(store.path(stage.kind, stage.key) / NOTE, {"label": stage.label, "seconds": round(seconds, 1)})
 
 
@@ -68,7 +67,6 @@ def noted(folder: Path) -> dict[str, Any]:
 
 
 def seconds_of(folder: Path) -> float:
-    """How long a stage took; 0 where it is not known."""
     return float(noted(folder).get("seconds", 0.0))
 
 

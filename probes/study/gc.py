@@ -154,7 +154,6 @@ class Collected:
 
     @property
     def size(self) -> int:
-        """Bytes."""
         return sum(freed.size for freed in self.freed)
 
 
@@ -176,7 +175,6 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
 
 
 def _collect(run: Path, users: Sequence[User], found: Collected, dry_run: bool) -> None:
-    """Delete what may go of a run, and note it."""
     using = [user for user in users if run.name in user.has]
     naming = {user.folder: None for user in users if run.name in user.names}
     if any(user.has[run.name] for user in using):

@@ -60,13 +60,11 @@ def _is(one: Any, other: Any) -> bool:
 
 
 def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
-    """A label of a named axis."""
     settings = tuple(Setting(axis, key, value) for key, value in changes.items())
     return Choice(axis, str(label), str(label), settings, label)
 
 
 def plain(key: str, value: Any, labels: Labels) -> Choice:
-    """A value of a dotted key; ``labels`` are those of all of its values."""
     label = labels[_text(value)]
     is_name = isinstance(value, str) or label != _text(value)
     shown = label if is_name else f"{short_key(key)}={label}"
@@ -107,7 +105,6 @@ def _text(value: Any) -> str:
 
 
 def check_axis(part: str, axis: str, values: Any) -> None:
-    """Raise ValueError for what is no axis."""
     if isinstance(values, dict):
         check_labels(axis, values)
     elif not isinstance(values, list):

@@ -102,5 +102,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _whole(value: Any) -> bool:
-    """Whether it is a list of whole numbers, as of layers."""
     return isinstance(value, list) and bool(value) and all(type(number) is int for number in value)

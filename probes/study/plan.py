@@ -35,7 +35,6 @@ class Kind:
 
     @property
     def to_do(self) -> int:
-        """How many are left."""
         return self.stages - self.done
 
     @property

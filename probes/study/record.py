@@ -51,7 +51,6 @@ class CellRecord:
 
     @property
     def status(self) -> str:
-        """``done``, ``failed`` or ``pending``."""
         return "done" if len(self.stages) == len(self.keys) else "failed" if self.error else "pending"
 
     @property
@@ -181,7 +180,6 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def only_runner(folder: Path) -> Iterator[None]:
-    """Hold the lock of a study; InputError if another process runs it."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
     try:

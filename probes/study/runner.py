@@ -122,7 +122,6 @@ class StudyRun:
             raise InputError(f"cell {cell} has results and cannot be left as it is: {problem}; bring it back")
 
     def look(self) -> None:
-        """See which stages are done."""
         self._looked = self._last_change()
         self.done = {key for key, stage in self.graph.stages.items() if is_done(self.store, stage)}
         self._fill_cells()
@@ -185,7 +184,6 @@ class StudyRun:
         return newest_report(self.folder, self.study.model_dump(mode="json", include={"claims", "paper"}))
 
     def save(self) -> None:
-        """Write study.json, the logs and the tables as things stand."""
         self._fill_cells()
         self._write_record()
         write_logs(self.folder, self.cells, self._gone)

@@ -38,7 +38,6 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing runs or will run any more."""
         return not self._unfinished
 
     def next(self) -> Stage | None:

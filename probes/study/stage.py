@@ -291,7 +291,6 @@ S = TypeVar("S", bound=Stage)
 
 
 def stage_from_json(data: Any) -> Stage:
-    """The stage that ``to_json`` wrote."""
     return KINDS[data["kind"]].model_validate(data)
 
 
@@ -304,7 +303,6 @@ def origin(model: Stage | str) -> PretrainStage | str:
 
 
 def short(model: Stage | str) -> str:
-    """What a label calls a model."""
     if isinstance(model, TuneStage):
         return f"{short(model.model)} tuned on {_task(model.config)}"
     if isinstance(model, AdjustStage):
@@ -347,7 +345,6 @@ class Look:
         return resolved(config, said)
 
     def whole(self, config: pydantic.BaseModel) -> str:
-        """The fingerprint of all of them."""
         if id(config) not in self._whole:  # with the config itself, so that no other one gets its place in memory
             self._whole[id(config)] = config, fingerprint("settings", settings=self.at(config))
         return self._whole[id(config)][1]
@@ -384,7 +381,6 @@ class Graph:
     of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def chosen(self, cells: Collection[str]) -> Graph:
-        """That of some of the cells."""
         of_cell = {name: held for name, held in self.of_cell.items() if name in cells}
         wanted = {key for held in of_cell.values() for key in held.values()}
         return Graph({key: stage for key, stage in self.stages.items() if key in wanted}, of_cell)

@@ -173,7 +173,6 @@ def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def is_score(table: pd.DataFrame) -> pd.Series[bool]:
-    """Which rows are of results.parquet."""
     return table["row"] >= 0
 
 
@@ -247,7 +246,6 @@ def labels_of(value: Any) -> Mapping[str, str]:
 
 
 def text_of(value: Any) -> str:
-    """Text of a value, "" for none."""
     return "" if value is None else str(value)
 
 

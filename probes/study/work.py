@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from pretrain.adjust.run import adjust
 from pretrain.build import trained_model
 from pretrain.checkpoints import is_sound
-from pretrain.config import PretrainConfig
+from pretrain.config import PretrainConfig, SharingConfig
 from pretrain.folder import kept_steps, steps_in
+from pretrain.hub import open_base
+from pretrain.model.from_hf import from_hf
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
@@ -21,11 +26,10 @@ from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.measures.words.alignment import probe_alignment
 from probes.model_names import is_run, model_path
-from probes.pretrained import Pretrained, keep_languages
+from probes.pretrained import Languages, Pretrained, keep_languages, of_run, open_pretrained, tokenizer_of
 from probes.study.cell import MODEL, SECOND
 from probes.study.digests import Digests
 from probes.study.done import is_done, is_intact
-from probes.study.models import languages_of, open_model, source_of
 from probes.study.stage import (
     DONE,
     PREDICTIONS,
@@ -43,9 +47,11 @@ from probes.study.stage import (
 from probes.transfer.result import drops, facts, of_sets, seed_record, write_predictions
 from probes.transfer.run import Transfer, check_keep
 from probes.transfer.splits import load_data, load_training
-from synthlang.config import dump_yaml
+from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
+from synthlang.fingerprint import fingerprint
+from synthlang.language import PARENT
 from synthlang.progress import Report
 from synthlang.store import Store
 
@@ -223,7 +229,6 @@ def _with_checkpoints(stage: PretrainStage, store: Store, report: Report) -> Non
 
 
 def _filled(config: ProbeConfig, models: dict[str, str]) -> ProbeConfig:
-    """The config with the folders of the cell's models."""
     model2, paraphrase = (
         None if name is None else models.get(name, name) for name in (config.model2, config.cka.paraphrase)
     )
@@ -281,3 +286,49 @@ def _made(store: Store, stage: Stage) -> Path:
 
 def _place(store: Store, stage: Stage) -> Path:
     return store.path(stage.kind, stage.key)
+
+
+def open_model(
+    model: str,
+    language: str | None,
+    natural: bool,
+    second: str | None = None,
+    before: str | None = None,
+    configs: Mapping[str, PretrainConfig] = MappingProxyType({}),
+) -> Pretrained:
+    """A model and the language to transfer to, as ``open_pretrained`` has them.
+
+    before    what ``model`` is an adjustment, or was fine-tuned, of: of a run of ours it has the languages and the text
+    configs   the settings of runs of the study, by their folders
+    """
+    if before is None or not is_run(model_path(before)):
+        return open_pretrained(model, language, natural, second, configs)
+    config, artifacts = open_run(Path(before), configs.get(before))
+    base = open_base(model)
+    held = list(base.checkpoints.values())
+    ids = np.unique([n for checkpoint in held for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()])
+    rows = max(checkpoint.rows for checkpoint in held)
+    body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
+    opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
+    return replace(opened, name=Path(model).name, target=replace(opened.target, number=0))
+
+
+def source_of(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
+    """What the source language of a model is called, by which ``open_model`` finds it as a natural one."""
+    path = model_path(model)
+    if not is_run(path):
+        return PARENT.name
+    return (configs.get(model) or load(PretrainConfig, path / "config.yaml")).all_languages[0].name
+
+
+def languages_of(model: str, opened: Pretrained) -> Languages:
+    """All languages of a model that ``open_model`` has opened, as an adjustment of it writes them.
+
+    "" for a model of Hugging Face, which has one tokenizer whatever the language.
+    """
+    if opened.run is not None:
+        is_own = is_run(model_path(model))  # an adjusted one has one body, which knows no languages
+        members = opened.run[1].languages
+        return {member.name: (member.tokenizer, number if is_own else 0) for number, member in enumerate(members)}
+    held = open_base(model).checkpoints
+    return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in held.items()}

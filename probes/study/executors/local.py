@@ -32,7 +32,6 @@ class InlineExecutor:
         self._threads_before = use_threads(threads)
 
     def submit(self, stage: Stage, cell: str = "") -> None:
-        """Keep it for ``wait``."""
         self._given.append((stage, cell))
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
@@ -44,11 +43,9 @@ class InlineExecutor:
         return [run_stage(stage, self._store, in_cell(report, cell))]
 
     def capacity(self) -> int:
-        """One, or none while a stage waits to be run."""
         return 0 if self._given else 1
 
     def close(self) -> None:
-        """Give the process the threads back that it had."""
         self._given.clear()
         use_threads(self._threads_before)
 
@@ -84,7 +81,6 @@ class LocalExecutor:
         self._context = warm_up("probes.study.work")  # with all that stages need
 
     def submit(self, stage: Stage, cell: str = "") -> None:
-        """Start a process for the stage."""
         self._number += 1
         written = Path(self._files.name, str(self._number))
         load = Counter(worker.device for worker in self._running.values())
@@ -115,7 +111,6 @@ class LocalExecutor:
         return ended
 
     def capacity(self) -> int:
-        """How many processes more there may be."""
         return self._workers - len(self._running)
 
     def close(self) -> None:

@@ -162,7 +162,6 @@ class SlurmExecutor:
         """Leave the jobs to Slurm: the next start finds them."""
 
     def record(self, key: str) -> Path:
-        """Where the job of a stage writes its outcome."""
         return self.folder / "records" / f"{key}.json"
 
     def log_path(self, job: str) -> Path:
@@ -191,7 +190,6 @@ class SlurmExecutor:
             self._full, self._again = str(full), time.monotonic() + self.options.poll
 
     def _take(self, stages: Sequence[Stage]) -> None:
-        """Stages that have jobs now."""
         taken = {stage.key: stage for stage in stages}
         self._running |= taken
         self._new = [stage for stage in self._new if stage.key not in taken]
@@ -316,7 +314,6 @@ class SlurmExecutor:
         return Outcome(stage.key, f"its job {job} ended without a result (Slurm says {state}); log: {path}", log)
 
     def _show(self, report: Report, known: bool) -> None:
-        """How many jobs wait and run."""
         states = [self._queue.get(self.jobs[key], "") for key in self._running]
         runs, waits = states.count("RUNNING"), states.count("PENDING")
         total = len(self._submitted)
