@@ -55,12 +55,8 @@ def test_principal_components_against_numpy():
         axis = axis * np.sign(axis[np.abs(axis).argmax()])
         np.testing.assert_allclose(places[:, i], x @ axis, atol=1e-10)
         assert shares[i] == pytest.approx(values[-1 - i] / values.sum())
-
-
-def test_the_sign_of_an_axis_does_not_depend_on_the_order_of_points():
-    points = rows(20).reshape(-1, 5)
-    order = torch.randperm(40, generator=torch.Generator().manual_seed(1))
-    torch.testing.assert_close(principal(points)[0][order], principal(points[order])[0])
+    order = torch.randperm(60, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(places[order], principal(points[order])[0])  # the sign does not depend on the order
 
 
 def test_points_on_a_line_have_no_second_axis():
@@ -162,21 +158,17 @@ def test_files_are_written_whole_and_repeat_to_the_byte(tmp_path, number):
         warnings.simplefilter("error")  # a missing glyph or a layout that did not fit would warn
         first, again = (cases()[number].write(tmp_path / name) for name in ("a", "b"))
     assert [path.suffix for path in first] == [".svg", ".png"]
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == sorted(path.name for path in first)
-    for one, other in zip(first, again, strict=True):
-        assert one.read_bytes() == other.read_bytes()
-    root = ElementTree.fromstring(first[0].read_bytes())
-    assert root.tag.endswith("svg") and "nan" not in first[0].read_text().lower().replace("nance", "")
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {path.name for path in first}
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+    assert ElementTree.fromstring(first[0].read_bytes()).tag.endswith("svg")
+    assert "nan" not in first[0].read_text().lower().replace("nance", "")
     head = first[1].read_bytes()[:24]
     assert head[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">I", head[16:20])[0] == 1200
 
 
-def test_different_data_give_different_pictures(tmp_path):
+def test_different_data_give_different_pictures_and_a_page_gets_the_note_as_its_caption(tmp_path):
     one, other = (emergence(f"e{i}", "Same", [Series("all", [0, 1], [0, i])]).write(tmp_path) for i in (3, 4))
     assert one[0].read_bytes() != other[0].read_bytes() and one[1].read_bytes() != other[1].read_bytes()
-
-
-def test_a_page_gets_the_note_as_its_caption():
     figure = cases()[0].figure()
     assert figure.caption.startswith("Distances. Related: words") and "AUC" in figure.alt and figure.name == "hist"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -61,24 +62,13 @@ def test_probes_of_one_cell_that_measure_the_same_are_conditions_not_one_number(
 def test_a_named_axis_of_adjustment_seeds_is_of_one_pretraining():
     rows = [result({"method": m, "adjust_seed": str(s)}, 0, zs=v + s) for m, v in (("A", 1.0), ("B", 30.0))
             for s in range(3)]  # fmt: skip
-    more = claim(
-        compare=[
-            {
-                "measure": "zs",
-                "relation": "greater",
-                "left": {"where": {"method": "B"}},
-                "right": {"where": {"method": "A"}},
-            }
-        ]
-    )
+    more = less(measure="zs", relation="greater", left={"where": {"method": "B"}}, right={"where": {"method": "A"}})
     told = {later: judge(more, observed(rows, later=later)) for later in ((), ("adjust_seed",))}
-    assert [(found.unit, found.n, found.one_model) for found in told.values()] == [
-        ("models", 3, False),
-        ("adjustments", 3, True),
-    ]
+    units = [(found.unit, found.n, found.one_model) for found in told.values()]
+    assert units == [("models", 3, False), ("adjustments", 3, True)]
 
 
-LAYERS = {
+LAYERS: dict[Any, float | None] = {
     None: 8.0,
     "last": 8.0,
     "first": 3.0,
@@ -86,10 +76,8 @@ LAYERS = {
     "lower": 2.0,
     "upper": 6.5,
     "middle": 2.0,
-    "mean": 4.4,
-    "best": 9.0,
-    7: None,
 }
+LAYERS |= {"mean": 4.4, "best": 9.0, 7: None}
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=str)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,9 +9,12 @@ from scipy import stats
 from probes.study.judged.observed import Results
 from probes.study.judged.paper_tables import TURNED, beside
 from probes.study.judged.papers import Cell, Quantity, Table, read_tables
-from probes.study.report.folder import write_report
 from tests.judged import echo, interval, measured, observed, result
-from tests.report_study import Page, make_grid
+from tests.report_study import (
+    make_grid,
+    report,
+    unrendered,  # noqa: F401
+)
 
 
 def table(measure="delta", average=None, against=None, **values) -> Table:
@@ -37,23 +37,36 @@ def verdicts(*args) -> list[str]:
     return [row.verdict for row in beside(*args)]
 
 
-def test_order_and_sign():
-    far = results(A=[30.0, 31.0, 32.0], B=[10.0, 11.5, 12.0])
-    assert verdicts(table(A=40, B=5), far) == ["agrees in order"] * 2
-    assert verdicts(table(A=5, B=40), far) == ["differs"] * 2
-    assert verdicts(table(A=5, B=5.3), far) == ["agrees in sign"] * 2  # no order in print
-    assert verdicts(table(A=5, B=0.2), far) == ["agrees in order"] * 2
-    assert verdicts(table(A=0.3, B=0.2), far) == ["too small to tell"] * 2  # neither order nor sign in print
-    assert verdicts(table(A=-5, B=-5.3), far) == ["differs"] * 2
-    near = results(A=[9.0, 5.0, 8.0], B=[8.0, 6.0, 9.0])
-    assert verdicts(table(A=40, B=5), near) == ["agrees in sign"] * 2
-    assert (
-        verdicts(table(measure="zs", A=40, B=5), results("zs", A=[9.0, 5.0, 8.0], B=[8.0, 6.0, 9.0]))
-        == ["too small to tell"] * 2
-    )
-    assert verdicts(table(A=40, B=5, C=9), far) == ["agrees in order", "agrees in order", "not run"]
-    assert verdicts(table(A=40), results(A=[30.0])) == ["too small to tell"]
-    assert verdicts(table(A=40), observed()) == ["not run"]
+FAR = {"A": [30.0, 31.0, 32.0], "B": [10.0, 11.5, 12.0]}
+NEAR = {"A": [9.0, 5.0, 8.0], "B": [8.0, 6.0, 9.0]}
+ORDER, SIGN, SMALL = "agrees in order", "agrees in sign", "too small to tell"
+
+
+@pytest.mark.parametrize(
+    ("measure", "printed", "ours", "expected"),
+    [
+        ("delta", {"A": 40, "B": 5}, FAR, [ORDER] * 2),
+        ("delta", {"A": 5, "B": 40}, FAR, ["differs"] * 2),
+        ("delta", {"A": 5, "B": 5.3}, FAR, [SIGN] * 2),  # no order in print
+        ("delta", {"A": 5, "B": 0.2}, FAR, [ORDER] * 2),
+        ("delta", {"A": 0.3, "B": 0.2}, FAR, [SMALL] * 2),  # neither order nor sign in print
+        ("delta", {"A": -5, "B": -5.3}, FAR, ["differs"] * 2),
+        ("delta", {"A": 40, "B": 5}, NEAR, [SIGN] * 2),
+        ("zs", {"A": 40, "B": 5}, NEAR, [SMALL] * 2),
+        ("delta", {"A": 40, "B": 5, "C": 9}, FAR, [ORDER, ORDER, "not run"]),
+        ("delta", {"A": 40}, {"A": [30.0]}, [SMALL]),
+        ("delta", {"A": 40}, {}, ["not run"]),
+        # the sign is the other way round, whatever the orders
+        ("delta", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [3.0, 3.6, 3.1]}, ["differs"] * 2),
+        ("delta", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [-1.0, 2.0, 0.5]}, ["differs", ORDER]),
+        ("delta", {"A": -0.4, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [-1.0, 2.0, 0.5]}, [ORDER] * 2),
+        ("zs", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5], "B": [3.0, 3.6]}, [ORDER] * 2),
+        # a column of Δ is in percent, however small
+        ("delta", {"A": 0.9, "B": 0.45}, {"A": [1.0, 1.1, 1.2], "B": [0.5, 0.61, 0.69]}, [SIGN, SMALL]),
+    ],
+)
+def test_order_and_sign(measure, printed, ours, expected):
+    assert verdicts(table(measure, **printed), results(measure, **ours)) == expected
 
 
 def test_one_order_the_other_way_round_differs():
@@ -97,13 +110,6 @@ def test_a_sign_that_is_the_other_way_round_differs_whatever_the_orders():
         assert low > 0 and interval(row).low == pytest.approx(low)
         assert row.verdict == "differs" and row.notes == (TURNED,)
         assert row.text == f"1 of 1 decided orders of the column are the paper's, of 1 others run; {TURNED}"
-    delta = table(A=-1.0, B=-4.0)
-    assert verdicts(delta, results(A=[9.0, 9.5, 9.2], B=[3.0, 3.6, 3.1])) == ["differs"] * 2
-    near = results(A=[9.0, 9.5, 9.2], B=[-1.0, 2.0, 0.5])  # 0 is inside of the interval of B: only its order is decided
-    assert verdicts(delta, near) == ["differs", "agrees in order"]
-    assert verdicts(table(A=-0.4, B=-4.0), near) == ["agrees in order"] * 2  # no sign of A in print
-    assert TURNED not in beside(delta, near)[1].text
-    assert verdicts(table("zs", A=-1.0, B=-4.0), results("zs", A=[9.0, 9.5], B=[3.0, 3.6])) == ["agrees in order"] * 2
 
 
 def shares(**values) -> Results:
@@ -124,30 +130,22 @@ def test_ties_in_print_are_of_the_unit_of_the_column():
     assert verdicts(table("probe:cka", A=0.706, B=0.70), cka) == ["agrees in order"] * 2
     percent = table("probe:cka", A=0.9, B=0.45, D=20.0)  # D, not run, says what the others are
     assert verdicts(percent, cka) == ["too small to tell", "too small to tell", "not run"]
-    scores = results(A=[1.0, 1.1, 1.2], B=[0.5, 0.61, 0.69])  # a column of Δ is in percent, however small
-    assert verdicts(table(A=0.9, B=0.45), scores) == ["agrees in sign", "too small to tell"]
     gains = table("probe:cka", against=Quantity({"objective": "C"}, "probe:cka"), A=0.8, B=0.004)
     assert verdicts(gains, cka) == ["agrees in order"] * 2
     assert verdicts(table("probe:cka", against=gains.cells[0].against, A=-0.8, B=-0.9), cka) == ["differs"] * 2
 
 
-def test_our_numbers():
+def test_our_numbers_and_gains():
     values = [3.0, 5.0, 4.5]
     [row] = beside(table(A=40), results(A=values))
     expected = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
-    assert (interval(row).low, interval(row).high) == pytest.approx(expected)
-    assert row.cell.value == 40
-
-
-def test_gains():
+    assert (interval(row).low, interval(row).high) == pytest.approx(expected) and row.cell.value == 40
     gains = table("zs", against=Quantity({"objective": "A"}, "zs"), B=2.5, C=-3.0)
-    found = beside(gains, results("zs", A=[50.0, 60.0, 55.0], B=[52.0, 63.0, 57.5], C=[51.0, 61.5, 56.0]))
-    expected = stats.ttest_rel([52, 63, 57.5], [50, 60, 55]).confidence_interval(0.95)
-    assert (interval(found[0]).low, interval(found[0]).high) == pytest.approx((expected.low, expected.high))
+    ours = {"A": [50.0, 60.0, 55.0], "B": [52.0, 63.0, 57.5], "C": [51.0, 61.5, 56.0]}
+    found = beside(gains, results("zs", **ours))
+    gain = stats.ttest_rel(ours["B"], ours["A"]).confidence_interval(0.95)
+    assert (interval(found[0]).low, interval(found[0]).high) == pytest.approx((gain.low, gain.high))
     assert [row.verdict for row in found] == ["agrees in order", "differs"], "C gains, and does not in print"
-    alone = beside(table("zs", against=Quantity({"objective": "A"}, "zs"), C=-3.0),
-                   results("zs", A=[50.0, 60.0, 55.0], C=[51.0, 61.5, 56.0]))  # fmt: skip
-    assert [row.verdict for row in alone] == ["differs"]
     assert verdicts(gains, results("zs", B=[1.0, 2.0], C=[1.0, 2.0])) == ["not run"] * 2
 
 
@@ -209,35 +207,26 @@ tables:
 """
 
 
-def test_a_claim_of_which_only_a_part_was_run_says_so(tmp_path: Path) -> None:
-    for tasks, tally in (
-        ("pos, ner", "1 of 1 hold, 1 of 2 not run"),
-        ("pos, ner, nli", "1 of 1 hold, 2 of 3 not run"),
-        ("pos", ""),
-    ):
-        claims = tmp_path / "claims.yaml"
-        claims.write_text(EVERY_TASK.replace("TASKS", tasks))
-        folder = make_grid(tmp_path / tasks, AXES, tasks=("pos",), jitter=0.1, config={"claims": [str(claims)]})
-        paths = write_report(folder)
-        [line] = Page(paths.html.read_text()).table("Claim", "Verdict", "Ours")
-        with (folder / "tables/claims.csv").open() as handle:
-            [row] = csv.DictReader(handle)
-        said = f"{tally}; ours is pos delta, ALIGN-MLM − MLM" if tally else ""
-        assert [*line["Verdict"].split("|"), ""][:2] == ["agrees in sign", said]
-        assert ("not run" in row["Verdict"]) == bool(tally) and said in row["Verdict"]
-        assert not tally or tally in (folder / "report.md").read_text()
-        assert not tally or tally in (folder / "tables/claims.tex").read_text()
+@pytest.mark.parametrize(
+    ("tasks", "tally"),
+    [("pos, ner", "1 of 1 hold, 1 of 2 not run"), ("pos, ner, nli", "1 of 1 hold, 2 of 3 not run"), ("pos", "")],
+)
+def test_a_claim_of_which_only_a_part_was_run_says_so(tasks, tally, tmp_path):
+    (tmp_path / "claims.yaml").write_text(EVERY_TASK.replace("TASKS", tasks))
+    config = {"claims": [str(tmp_path / "claims.yaml")]}
+    made = report(make_grid(tmp_path / "s", AXES, jitter=0.1, config=config))
+    [line], [row] = made.table("Claim", "Verdict", "Ours"), made.file("claims")
+    said = f"{tally}; ours is pos delta, ALIGN-MLM − MLM" if tally else ""
+    assert [*line["Verdict"].split("|"), ""][:2] == ["agrees in sign", said] and said in row["Verdict"]
+    assert tally in made.text and tally in (made.paths.tables / "claims.tex").read_text()
 
 
-def test_a_sign_that_is_not_the_papers_and_a_tie_are_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("value", "verdict"), [("-3.0", "differs"), ("3.0", "agrees in order")])
+def test_a_sign_that_is_not_the_papers_and_a_tie_are_told(value, verdict, tmp_path):
     """Of ALIGN-MLM Δ is above 0 with us, and less than that of MLM, as in either paper."""
-    for value, verdict in (("-3.0", "differs"), ("3.0", "agrees in order")):
-        paper = tmp_path / f"paper{value}.yaml"
-        paper.write_text(LOSSES.replace("VALUE", value))
-        folder = make_grid(tmp_path / value, AXES, tasks=("pos",), jitter=0.1, config={"paper": str(paper)})
-        page = Page(write_report(folder).html.read_text())
-        table = page.table("objective", "Paper", "Ours", "Verdict")
-        assert [line["Verdict"] for line in table] == [verdict, "agrees in order"]
-        text = (folder / "report.md").read_text()
-        assert ("the sign is the other way round |" in text) == (verdict == "differs")
-        assert "differs: one is, or the sign of" in text and "0 inside. Printed numbers no more than" in text
+    (tmp_path / "paper.yaml").write_text(LOSSES.replace("VALUE", value))
+    made = report(make_grid(tmp_path / "s", AXES, jitter=0.1, config={"paper": str(tmp_path / "paper.yaml")}))
+    table = made.table("objective", "Paper", "Ours", "Verdict")
+    assert [line["Verdict"] for line in table] == [verdict, "agrees in order"]
+    assert ("the sign is the other way round |" in made.text) == (verdict == "differs")
+    assert "differs: one is, or the sign of" in made.text and "0 inside. Printed numbers no more than" in made.text

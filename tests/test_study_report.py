@@ -239,13 +239,6 @@ def lines_of(folder: Path) -> list[str]:
     return [line.removeprefix("- ") for line in report(folder).lead.splitlines() if line.startswith("- ")]
 
 
-def test_the_summary_says_what_the_numbers_say(written) -> None:
-    lead = written[1].lead
-    assert "6 cells of 8 done, 1 failed, 1 pending" in lead
-    assert "- Under trans+inv: alignment is highest for align_mlm (" in lead and "Δ is smallest for align_mlm (" in lead
-    assert "one pretraining seed" in lead and "hint" in lead
-
-
 def test_the_summary_admits_overlap_and_ties(study: Path, tmp_path: Path) -> None:
     for added, said in ((0.0, "a tie"), (0.1, "overlap: the order is not established")):
         of = {"mlm": 1.0, "dict_mlm": added, "align_mlm": 0.0}
@@ -270,22 +263,6 @@ def test_the_lead_says_one_sentence_once(tmp_path: Path) -> None:
     change_rows(folder, lambda *_: {"alignment_all": ""})
     lead = report(folder).lead
     assert lead.count("cannot be correlated") == 1 and "Alignment and Δ on pos, ner, nli cannot" in lead
-
-
-def test_an_ablation_is_compared_under_each_language(tmp_path: Path) -> None:
-    axes = {"pretrain.objective.alpha": ["0.1", "1.0", "10.0"], "transform": ["trans", "trans+inv"]}
-    folder, best = make_grid(tmp_path, axes), {"trans": "1.0", "trans+inv": "10.0"}
-
-    def rescored(row: dict[str, str], of: dict[str, str]) -> dict[str, Any]:
-        low = of["pretrain.objective.alpha"] == best[of["transform"]]
-        return scored((5.0 if low else 30.0) + int(row["seed"]), 40.0)
-
-    change_rows(folder, rescored)
-    lines = lines_of(folder)
-    assert [line.partition(":")[0] for line in lines] == ["Under trans", "Under trans+inv"]
-    assert "Δ is smallest for alpha 1.0 (5.5 points; next alpha" in lines[0]
-    assert "Δ is smallest for alpha 10.0 (5.5 points; next alpha" in lines[1]
-    assert all("alignment is 40.0 % for all of them" in line for line in lines), "one value is no order"
 
 
 def test_several_axes_are_compared_each_with_the_others_held(tmp_path: Path) -> None:
@@ -427,12 +404,6 @@ def test_well_formed_with_unique_ids_text_alternatives_and_equal_bytes(
     svg = (made.paths.figures / "alignment-1-pos.svg").read_text()
     intervals = svg[svg.index('id="LineCollection_1"') :].partition("</g>")[0]
     assert intervals.count(COLOURS[0]), "intervals have the colours of their points"
-
-
-def test_failed_cells_come_with_their_error(written) -> None:
-    error = "InputError: learning rate is NaN <b>at</b> step 12"
-    assert written[1].table("Cell", "Error") == [{"Cell": EVIL, "Error": error}]
-    assert "Traceback (most recent call last)" in written[1].html
 
 
 MISSING = {

@@ -204,8 +204,7 @@ def logged(folder: Path, lines: Any) -> Path:
 def test_a_run_that_was_killed_keeps_its_curve(tmp_path: Path) -> None:
     path = make_study(tmp_path) / "stages/pretrain-0000000000000000/metrics.jsonl"
     path.write_text(path.read_text() + '{"step": 4020, "lo')
-    made = report(tmp_path)
-    assert "mlm-trans: 1 line of metrics.jsonl could not be read" in made.text and "loss-1-mlm-trans" in made.figures
+    assert "loss-1-mlm-trans" in report(tmp_path).figures
 
 
 def test_a_run_of_each_condition_has_its_curves_first(tmp_path: Path) -> None:

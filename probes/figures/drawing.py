@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -31,6 +32,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.font_manager import findfont, get_font
 
+from probes.statistics import Floats
 from synthlang.files import atomic_file, safe_name
 
 INK = "#1f2328"
@@ -269,3 +271,55 @@ def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:
     """Faint lines behind what is drawn."""
     axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.7)
     axes.set_axisbelow(True)
+
+
+def place_labels(
+    axes: Axes,
+    labels: Sequence[tuple[str, tuple[float, float], str]],
+    taken: Floats,
+    gap: float,
+    lines: Floats | None = None,
+    *,
+    every: bool = False,
+    **style: Any,
+) -> None:
+    """Greedy: each label (a text, its point, its colour) on one of eight sides of its point, ``gap`` points away.
+
+    It stands where it covers none of the boxes ``taken`` [n, 4] (x0 y0 x1 y1 in pixels) and of the labels before it and
+    is inside the frame; of such sides where it covers the fewest points of ``lines`` [m, 2], of equals the first. Where
+    there is none it is left out, or with ``every`` put where it covers the fewest boxes. The canvas must have been laid
+    out.
+    """
+    canvas, frame, lines = axes.get_figure(), np.array(axes.bbox.extents), np.empty((0, 2)) if lines is None else lines
+    scale = float(canvas.dpi) / 72 if canvas is not None else 1.0
+    sizes: dict[str, tuple[float, float]] = {}
+    for text, point, colour in labels:
+        if text not in sizes:
+            probe = axes.text(0, 0, text, **style)
+            box = probe.get_window_extent()
+            probe.remove()
+            sizes[text] = box.width, box.height
+        place = np.asarray(axes.transData.transform(point))
+        boxes = place + _sides(*sizes[text], gap * scale)  # [8, 2, 2]
+        low, high = boxes[:, 0], boxes[:, 1]
+        apart = (low[:, None] >= taken[None, :, 2:]) | (high[:, None] <= taken[None, :, :2])
+        covers = (~apart.any(2)).sum(1) + 3 * ((low < frame[:2]) | (high > frame[2:])).any(1)
+        crossed = ((lines >= low[:, None]) & (lines <= high[:, None])).all(2).sum(1)
+        best = int(np.lexsort((crossed, covers))[0])
+        if covers[best] and not every:
+            continue
+        taken = np.vstack([taken, boxes[best].reshape(4)])
+        offset = (low[best] - place) / scale
+        at: Any = {"textcoords": "offset points", "ha": "left", "va": "bottom", "in_layout": False}
+        axes.annotate(text, point, tuple(offset), color=colour, **at, **style)
+
+
+def _sides(width: float, height: float, gap: float) -> Floats:
+    """[8, 2, 2] the boxes of a label beside, above and below a point at 0, then aslant; lower left and upper right."""
+    near = 0.7 * gap
+    x, y = (-gap - width, -width / 2, gap), (-gap - height, -height / 2, gap)
+    left, below = -near - width, -near - height
+    corners = [(x[2], y[1]), (x[0], y[1]), (x[1], y[2]), (x[1], y[0])]
+    corners += [(near, near), (left, near), (near, below), (left, below)]
+    low = np.array(corners)
+    return np.stack([low, low + np.array([width, height])], axis=1)

@@ -7,13 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.text import Annotation
-from matplotlib.transforms import Bbox
 
-from probes.figures.drawing import INK, MARKERS, TOLD, WIDTH, Figure, colours, draw, grid, markers, shorten
+from probes.figures.drawing import (
+    INK,
+    MARKERS,
+    TOLD,
+    WIDTH,
+    Figure,
+    colours,
+    draw,
+    grid,
+    markers,
+    place_labels,
+    shorten,
+)
 from probes.statistics import Correlation, Interval
 
 LABELLED = 16
@@ -92,34 +103,16 @@ def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str
 
 def _label(canvas: Canvas, axes: Axes, points: Sequence[Point]) -> None:
     """Put each label on the side of its point where it covers least: points, intervals, labels, the frame."""
-    shown = [(point.alignment, point.delta.shown, shorten(point.cell, 26)) for point in points]
     canvas.draw_without_rendering()
-    taken: list[Bbox] = []
-    for x, delta, _ in shown:
-        at, y = axes.transData.transform((x, delta.mean))
-        taken.append(Bbox.from_extents(at - 5, y - 5, at + 5, y + 5))
-        if delta.low is not None and delta.high is not None:
-            ends = axes.transData.transform([(x, delta.low), (x, delta.high)])
-            taken.append(Bbox.from_extents(at - 1, ends[0][1], at + 1, ends[1][1]))
-    for x, delta, text in shown:
-        label = axes.annotate(text, (x, delta.mean), (0, 0), textcoords="offset points", fontsize=8, in_layout=False)
-        boxes: list[tuple[int, int, Bbox]] = []
-        for number, side in enumerate(SIDES):
-            _put(label, *side)
-            box = label.get_window_extent()
-            inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
-            boxes.append((sum(box.overlaps(other) for other in taken) + 3 * (not inside), number, box))
-        _, number, box = min(boxes, key=lambda one: one[:2])
-        _put(label, *SIDES[number])
-        taken.append(box)
-
-
-SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-
-
-def _put(label: Annotation, dx: int, dy: int) -> None:
-    label.xyann = (7 * dx, (4 if dx else 7) * dy)
-    label.set(ha=("center", "left", "right")[dx], va=("center", "bottom", "top")[dy])
+    taken = []
+    for point in points:
+        delta = point.delta.shown
+        (x, y), (_, low), (_, high) = axes.transData.transform(
+            [(point.alignment, value) for value in (delta.mean, delta.low or delta.mean, delta.high or delta.mean)]
+        )
+        taken += [(x - 5, y - 5, x + 5, y + 5), (x - 1, low, x + 1, high)]
+    labels = [(shorten(point.cell, 26), (point.alignment, point.delta.mean), INK) for point in points]
+    place_labels(axes, labels, np.array(taken), 5.0, every=True, fontsize=8)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from torch import Tensor
 
 from probes.figures import MOST_PAIRS
-from probes.figures.drawing import COLOURS, FONT, INK, Drawing, legend_above, shorten, writable
+from probes.figures.drawing import COLOURS, FONT, INK, Drawing, legend_above, place_labels, shorten, writable
 from probes.statistics import Floats
 from synthlang.errors import InputError
 from synthlang.rng import key_of
@@ -197,53 +197,17 @@ def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,
 
 
 def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[str, str]], fonts: Sequence[str]) -> None:
-    """Greedy: pair after pair, each label on one of eight sides where its box covers no point and no label.
-
-    Of those sides the one where it covers the least of the lines; of equals the first.
-    """
+    """Pair after pair, each label where it covers no point and no label; of such places where it covers the least of
+    the lines."""
     canvas.draw_without_rendering()
     scale = canvas.dpi / 72
     places = np.asarray(axes.transData.transform(points.reshape(-1, 2))).reshape(points.shape)
     dots = places.reshape(-1, 2)
     taken = np.concatenate([dots - 2.2 * scale, dots + 2.2 * scale], axis=1)  # [boxes, 4] x0 y0 x1 y1
-    frame = np.array(axes.bbox.extents)
     on_lines = np.concatenate([(1 - t) * places[0] + t * places[1] for t in np.linspace(0, 1, LINE_POINTS)])
-    sizes: dict[str, tuple[float, float]] = {}
-    for number, pair in enumerate(labels[: MOST_LABELS // 2]):
-        for side, text in enumerate(pair):
-            if text not in sizes:
-                probe = axes.text(0, 0, text, fontsize=LABEL_POINTS, fontfamily=list(fonts))
-                box = probe.get_window_extent()
-                probe.remove()
-                sizes[text] = box.width, box.height
-            place = places[side, number]
-            found = _free(place, sizes[text], taken, on_lines, frame, GAP * scale)
-            if found is None:
-                continue
-            taken = np.vstack([taken, found])
-            offset = (found[:2] - place) / scale
-            axes.annotate(
-                text, points[side, number], offset, textcoords="offset points", ha="left", va="bottom",
-                fontsize=LABEL_POINTS, fontfamily=list(fonts), color=(LEFT, RIGHT)[side], in_layout=False, zorder=3,
-            )  # fmt: skip
-
-
-def _free(
-    place: Floats, size: tuple[float, float], taken: Floats, lines: Floats, frame: Floats, gap: float
-) -> Floats | None:
-    """[4] the box beside a place that touches no taken box, is inside the frame and covers fewest points of lines."""
-    width, height = size
-    near = 0.7 * gap
-    best, fewest = None, len(lines) + 1
-    for x, y in (
-        (gap, -height / 2), (-gap - width, -height / 2), (-width / 2, gap), (-width / 2, -gap - height),
-        (near, near), (-near - width, near), (near, -near - height), (-near - width, -near - height),
-    ):  # fmt: skip
-        box = np.array([place[0] + x, place[1] + y, place[0] + x + width, place[1] + y + height])
-        apart = (box[0] >= taken[:, 2]) | (box[2] <= taken[:, 0]) | (box[1] >= taken[:, 3]) | (box[3] <= taken[:, 1])
-        if not apart.all() or (box[:2] < frame[:2]).any() or (box[2:] > frame[2:]).any():
-            continue
-        covered = int(((lines >= box[:2]) & (lines <= box[2:])).all(1).sum())
-        if covered < fewest:
-            best, fewest = box, covered
-    return best
+    words = [
+        (text, (float(x), float(y)), colour)
+        for number, pair in enumerate(labels[: MOST_LABELS // 2])
+        for text, (x, y), colour in zip(pair, points[:, number], (LEFT, RIGHT), strict=True)
+    ]
+    place_labels(axes, words, taken, GAP, on_lines, fontsize=LABEL_POINTS, fontfamily=list(fonts), zorder=3)

@@ -10,8 +10,8 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from probes.report.numbers import Entry, entry_text
 from probes.report.page import LONG, Shown, Table
@@ -28,6 +28,7 @@ CHARACTERS = {
 """What LaTeX acts on, and signs that pdflatex's usual fonts lack. Other letters stay as they are (UTF-8)."""
 SIGNS = re.compile("[" + re.escape("".join(CHARACTERS)) + "]")
 DIGITS = "{:.6g}"
+ENDS = ("", " low", " high", " n")
 UPRIGHT, ACROSS = 340.0, 540.0
 """Width of a line in points, upright and across the page."""
 HEIGHT = 480.0
@@ -46,29 +47,26 @@ def csv_table(table: Table) -> str:
     wide = [any(isinstance(row[i], Interval) for row in table.rows) for i in range(len(table.header))]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    header = [" ".join(entry_text(name).split()) for name in table.header]
-    writer.writerow(
-        name
-        for title, several in zip(header, wide, strict=True)
-        for name in ((title, f"{title} low", f"{title} high", f"{title} n") if several else (title,))
-    )
+    titles = [_plain(name) for name in table.header]
+    header = zip(titles, wide, strict=True)
+    writer.writerow(f"{title}{end}" for title, several in header for end in (ENDS if several else ("",)))
     for row in table.rows:
-        writer.writerow(
-            value for entry, several in zip(row, wide, strict=True) for value in _values(entry, several=several)
-        )
+        line: list[str] = []
+        for entry, several in zip(row, wide, strict=True):
+            if isinstance(entry, Interval):
+                bounds = (entry.mean, entry.low, entry.high)
+                line += [*("" if x is None else DIGITS.format(x) for x in bounds), str(entry.n)]
+            else:
+                line += [_plain(entry), *(["", "", ""] if several else [])]
+        writer.writerow(line)
     return text.getvalue()
 
 
-def _values(entry: Entry, *, several: bool) -> list[str]:
-    if isinstance(entry, Interval):
-        return [*("" if x is None else DIGITS.format(x) for x in (entry.mean, entry.low, entry.high)), str(entry.n)]
-    if entry is None:
-        one = ""
-    elif isinstance(entry, float):
-        one = DIGITS.format(entry)
-    else:
-        one = str(entry) if isinstance(entry, int) else " ".join(entry_text(entry).split())
-    return [one, "", "", ""] if several else [one]
+def _plain(entry: Entry) -> str:
+    """One line, with all digits."""
+    if isinstance(entry, float):
+        return DIGITS.format(entry)
+    return "" if entry is None else str(entry) if isinstance(entry, int) else " ".join(entry_text(entry).split())
 
 
 def escaped(text: str) -> str:
@@ -94,9 +92,8 @@ def latex_table(table: Table) -> str:
     for number, part in enumerate(parts, 1):
         named = f" Part {number} of {len(parts)}." if len(parts) > 1 else ""
         label = table.name + (f"-{number}" if number > 1 else "")
-        lines = [_line([row[i] for i in part.columns], part) for row in cells]
         titles = rf"\caption{{{escaped(caption + named)}}}", rf"\label{{tab:{label}}}"
-        text += "\n".join(_set(part, table.texts, titles, lines)) + "\n"
+        text += "\n".join(_set(part, table.texts, titles, [part.line(row) for row in cells])) + "\n"
     return text
 
 
@@ -118,25 +115,23 @@ def _set(part: _Part, texts: int, titles: tuple[str, str], lines: Sequence[str])
     return [*start, *first, *later, *lines[1:], *end]
 
 
-def _line(cells: Sequence[Shown], part: _Part) -> str:
-    found = []
-    for cell, width in zip(cells, part.widths, strict=True):
-        size = r"\footnotesize" if part.size in ("", r"\small") else r"\scriptsize"
-        text = escaped(cell.text) + (rf" {{{size} ({escaped(cell.small)})}}" if cell.small else "")
-        found.append(text if width is None else _breakable(text))
-    return " & ".join(found) + r" \\"
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Columns of a table that fit beside one another; ``widths`` of those whose text is wrapped, in points."""
+class _Part(NamedTuple):
+    """Columns of a table that fit beside one another; ``widths`` of those whose text is wrapped, in points; ``long``:
+    it may be taller than a page."""
 
     columns: tuple[int, ...]
     widths: tuple[float | None, ...]
     size: str
     across: bool
     long: bool
-    """Whether it may be taller than a page."""
+
+    def line(self, row: Sequence[Shown]) -> str:
+        found = []
+        for cell, width in zip((row[i] for i in self.columns), self.widths, strict=True):
+            size = r"\footnotesize" if self.size in ("", r"\small") else r"\scriptsize"
+            text = escaped(cell.text) + (rf" {{{size} ({escaped(cell.small)})}}" if cell.small else "")
+            found.append(text if width is None else _breakable(text))
+        return " & ".join(found) + r" \\"
 
 
 def _width(text: str) -> float:
@@ -144,57 +139,46 @@ def _width(text: str) -> float:
     return sum(8.5 if c in WIDE_LETTERS else 7.4 if c.isupper() or ord(c) > 0x2E7F else 5.1 for c in text)
 
 
-def _parts(widths: Sequence[Sequence[float]], texts: int, caption: str) -> tuple[_Part, ...]:
+def _parts(cells: Sequence[Sequence[float]], texts: int, caption: str) -> list[_Part]:
     """The parts of a table whose cells, the header first, are so wide [rows][columns]; the first ``texts`` are texts.
 
     A column of texts is at most as wide as LONG letters, and wrapped if it has more. What does not fit even across a
     page in small letters is cut into parts, each with the first columns again: what a row is of.
     """
-    most = [max(row[i] for row in widths) for i in range(len(widths[0]))]
-    wrap = [i < texts and width > _width("n" * LONG) for i, width in enumerate(most)]
-    natural = [_width("n" * LONG) if wrapped else width for width, wrapped in zip(most, wrap, strict=True)]
+    most, longest = [max(column) for column in zip(*cells, strict=True)], _width("n" * LONG)
+    wrap = [i < texts and width > longest for i, width in enumerate(most)]
+    natural = [longest if wrapped else width for width, wrapped in zip(most, wrap, strict=True)]
     pages = [(size, scale, False, UPRIGHT) for size, scale in SIZES]
     pages += [(size, scale, True, ACROSS) for size, scale in (*SIZES, SMALLEST)]
     fitting = [page for page in pages if page[1] * sum(natural) + GAP * len(natural) <= page[3]]
-    page = (fitting or pages[-1:])[0]
+    size, scale, across, line = (fitting or pages[-1:])[0]
     groups = [tuple(range(len(natural)))]
     if not fitting:
-        groups = list(_groups([page[1] * width + GAP for width in natural], texts, page[3]))
-    # columns that are wrapped share the room that is left over, since that makes fewer lines
-    return tuple(_set_part(group, widths, natural, wrap, page, caption) for group in groups)
+        groups = list(_groups([scale * width + GAP for width in natural], texts, line))
+    parts = []
+    for group in groups:
+        # columns that are wrapped share the room that is left over, since that makes fewer lines
+        spare = max(0.0, line - sum(scale * natural[i] + GAP for i in group)) / max(1, sum(wrap[i] for i in group))
+        widths = tuple(min(line - GAP, scale * natural[i] + spare) if wrap[i] else None for i in group)
+        lines = sum(  # words end lines before they are full
+            max(1 if w is None else ceil(1.25 * scale * row[i] / w) for i, w in zip(group, widths, strict=True))
+            for row in cells
+        )
+        height = LINE * (scale * lines + 2 + ceil(_width(caption) / line))
+        parts.append(_Part(group, widths, size, across, height > HEIGHT or across))
+    return parts
 
 
 def _groups(widths: Sequence[float], texts: int, line: float) -> Iterator[tuple[int, ...]]:
     """Columns for each part: the texts, or where they take more than half a line the first of them, and what fits."""
     first = texts if texts < len(widths) and sum(widths[:texts]) <= line / 2 else 1
-    keys, room = tuple(range(first)), line - sum(widths[:first])
     group: list[int] = []
     for column in range(first, len(widths)):
-        if group and sum(widths[i] for i in group) + widths[column] > room:
-            yield (*keys, *group)
+        if group and sum(widths[i] for i in (*range(first), *group, column)) > line:
+            yield (*range(first), *group)
             group = []
         group.append(column)
-    yield (*keys, *group)
-
-
-def _set_part(
-    group: tuple[int, ...],
-    cells: Sequence[Sequence[float]],
-    natural: Sequence[float],
-    wrap: Sequence[bool],
-    page: tuple[str, float, bool, float],
-    caption: str,
-) -> _Part:
-    size, scale, across, line = page
-    wrapped = sum(wrap[i] for i in group)
-    spare = max(0.0, line - sum(scale * natural[i] + GAP for i in group)) / max(1, wrapped)
-    widths = [min(line - GAP, scale * natural[i] + spare) if wrap[i] else None for i in group]
-    lines = 0
-    for row in cells:
-        # words end lines before they are full
-        lines += max(1 if w is None else ceil(1.25 * scale * row[i] / w) for i, w in zip(group, widths, strict=True))
-    height = LINE * (scale * lines + 2 + ceil(_width(caption) / line))
-    return _Part(group, tuple(widths), size, across, height > HEIGHT or across)
+    yield (*range(first), *group)
 
 
 def _breakable(text: str, longest: int = 12) -> str:

@@ -91,11 +91,10 @@ class Table:
         """
         found = {}
         for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
-            held = {_one_number(row[column], self.digits) for row in self.rows}
-            value, title = held.pop() if len(held) == 1 else None, self.header[column]
-            if value is not None and title not in kept:
+            held, title = {_one_number(row[column], self.digits) for row in self.rows}, self.header[column]
+            if len(held) == 1 and None not in held and title not in kept:
                 first, _, rest = title.partition("\n")
-                found[column] = f"{f'{first} ({rest})' if rest else first} {value}"
+                found[column] = f"{f'{first} ({rest})' if rest else first} {held.pop()}"
         if not found:
             return self
         told = f"The same in every row and left out here, not of the CSV file: {', '.join(found.values())}."
@@ -114,11 +113,11 @@ class Table:
 
 def _one_number(entry: Entry, digits: int) -> str | None:
     """What a reader sees, None for what is no number or not sure."""
-    if not isinstance(entry, Interval):
-        return number(entry, digits) if isinstance(entry, float) else None
-    shown = entry.shown
-    texts = {number(value, digits) for value in (shown.mean, shown.low, shown.high) if value is not None}
-    return texts.pop() if len(texts) == 1 else None
+    if isinstance(entry, Interval):
+        bounds = (entry.mean, entry.shown.low, entry.shown.high)
+        texts = {number(value, digits) for value in bounds if value is not None}
+        return texts.pop() if len(texts) == 1 else None
+    return number(entry, digits) if isinstance(entry, float) else None
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,11 @@ class Results:
         self._points: dict[str, _Points] = {}
         pairs = self._table[["labels", "task"]].drop_duplicates().itertuples(index=False, name=None)
         self._labels = {(text, task): _labels_and_seeds(text, task, frozenset(later)) for text, task in pairs}
+        self._number = {place: number for number, place in enumerate(self._labels)}
+        self._index: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        for place, (labels, *_) in self._labels.items():
+            for item in labels.items():
+                self._index[item].add(place)
 
     def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> Series:
         """What was measured, by condition.
@@ -123,11 +128,10 @@ class Results:
             left_out = left_out | {"task"}  # each task's rows repeat it
         points, several = self._of_measure(measure)
         held: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
-        for place in self._labels:  # in the order of the rows
-            labels = self._labels[place][0]
-            if place not in points or not quantity.where.items() <= labels.items():
-                continue
-            items = [item for item in labels.items() if item[0] not in left_out]
+        having = [self._index.get(item, set()) for item in quantity.where.items()]
+        places = set.intersection(*having) & points.keys() if having else points.keys()
+        for place in sorted(places, key=self._number.__getitem__):
+            items = [item for item in self._labels[place][0].items() if item[0] not in left_out]
             part = tuple(item for item in items if item[0] in inside)
             rest = tuple(item for item in items if item[0] not in inside)
             for point in points[place]:

@@ -111,9 +111,9 @@ class Condition:
 
     def values(self, column: str) -> list[float]:
         """What the interval is over: means of runs, or seeds of the one run; an alignment has one value a run."""
-        if column.startswith("alignment"):
-            return numbers_among(mean_of(row.values.get(column) for row in cluster) for cluster in self.clusters)
-        return over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)[0]
+        values, unit = over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)
+        one = column.startswith("alignment") and unit == "fine-tuning seeds" and bool(values)
+        return [sum(values) / len(values)] if one else values
 
     def interval(self, column: str) -> Interval | None:
         """95 % t interval of a column; None where no row has it."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
-from pathlib import Path
 
+from pretrain.folder import read_metrics
 from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import curve_figures, interval_series, over_steps
 from probes.report.numbers import first_few, plural
@@ -15,7 +13,6 @@ from probes.study.labels import Layout, settings_of
 from probes.study.report.data import Budget, Study
 from probes.study.report.scores import grouped
 from probes.study.results import interval_within
-from synthlang.files import read_lines
 
 READ = 60
 """Most runs whose logs are read: a log is long, and a figure has no room for more lines."""
@@ -44,13 +41,11 @@ def training(study: Study, held: Layout, budget: Budget) -> Section:
     logs: dict[str, Records] = {}
     told, missing = list[str](), list[str]()
     for run in runs[:READ]:
-        name, folder = cells[run][0].name, cells[run][0].folder
-        if folder is None:
-            missing.append(name)
+        if (folder := cells[run][0].folder) is None:
+            missing.append(cells[run][0].name)
             continue
-        logs[run], broken = read_metrics(folder / "metrics.jsonl")
-        if broken:
-            told.append(f"{name}: {plural(broken, 'line')} of metrics.jsonl could not be read.")
+        lines = read_metrics(folder / "metrics.jsonl")
+        logs[run] = [{key: value for key, value in line.items() if isinstance(value, int | float)} for line in lines]
     if missing:
         told.append(f"Run folders that are not here, so without curves: {first_few(missing, NAMED, '; ')}.")
     if silent := [cells[run][0].name for run, records in logs.items() if not records]:
@@ -63,28 +58,6 @@ def training(study: Study, held: Layout, budget: Budget) -> Section:
     names = {run: first_few([cell.name for cell in of], NAMED, "; ") for run, of in cells.items()}
     blocks += _single(names, conditions, known, budget)
     return Section("Training", [*blocks, *(Paragraph(text, "note") for text in told)])
-
-
-def read_metrics(path: Path) -> tuple[Records, int]:
-    """Finite numbers of each line of a metrics.jsonl, and the number of lines that could not be read.
-
-    A run that was killed leaves half a last line: that is no reason to lose the report.
-    """
-    records, broken = Records(), 0
-    for _, line in read_lines(path) if path.is_file() else ():
-        try:
-            record = {
-                key: float(value)
-                for key, value in json.loads(line).items()
-                if isinstance(value, int | float) and math.isfinite(value)
-            }
-        except (json.JSONDecodeError, AttributeError):
-            record = {}
-        if "step" in record:
-            records.append(record)
-        else:
-            broken += 1
-    return records, broken
 
 
 def _single(
