@@ -66,7 +66,7 @@ def align(
     scores: Annotated[Path | None, option("JSON file to write the scores to.")] = None,
 ) -> None:
     """Align the words of parallel text; with a gold standard, alignment error rate, precision and recall."""
-    from probes.statistics.alignment import alignment_interval
+    from probes.statistics import alignment_interval
     from synthlang.parallel.command import AlignOptions, align_command
 
     options = AlignOptions(

@@ -24,12 +24,11 @@ from pretrain.alignment import pair_credits
 from pretrain.nearest import nearest
 from pretrain.nearest_lists import TILE, Matrix
 from probes.measures.cka.similarity import CKA, MEMORY
-from probes.transfer.batch import NO_LABEL, Examples
+from probes.pretrained import open_pretrained
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import open_pretrained
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
-from probes.transfer.tasks.base import task_of
+from probes.transfer.tasks.base import NO_LABEL, Examples, task_of
 from synthlang.config import parse
 from synthlang.vocabulary import save_tokenizer, train_tokenizer
 from synthlang_bench.measured import Figures, call, in_turns, measured, medians, peak_memory_mb, tell, where

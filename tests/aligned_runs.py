@@ -9,8 +9,7 @@ from pretrain.build import new_model
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
-from probes.transfer.batch import Reader
-from probes.transfer.model import Pretrained, of_run
+from probes.pretrained import Pretrained, Reader, of_run
 from synthlang.config import parse
 from synthlang.store import Store
 from tests.tiny import PRETRAIN, changed

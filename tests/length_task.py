@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.transfer.batch import Examples, Reader
-from probes.transfer.tasks.base import Head, Labels, most_frequent
+from probes.pretrained import Reader
+from probes.transfer.tasks.base import Examples, Head, Labels, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Metric, item_metric, named
 from probes.transfer.tasks.words import WordExamples, WordTask

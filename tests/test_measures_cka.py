@@ -17,9 +17,7 @@ from probes.measures import ProbeConfig
 from probes.measures.cka.pairs import Pairing, compare, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
-from probes.transfer.aligned_text import Aligned
-from probes.transfer.batch import bounded_batches
-from probes.transfer.model import open_pretrained
+from probes.pretrained import Aligned, bounded_batches, open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import encode

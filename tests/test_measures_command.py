@@ -17,7 +17,7 @@ from probes.measures.command import probe_command, probe_names, read_probe_confi
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import ProbeSettings
-from probes.transfer.model import open_pretrained
+from probes.pretrained import open_pretrained
 from synthlang.catalogue import names
 from synthlang.config import parse
 from synthlang.errors import InputError

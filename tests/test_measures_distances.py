@@ -19,8 +19,7 @@ from probes.measures.distances.pairs import PairReaders, linked_in_order, shared
 from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
 from probes.measures.probe_input import ProbeInput
-from probes.transfer.aligned_text import Aligned
-from probes.transfer.model import open_pretrained
+from probes.pretrained import Aligned, open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation

@@ -14,9 +14,8 @@ from pretrain.model.text import Text
 from probes.measures import ProbeConfig
 from probes.measures.maps.probe import maps_probe
 from probes.measures.probe_input import ProbeInput
+from probes.pretrained import Aligned, open_pretrained
 from probes.rotation.saved import load_maps
-from probes.transfer.aligned_text import Aligned
-from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import prepare_pair

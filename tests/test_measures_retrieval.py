@@ -12,7 +12,7 @@ from scipy import stats
 from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval.probe import retrieval_probe
-from probes.transfer.model import open_pretrained
+from probes.pretrained import open_pretrained
 from synthlang.config import parse
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_ids, plain_states, random_run

@@ -13,7 +13,7 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval import scores as retrieval_tags
 from probes.measures.retrieval.probe import retrieval_probe
 from probes.measures.retrieval.scores import frequency_ranks
-from probes.transfer.model import open_pretrained
+from probes.pretrained import open_pretrained
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

@@ -20,8 +20,8 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.words import WordsConfig
 from probes.measures.words.alignment import band_scores, frequency_ranks
 from probes.measures.words.probe import words_probe
+from probes.pretrained import open_pretrained
 from probes.states import single_tokens
-from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import write_json

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.statistics.alignment import alignment_interval
+from probes.statistics import alignment_interval
 from synthlang.errors import InputError
 from synthlang.parallel.aligners import METHODS
 from synthlang.parallel.command import AlignOptions, align_command

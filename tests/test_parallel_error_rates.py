@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.statistics.alignment import alignment_interval
+from probes.statistics import alignment_interval
 from synthlang.errors import InputError
 from synthlang.parallel.error_rates import alignment_errors, error_rate, read_gold
 from synthlang.parallel.links import Links, write_pharaoh

@@ -19,8 +19,8 @@ from pretrain.folder import read_metrics, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import DONE, Trainer, open_run, pretrain
 from pretrain.step import Step
+from probes.pretrained import of_run, open_pretrained
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import of_run, open_pretrained
 from probes.transfer.result import seed_record
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data

@@ -16,11 +16,11 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
 from probes import states as sentence_vectors
+from probes.pretrained import Aligned, read_aligned
 from probes.rotation.dictionary import translations
 from probes.rotation.features import fit_rotation
 from probes.rotation.settings import RotationConfig
 from probes.states import LanguageSide, StateReader, anchors
-from probes.transfer.aligned_text import Aligned, read_aligned
 from probes.transfer.config import FeaturesConfig
 from synthlang.config import parse
 from synthlang.corpus import Corpus

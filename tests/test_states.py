@@ -9,8 +9,8 @@ import torch
 from pretrain.model.text import Text
 from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
+from probes.pretrained import open_pretrained
 from probes.states import sentence_means, word_states
-from probes.transfer.model import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model

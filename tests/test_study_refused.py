@@ -18,7 +18,7 @@ from probes.study.cells import expand, load_study
 from probes.study.checks import check_cells
 from probes.study.measures import ALIGNMENT
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import check_keep
+from probes.transfer.run import check_keep
 from synthlang.errors import InputError
 from tests.study_graphs import BASE, FIRST, FULL, OWN, SOURCE, STARTED, graph_of
 from tests.test_study_cells import LANGUAGES, A, B, cells_of, one, study_of

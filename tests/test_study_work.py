@@ -18,6 +18,7 @@ from pretrain.run import pretrain
 from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
+from probes.pretrained import open_pretrained
 from probes.study import work
 from probes.study.checks import check_cells
 from probes.study.digests import Digests
@@ -35,7 +36,6 @@ from probes.study.stage import (
 from probes.study.work import open_model
 from probes.transfer.config import TransferConfig
 from probes.transfer.fit import _Fit
-from probes.transfer.model import open_pretrained
 from probes.transfer.result import read_predictions
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data

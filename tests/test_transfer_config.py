@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.pretrained import open_pretrained
 from probes.transfer.command import read_transfer_config
 from probes.transfer.config import TransferConfig, combinations
-from probes.transfer.model import open_pretrained
 from synthlang.catalogue import find, names
 from synthlang.config import parse
 from synthlang.errors import InputError

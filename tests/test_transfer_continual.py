@@ -18,9 +18,8 @@ from pretrain.config import SharingConfig
 from pretrain.hub import load_model, longest_input, open_base
 from pretrain.model.from_hf import from_hf
 from pretrain.model.text import Text
-from probes.transfer.aligned_text import read_aligned
+from probes.pretrained import open_pretrained, read_aligned
 from probes.transfer.config import ContinualConfig
-from probes.transfer.model import open_pretrained
 from probes.transfer.run import Continual
 from synthlang.config import parse
 from synthlang.corpus import Corpus

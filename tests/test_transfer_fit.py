@@ -11,15 +11,15 @@ from torch import nn
 
 from pretrain.folder import steps_in
 from pretrain.optim import learning_rate
+from probes.pretrained import bounded_batches
 from probes.transfer import fit as fitting
-from probes.transfer.batch import bounded_batches
 from probes.transfer.config import FineTuneConfig
 from probes.transfer.fit import fine_tune, predict, training_batches
 from probes.transfer.run import rank
 from probes.transfer.tasks.metrics import Metric
 from synthlang.errors import InputError
 from synthlang.rng import key_of
-from tests.transfer_fits import ACCURACY, FIT, OWN, Tokens, body_of, model_of, moved, tokens, weights
+from tests.transfer_fits import ACCURACY, FIT, OWN, body_of, model_of, moved, tokens, weights
 
 TRAIN, DEV = tokens(60), tokens(20, seed=1)
 PER_EPOCH = 8  # steps
@@ -207,10 +207,6 @@ def test_what_cannot_be_fitted_is_one_clear_line():
         fitted(config=changed(learning_rate=1e38, clip=None))
     with pytest.raises(InputError, match=r"epoch 2, step 10 of 24, at the learning rate 0\.00682"):
         fitted(extra=lambda step: torch.tensor(float("nan") if step == 9 else 0.0))
-    empty: dict[str, dict[str, Tokens]] = {name: {name: tokens(0)} for name in ("train", "dev")}
-    for name, sets in empty.items():
-        with pytest.raises(InputError, match=f"{name}: there are no rows"):
-            fitted(**sets)
 
 
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 2048, 2049, 5000])

@@ -14,9 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pretrain.model.text import Text
-from probes.transfer.batch import NO_LABEL, Batch
 from probes.transfer.config import HeadConfig
-from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.base import NO_LABEL, Batch, Head
 from probes.transfer.tasks.heads import ClassifyHead, Crf, TagHead
 from probes.transfer.tasks.parsing import ParserHead
 from probes.transfer.tasks.qa import AnswerHead
@@ -100,20 +99,6 @@ def test_nothing_to_learn(name, lengths, words, labelled):
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_autocast(name):
-    """States of bfloat16 inside autocast: the same loss as outside, in float32."""
-    head = HEADS[name]().eval()
-    states, batch = _case(name, [4, 2, 5])
-    states = states.bfloat16()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside, found = head.loss(states, batch), head.decode(states, batch)
-    assert inside.dtype == torch.float32
-    assert float(inside.detach()) == float(head.loss(states.float(), batch).detach())
-    assert found == head.decode(states.float(), batch)
-    inside.backward()
-
-
-@pytest.mark.parametrize("name", HEADS)
 def test_padding_does_not_matter(name):
     """Three more columns that nothing points at, with other states."""
     head = HEADS[name]().eval()
@@ -176,16 +161,6 @@ def test_bilstm_reads_both_ways():
     assert head.lstm is not None and head.lstm.lstm.num_layers == 2 and head.lstm.width == 8
     alone = torch.cat([head.scores(states[:, :3], prefix([2])), head.scores(states, mask)[:, 2:]], dim=1)
     assert not torch.allclose(alone, before)  # the shorter sentence is another one
-
-
-@torch.no_grad()
-def test_slots():
-    head = SlotsHead(hidden=WIDTH, tags=3, intents=4, config=_config("crf")).eval()
-    states, batch = _case("slots", [3, 0, 2])
-    total = head.slots.loss(states, batch) + head.intent.loss(states, batch)
-    torch.testing.assert_close(head.loss(states, batch), total)
-    intents, tags = head.intent.decode(states, batch), head.slots.decode(states, batch)
-    assert head.decode(states, batch) == [(intents[row], tags[row]) for row in range(3)]
 
 
 def _spans(start, stop, mask, word_of, best, words, tokens):

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from probes.transfer.batch import NO_LABEL
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.arborescence import arborescences
+from probes.transfer.tasks.base import NO_LABEL
 from probes.transfer.tasks.parsing import SLOPE, ParserHead
 from synthlang.errors import InputError
 from tests.test_transfer_heads import batch_of, prefix, trained

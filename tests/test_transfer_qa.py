@@ -215,14 +215,6 @@ def test_majority_is_a_constant_opening_or_no_answer():
     assert task.majority([*gold, *[none] * 9], [gold[1]]) == [{"answer": ""}]
 
 
-def test_mixed_pairs_need_one_model():
-    batch, readers = asked(0, 3, ("parent", "trans"))
-    task = qa(target_model="other", features={"tune": "none"})
-    with pytest.raises(InputError, match="read by one model"):
-        task.encode(batch, readers, ANSWERABLE)
-    assert len(task.encode(batch, readers[:1] * 2, ANSWERABLE))
-
-
 def test_open_takes_questions_only(tmp_path):
     squad(tmp_path, "The old cat .", ("Who?", "cat"))
     assert qa().open(str(tmp_path / "train.json")).fields == ("question", "context")

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from probes.pretrained import open_pretrained
 from probes.transfer import fit, result
 from probes.transfer.command import result_table
 from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import check_keep, open_pretrained
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
-from probes.transfer.run import Predictions, Transfer
+from probes.transfer.run import Predictions, Transfer, check_keep
 from probes.transfer.splits import load_data
 from probes.transfer.tasks import TASKS, TaskEntry
 from synthlang.config import parse

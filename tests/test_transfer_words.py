@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from probes.transfer.batch import NO_LABEL
 from probes.transfer.config import HeadConfig, TransferConfig
+from probes.transfer.tasks.base import NO_LABEL
 from probes.transfer.tasks.ner import Ner
 from probes.transfer.tasks.parsing import Parsing
 from probes.transfer.tasks.pos import Pos

@@ -9,8 +9,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from probes.transfer.batch import NO_LABEL, Reader
+from probes.pretrained import Reader
 from probes.transfer.config import TransferConfig
+from probes.transfer.tasks.base import NO_LABEL
 from probes.transfer.tasks.ner import Ner
 from probes.transfer.tasks.parsing import Parsing
 from probes.transfer.tasks.pos import Pos

@@ -14,10 +14,10 @@ from torch.nn import functional as F
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
-from probes.transfer.batch import NO_LABEL, Batch, Examples, Role
+from probes.pretrained import Role
 from probes.transfer.config import FeaturesConfig, FineTuneConfig
 from probes.transfer.features import Features, TaskModel
-from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head
 from probes.transfer.tasks.metrics import Metric
 
 PAD, CLASSES, SIZE = 1, 3, 40

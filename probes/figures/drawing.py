@@ -32,7 +32,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.font_manager import findfont, get_font
 
-from probes.statistics.base import Floats
+from probes.statistics import Floats
 from synthlang.files import atomic_file, safe_name
 
 INK = "#1f2328"

@@ -16,8 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import ArrayLike
 
 from probes.figures.drawing import COLOURS, INK, MARKERS, Drawing, Figure, draw, grid, legend_above, shorten, slug
-from probes.statistics import Interval, wilson_interval
-from probes.statistics.base import Floats
+from probes.statistics import Floats, Interval, wilson_interval
 from synthlang.errors import InputError
 
 HEADROOM = 1.05

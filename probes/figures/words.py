@@ -21,7 +21,7 @@ from torch import Tensor
 
 from probes.figures import MOST_PAIRS
 from probes.figures.drawing import COLOURS, FONT, INK, Drawing, legend_above, place_labels, shorten, writable
-from probes.statistics.base import Floats
+from probes.statistics import Floats
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 

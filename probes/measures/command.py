@@ -17,8 +17,8 @@ from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
-from probes.transfer.model import open_pretrained
-from probes.transfer.model_names import derived_numbers, is_run, model_path
+from probes.model_names import derived_numbers, is_run, model_path
+from probes.pretrained import open_pretrained
 from synthlang.catalogue import load_yaml
 from synthlang.config import load, override, parse
 from synthlang.errors import InputError

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from pretrain.adjust.vectors import Subword
 from pretrain.model.encoder import MaskedLM
 from probes.measures.settings import InputConfig
+from probes.pretrained import Aligned, Pretrained, Reader, Role, read_aligned
 from probes.states import LanguageSide, StateReader, reading
-from probes.transfer.aligned_text import Aligned, read_aligned
-from probes.transfer.batch import Reader, Role
-from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import PairData
 from synthlang.progress import Report, silent

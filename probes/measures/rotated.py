@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measures.probe_input import ProbeInput
+from probes.pretrained import Role
 from probes.rotation.fitted import Batches, MapFitter, NormalisedMap, fit_layers
 from probes.rotation.normalise import Normaliser
 from probes.rotation.settings import FitSettings
@@ -23,7 +24,6 @@ from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.training import train_vectors
 from probes.static.vec_file import read_vec
 from probes.static.vectors import StaticVectors
-from probes.transfer.batch import Role
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from pretrain.nearest import TIE
-from probes.transfer.aligned_text import Aligned
+from probes.pretrained import Aligned
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.dictionary.words import Pair, read_muse
 from synthlang.errors import InputError

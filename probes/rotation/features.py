@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -13,16 +13,13 @@ from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.model.encoder import MaskedLM
+from probes.pretrained import Aligned, Pretrained, Role, read_aligned
 from probes.rotation.dictionary import lowered_text, named_translations, translations
 from probes.rotation.fitted import fit_layers
 from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import check_linear, load_maps
 from probes.rotation.settings import RotationConfig
 from probes.states import LanguageSide, StateReader, anchors, linked_vectors, reading, sentence_pairs
-from probes.transfer.aligned_text import Aligned, read_aligned
-from probes.transfer.batch import Role
-from probes.transfer.config import FeaturesConfig
-from probes.transfer.model import Pretrained
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
@@ -32,6 +29,16 @@ from synthlang.store import Store
 
 FORMAT = 1  # raise when the same settings and texts give other maps
 SUBWORDS: dict[Literal["first", "last", "mean"], Subword] = {"first": "start", "last": "end", "mean": "mean"}
+
+
+class Read(Protocol):
+    """What of a transfer's features a rotation depends on."""
+
+    @property
+    def layers(self) -> tuple[int, ...]: ...
+
+    @property
+    def subword(self) -> Literal["first", "last", "mean"]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +73,7 @@ class Rotation:
 
 def fit_rotation(
     config: RotationConfig,
-    features: FeaturesConfig,
+    features: Read,
     pretrained: Pretrained,
     seed: int = 0,
     store: Store | None = None,
@@ -106,7 +113,7 @@ def fit_rotation(
 
 
 def rotation_fingerprint(
-    config: RotationConfig, features: FeaturesConfig, pretrained: Pretrained, text: Aligned, seed: int
+    config: RotationConfig, features: Read, pretrained: Pretrained, text: Aligned, seed: int
 ) -> str:
     """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
     settings = config.model_dump(mode="json", exclude={"pairs", "map", "dictionary"})
@@ -121,7 +128,7 @@ def rotation_fingerprint(
 def _saved(
     config: RotationConfig,
     folder: Path,
-    features: FeaturesConfig,
+    features: Read,
     pretrained: Pretrained,
     numbers: Mapping[Role, tuple[int, ...]],
 ) -> Rotation:

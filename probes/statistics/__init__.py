@@ -3,15 +3,18 @@
 Every random draw comes from an explicit key, so a report repeats to the last digit.
 """
 
-from probes.statistics.base import BOOTSTRAP_ROUNDS, Floats, generator
 from probes.statistics.correlation_values import KINDS
 from probes.statistics.correlation_values import Kind as CorrelationKind
 from probes.statistics.correlations import EXACT_ARRANGEMENTS, Correlation, correlation
 from probes.statistics.intervals import (
+    BOOTSTRAP_ROUNDS,
+    Floats,
     Interval,
     Score,
+    alignment_interval,
     bootstrap_difference,
     bootstrap_metric,
+    generator,
     mean_interval,
     mean_of,
     numbers_among,
@@ -31,6 +34,7 @@ __all__ = [
     "Interval",
     "PairedTest",
     "Score",
+    "alignment_interval",
     "bootstrap_difference",
     "bootstrap_metric",
     "corrected",

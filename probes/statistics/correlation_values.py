@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from probes.statistics.base import Floats
+from probes.statistics.intervals import Floats
 
 Kind = Literal["spearman", "kendall", "pearson"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

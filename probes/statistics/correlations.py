@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from probes.statistics.base import BOOTSTRAP_ROUNDS, Floats, generator, values_of
 from probes.statistics.correlation_values import NUMBERS, Kind, Rows, permuted, weighted
+from probes.statistics.intervals import BOOTSTRAP_ROUNDS, Floats, generator, values_of
 
 EXACT_ARRANGEMENTS = 40_320
 """Up to so many permutations (8!) all are counted."""

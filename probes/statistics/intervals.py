@@ -11,7 +11,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from probes.statistics.base import BOOTSTRAP_ROUNDS, Floats, generator, values_of
+from synthlang.errors import InputError
+from synthlang.parallel.error_rates import error_rate
+from synthlang.rng import key_of
+
+BOOTSTRAP_ROUNDS = 2_000
+
+Floats = NDArray[np.float64]
+
+
+def generator(key: int) -> np.random.Generator:
+    """The stream of random numbers that belongs to ``key`` (0 ≤ key < 2¹²⁸)."""
+    return np.random.Generator(np.random.Philox(key=key))
+
+
+def values_of(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
+    """The values as an array with one of these numbers of dimensions; InputError for none, NaN or infinity."""
+    array = np.asarray(values, dtype=np.float64)
+    assert array.ndim in dimensions, array.shape
+    if not array.size:
+        raise InputError("no values to average")
+    if not np.isfinite(array).all():
+        raise InputError("the values hold NaN or infinity")
+    return array
 
 
 @dataclass(frozen=True)
@@ -176,3 +198,14 @@ def _interval(mean: float, drawn: Floats, table: Floats, level: float) -> Interv
     assert 0 < level < 1, level
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Interval(mean, float(low), float(high), table.shape[0] * table.shape[1], level)
+
+
+def alignment_interval(sums: NDArray[np.int64]) -> tuple[float, float] | None:
+    """95 % percentile bounds of the rate, 0 … 1, with sentence pairs drawn anew; ``sums`` [pairs, 4].
+
+    None for one pair, and where some draw has neither a link nor a sure gold link.
+    """
+    found = bootstrap_metric(sums[None], error_rate, key_of("alignment error rate"))
+    if found.low is None or found.high is None or not math.isfinite(found.low + found.high):
+        return None
+    return found.low, found.high

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from probes.statistics.base import Floats, generator, values_of
-from probes.statistics.intervals import BLOCK, Score
+from probes.statistics.intervals import BLOCK, Floats, Score, generator, values_of
 
 TEST_ROUNDS = 1_000
 """As in "The Impact of Cross-Lingual Adjustment" (2022), section 4."""

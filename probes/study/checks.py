@@ -22,6 +22,7 @@ from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.trackers import check_trackers
 from probes.measures import ProbeConfig
 from probes.measures.words import no_rows
+from probes.model_names import asked_for, derived_numbers, is_run, model_path
 from probes.report.numbers import plural
 from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
@@ -29,7 +30,6 @@ from probes.study.builder import in_study
 from probes.study.cell import MODEL, SECOND, START, Cell, Reach, reach_of
 from probes.study.stage import Look
 from probes.transfer.config import TransferConfig, check_tried, combinations
-from probes.transfer.model_names import asked_for, derived_numbers, is_run, model_path
 from probes.transfer.splits import check_columns, open_splits, open_training
 from probes.transfer.tasks.base import task_of
 from synthlang.config import load

@@ -15,8 +15,8 @@ from typing import Any
 
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD, EXPORT
+from probes.model_names import is_run
 from probes.study.cell import MODEL, SECOND, START
-from probes.transfer.model_names import is_run
 from synthlang.catalogue import YAML, files_behind
 from synthlang.config import load
 from synthlang.errors import InputError

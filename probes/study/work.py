@@ -25,6 +25,8 @@ from probes.measures import ProbeConfig
 from probes.measures.command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.measures.words.alignment import probe_alignment
+from probes.model_names import is_run, model_path
+from probes.pretrained import Languages, Pretrained, keep_languages, of_run, open_pretrained, tokenizer_of
 from probes.study.cell import MODEL, SECOND
 from probes.study.digests import Digests
 from probes.study.done import is_done, is_intact
@@ -42,18 +44,8 @@ from probes.study.stage import (
     origin,
     short,
 )
-from probes.transfer.model import (
-    Languages,
-    Pretrained,
-    check_keep,
-    keep_languages,
-    of_run,
-    open_pretrained,
-    tokenizer_of,
-)
-from probes.transfer.model_names import is_run, model_path
 from probes.transfer.result import drops, facts, of_sets, seed_record, write_predictions
-from probes.transfer.run import Transfer
+from probes.transfer.run import Transfer, check_keep
 from probes.transfer.splits import load_data, load_training
 from synthlang.config import dump_yaml, load
 from synthlang.errors import InputError

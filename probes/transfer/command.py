@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from probes.model_names import is_run
+from probes.pretrained import Pretrained, open_pretrained
 from probes.transfer.compare import Comparison
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import Pretrained, check_keep, open_pretrained
-from probes.transfer.model_names import is_run
 from probes.transfer.result import ResultFile, drops, rows_of
-from probes.transfer.run import Transfer
+from probes.transfer.run import Transfer, check_keep
 from probes.transfer.splits import load_data, open_splits
 from synthlang.catalogue import load_yaml
 from synthlang.config import override, parse
@@ -95,8 +94,6 @@ def _work_folder(path: Path) -> Path:
     work = path.with_name(f"{path.stem}.work")
     try:
         work.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=work):
-            pass
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}; name another file with --out", path) from error
     return work

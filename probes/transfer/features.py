@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,20 +16,14 @@ from pretrain.config import ModelConfig
 from pretrain.model.attention import Layer, at_columns
 from pretrain.model.dropout import Noise
 from pretrain.model.encoder import MaskedLM
-from probes.transfer.batch import Batch, Examples, Role, bounded_batches
+from probes.pretrained import Role, bounded_batches
+from probes.rotation.features import Rotation
 from probes.transfer.config import FeaturesConfig
-from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.base import Batch, Examples, Head
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
 MOST = 1 << 31  # bytes of memory for the states of one set; those of a larger one are computed again in each epoch
-
-
-class Rotation(Protocol):
-    """A map of the states of each layer."""
-
-    def apply(self, states: Tensor, index: int) -> Tensor:
-        """[…, d] → […, d]; ``index`` is a layer's place among ``features.layers``."""
 
 
 def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
@@ -58,7 +52,7 @@ class Features(nn.Module):
     Weights that nothing reads (the output, the layers above the last one that is read) do not move. The new layers on
     top have the body's proportions; their weights are drawn from PyTorch's generator. ``<s>`` is column 0.
 
-    Raises InputError for a layer that a body does not have, and for two bodies that are not both frozen.
+    Raises InputError for a layer that a body does not have, and for two bodies whose states differ in size.
     """
 
     def __init__(
@@ -72,10 +66,6 @@ class Features(nn.Module):
         self.config, self.frozen, self.rotations = config, config.tune == "none", dict(rotations or {})
         copies = {id(body): copy.deepcopy(body) for body in bodies.values()}
         sizes = [str(body.shape.hidden) for body in copies.values()]
-        if len(sizes) > 1 and not self.frozen:
-            raise InputError(
-                "target_model: two models are read side by side with frozen features only: features.tune none"
-            )
         if len(set(sizes)) > 1:
             raise InputError(
                 f"target_model: the states of both models must have the same size; they have {' and '.join(sizes)}"
@@ -123,11 +113,6 @@ class Features(nn.Module):
     def read(self, batch: Batch) -> Tensor:
         """What the body gives, combined: of all columns if ``reads_all`` or there are no words, else as ``forward``."""
         body, layers = self.body(batch.role), self.layers[batch.role]
-        if batch.text.positions is None and batch.text.input_ids.shape[1] > body.embeddings.length:
-            raise InputError(
-                f"a row has {batch.text.input_ids.shape[1]} tokens, the model reads {body.embeddings.length}: "
-                "lower length"
-            )
         columns = None
         if batch.words is not None and not self.reads_all:
             columns = word_slots(batch.words, self.config.subword)

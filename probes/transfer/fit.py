@@ -21,9 +21,10 @@ from torch import Tensor, nn
 from pretrain.checkpoints import latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import CheckpointConfig
 from pretrain.optim import learning_rate
-from probes.transfer.batch import ROWS, TOKENS, Examples, bounded_batches
+from probes.pretrained import ROWS, TOKENS, bounded_batches
 from probes.transfer.config import FineTuneConfig
 from probes.transfer.features import FrozenStates, TaskModel, frozen_states
+from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Metric
 from synthlang.errors import InputError
 from synthlang.files import read_json
@@ -80,12 +81,8 @@ def fine_tune(
     extra    step → a further loss that is added to that of the task
     report   is told of the steps, under the name ""
 
-    Raises InputError if there is nothing to train on or to choose an epoch by, if the loss is not finite, and if the
-    folder's state is damaged or of another fit.
+    Raises InputError if the loss is not finite, and if the folder's state is damaged or of another fit.
     """
-    for name, examples in (("train", train), ("dev", dev)):
-        if not len(examples):
-            raise InputError(f"{name}: there are no rows, so nothing can be fine-tuned or chosen")
     fit = _Fit(model, train, dev, metric, config, seed, extra, report)
     run = "" if folder is None else fit_fingerprint(model, (train, dev), metric.name, config, seed, extra is not None)
     progress = Progress(fit.trained, fit.optimizer, config, folder, run)

@@ -22,16 +22,15 @@ from torch import Tensor
 from pretrain.adjust.batches import PairBatches
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.model.encoder import MaskedLM
+from probes.pretrained import Aligned, Pretrained, Role, keep_languages, read_aligned
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import check_linear, maps_fingerprint
 from probes.rotation.settings import RotationConfig
-from probes.transfer.aligned_text import Aligned, read_aligned
-from probes.transfer.batch import Examples, Role
 from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
-from probes.transfer.model import Pretrained, keep_languages
 from probes.transfer.splits import TransferData
+from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.dictionary.words import read_muse
 from synthlang.errors import InputError
@@ -41,6 +40,7 @@ from synthlang.progress import Report, silent
 from synthlang.references import resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
+from synthlang.vocabulary import nothing_read
 
 DIGITS = 4
 Kept = tuple[str, TransferConfig, TaskModel, Fitted]  # of a search: the label of its settings, they, what they gave
@@ -269,9 +269,10 @@ class Transfer:
         roles: tuple[Role, ...] = ("source", "target") if self.data.has_target_train else ("source",)
         sets = [*self.tests.values(), *((f"{role} {split}", role) for role in roles for split in ("train", "dev"))]
         for name, trained in sets:
-            gold = self.examples(name, trained).gold
-            words = int(self.data.sets[name].batch.corpus.offsets[-1])
-            self.examples(name, trained).check_read(name, words, self.pretrained.name)
+            examples, words = self.examples(name, trained), int(self.data.sets[name].batch.corpus.offsets[-1])
+            gold = examples.gold
+            if words and not (examples.lengths > examples.around).any():
+                raise nothing_read(name, words, f"the tokenizer of {self.pretrained.name}")
             if all(labels == [] for labels in gold):
                 raise InputError(f"{name}: no word has a gold label for the task {self.config.task}")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
@@ -288,6 +289,19 @@ class Transfer:
             gold = self.examples(name, trained).gold
             found[test] = round(self.main(gold, self.task.majority(train, gold)), DIGITS)
         return found
+
+
+def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--keep") -> None:
+    """Raise InputError where no body is fine-tuned, or one model cannot hold it for both languages.
+
+    ``asked`` is what asked for it, the start of the line.
+    """
+    if config.features.tune == "none":
+        raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
+    if config.rotation is not None:
+        raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
+    if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
+        raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
 
 
 class Continual:

@@ -17,9 +17,8 @@ from itertools import product
 
 import numpy as np
 
-from probes.transfer.batch import Reader, Role
+from probes.pretrained import Pretrained, Reader, Role
 from probes.transfer.config import TransferConfig
-from probes.transfer.model import Pretrained
 from probes.transfer.tasks.base import Task, task_of
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

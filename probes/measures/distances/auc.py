@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from probes.statistics import Interval
-from probes.statistics.base import Floats
+from probes.statistics import Floats, Interval
 
 Codes = NDArray[np.int64]
 LEVEL = 0.95

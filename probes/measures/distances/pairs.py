@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measures.probe_input import ProbeInput
+from probes.model_names import is_run
+from probes.pretrained import Aligned, Pretrained, Reader, open_pretrained
 from probes.states import LanguageSide, link_batches
-from probes.transfer.aligned_text import Aligned
-from probes.transfer.batch import Reader
-from probes.transfer.model import Pretrained, open_pretrained
-from probes.transfer.model_names import is_run
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.parallel.pairs import LinkedText

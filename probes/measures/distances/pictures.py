@@ -14,8 +14,8 @@ from probes.figures.drawing import Drawing
 from probes.figures.words import Method, picture, word_pairs
 from probes.measures.distances.pairs import Linked, SharedText, linked_states
 from probes.measures.probe_input import ProbeInput
+from probes.pretrained import Aligned
 from probes.rotation.dictionary import translations
-from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation, uniform

@@ -20,8 +20,7 @@ from torch import Tensor
 from probes.measures.distances import BINS, DISTANCES, Distance
 from probes.measures.distances.auc import Codes, Influence, auc, clustered_interval, placements
 from probes.measures.distances.pairs import ROWS, PairBlock
-from probes.statistics import Interval
-from probes.statistics.base import Floats
+from probes.statistics import Floats, Interval
 from synthlang.errors import InputError
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

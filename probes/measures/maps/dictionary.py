@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from probes.measures.maps import MapsConfig
 from probes.measures.probe_input import ProbeInput
+from probes.pretrained import Aligned
 from probes.rotation.dictionary import (
     TranslationSet,
     in_small_letters,
@@ -20,7 +21,6 @@ from probes.rotation.dictionary import (
     translations,
     types_in,
 )
-from probes.transfer.aligned_text import Aligned
 from synthlang.corpus import Corpus
 from synthlang.dictionary.words import Pair, read_muse
 from synthlang.errors import InputError

@@ -17,9 +17,9 @@ from pretrain.word_pairs import one_to_one, places_in
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.words.alignment import candidate_numbers, notes_of, subset_table, zero_rows
+from probes.model_names import is_run, model_path
+from probes.pretrained import Reader, Role
 from probes.states import single_tokens, special_tokens
-from probes.transfer.batch import Reader, Role
-from probes.transfer.model_names import is_run, model_path
 from synthlang.dictionary.words import read_muse, trained_types
 from synthlang.errors import InputError
 from synthlang.files import user_path

@@ -1,4 +1,4 @@
-"""What every downstream task and every head offers."""
+"""What every downstream task makes of its items (rows of tokens, and what is to be predicted on them), and offers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
+from pretrain.model.text import Text
+from probes.pretrained import Reader, Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks import TASKS
 from probes.transfer.tasks.metrics import Metric
@@ -21,12 +24,81 @@ from synthlang.errors import InputError
 from synthlang.tasks import TaskSet
 from synthlang.tasks.batch import TaskBatch
 
+NO_LABEL = -100  # of a target that no loss counts
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a step.
+
+    words    [rows, k, 2] int64: first and last column of the subwords of each word that is predicted; None: every
+             column is
+    mask     [rows, k] bool: which words are there, [rows, width] which columns may be predicted
+    targets  name → what is to be learned, [rows] or [rows, k], as the task's head has it; NO_LABEL for nothing
+    rows     [rows] their numbers in the Examples
+    word_of  [rows, width] the number of the word that a column is part of, where ``mask`` is set; None: one each
+    """
+
+    text: Text
+    words: Tensor | None
+    mask: Tensor
+    targets: Mapping[str, Tensor]
+    role: Role
+    rows: NDArray[np.int64]
+    word_of: Tensor | None = None
+
+    def to(self, device: torch.device) -> Batch:
+        words = None if self.words is None else self.words.to(device, non_blocking=True)
+        targets = {name: tensor.to(device, non_blocking=True) for name, tensor in self.targets.items()}
+        mask = self.mask.to(device, non_blocking=True)
+        # word_of is read on the CPU
+        return replace(self, text=self.text.to(device), words=words, mask=mask, targets=targets)
+
+
+@dataclass(frozen=True)
+class Examples(ABC):
+    """The items of one set in one language, encoded.
+
+    ids     of the items
+    gold    what is right for each item, as JSON has it; what that is depends on the task
+    counts  reason → how many items or words were left out or cut
+    """
+
+    ids: tuple[str, ...]
+    gold: Sequence[Any]
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", {reason: n for reason, n in self.counts.items() if n})
+
+    @property
+    @abstractmethod
+    def lengths(self) -> NDArray[np.int64]:
+        """[rows] how many tokens each row has; an item may have several rows (windows)."""
+
+    @property
+    def around(self) -> int:
+        """How many tokens of a row are of no text."""
+        return 2
+
+    @abstractmethod
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        """The rows with these numbers, padded to the longest of them."""
+
+    @abstractmethod
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """For each item the prediction, in the form of ``gold``; ``outputs`` are what the head decoded for each row."""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
 Labels = Mapping[str, tuple[str, ...]]  # what can be predicted: "tags" → names of tags
 
 
 class Head(nn.Module, ABC):
-    """Reads states [rows, 1 + k, d]: that of ``<s>``, then one for each word; of a batch without words all columns,
-    [rows, width, d]."""
+    """Reads states [rows, 1 + k, d] float32: that of ``<s>``, then one for each word; of a batch without words all
+    columns, [rows, width, d]. ``TaskModel`` calls it outside autocast: log-sums and arc scores need the digits."""
 
     @abstractmethod
     def loss(self, states: Tensor, batch: Batch) -> Tensor:

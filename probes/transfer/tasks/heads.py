@@ -1,27 +1,16 @@
-"""Heads that several tasks share: a class for a row, and a label for each word, with a BiLSTM and a CRF.
-
-Heads compute in float32 whatever the body does: they are small, and log-sums and arc scores need the digits.
-"""
+"""Heads that several tasks share: a class for a row, and a label for each word, with a BiLSTM and a CRF."""
 
 from __future__ import annotations
-
-from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from probes.transfer.batch import NO_LABEL, Batch
 from probes.transfer.config import HeadConfig
-from probes.transfer.tasks.base import Head
+from probes.transfer.tasks.base import NO_LABEL, Batch, Head
 
 LSTM_LAYERS = 2
-
-
-def full_precision(states: Tensor) -> AbstractContextManager[object]:
-    """No autocast on the device of ``states``; what comes in must be made float32 by the caller."""
-    return torch.autocast(states.device.type, enabled=False)
 
 
 def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
@@ -47,10 +36,9 @@ class ClassifyHead(Head):
         self.linear = nn.Linear(hidden, classes)
 
     def scores(self, states: Tensor) -> Tensor:
-        """States [r, 1 + k, d] → [r, classes] float32."""
-        with full_precision(states):
-            y: Tensor = self.linear(self.dropout(states[:, 0].float()))
-            return y
+        """States [r, 1 + k, d] → [r, classes]."""
+        y: Tensor = self.linear(self.dropout(states[:, 0]))
+        return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
         """Cross entropy, mean over the rows that have a label."""
@@ -82,13 +70,12 @@ class TagHead(Head):
         self.crf = None if config.kind == "linear" else Crf(classes)
 
     def scores(self, states: Tensor, mask: Tensor) -> Tensor:
-        """States [r, 1 + k, d] → [r, k, classes] float32, the emissions of the CRF if there is one."""
-        with full_precision(states):
-            words = states[:, 1:].float()
-            if self.lstm is not None:
-                words = self.lstm(words, mask)
-            y: Tensor = self.linear(self.dropout(words))
-            return y
+        """States [r, 1 + k, d] → [r, k, classes], the emissions of the CRF if there is one."""
+        words = states[:, 1:]
+        if self.lstm is not None:
+            words = self.lstm(words, mask)
+        y: Tensor = self.linear(self.dropout(words))
+        return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
         """Cross entropy, or −log p of the paths, divided by the number of labelled words."""
@@ -96,17 +83,15 @@ class TagHead(Head):
         scores = self.scores(states, batch.mask)
         if self.crf is None:
             return mean_loss(scores, tags)
-        with full_precision(states):
-            total = self.crf.log_likelihood(scores, tags, batch.mask).sum()
-            return -total / (tags != NO_LABEL).sum().clamp(min=1)
+        total = self.crf.log_likelihood(scores, tags, batch.mask).sum()
+        return -total / (tags != NO_LABEL).sum().clamp(min=1)
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[int]]:
         """A class for each word that is there: its best one, or those of the best path; the first of equals."""
         scores = self.scores(states, batch.mask)
         if self.crf is not None:
-            with full_precision(states):
-                return self.crf.viterbi(scores, batch.mask)
+            return self.crf.viterbi(scores, batch.mask)
         best, here = scores.argmax(dim=2).tolist(), batch.mask.sum(dim=1).tolist()
         return [row[:count] for row, count in zip(best, here, strict=True)]
 

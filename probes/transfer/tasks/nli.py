@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from probes.transfer.batch import Batch, Reader
-from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
+from probes.pretrained import Reader
+from probes.transfer.tasks.base import Batch, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import (
     NOTHING,
@@ -47,15 +47,13 @@ class Nli(PairTask):
         """``label``: those of training, in the order of the hub's data sets. InputError for fewer than two."""
         assert train.label is not None and train.label.names is not None, "a task of classes has labels"
         seen = {train.label.names[code] for code in np.unique(train.label.codes).tolist()}
-        if not seen:
-            raise InputError("the training set has no labelled item for the task nli")
         if len(seen) == 1:
             raise InputError(f"every training item is {min(seen)!r}: the task nli needs at least two labels to learn")
         return {"label": order_labels(seen)}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> ClassExamples:
         assert batch.label is not None, "a task of classes has labels"
-        first, second = self.readers_of(readers)
+        first, second = readers
         tokens = FieldTokens.of(batch, 0, first), FieldTokens.of(batch, 1, second)
         (start_a, size_a), (start_b, size_b) = (tokens[i].spans(batch.texts[:, i]) for i in (0, 1))
         kept_a, kept_b = longest_first(size_a, size_b, self.config.length - separators(first.bert))
@@ -108,5 +106,4 @@ class ClassExamples(PairExamples):
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
         """The names of the classes."""
-        assert len(outputs) == len(self), "one class for each pair"
         return [self.names[int(output)] for output in outputs]

@@ -11,7 +11,6 @@ language (separate layers and embeddings, language ids). Positions go on without
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -22,8 +21,8 @@ from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
 from pretrain.model.text import Text
-from probes.transfer.batch import Examples, Reader, Role
-from probes.transfer.tasks.base import Task
+from probes.pretrained import Reader, Role
+from probes.transfer.tasks.base import Examples, Task
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks import TaskSet, is_task, open_task
@@ -219,10 +218,3 @@ class PairTask(Task):
                 f"{spec}: the task {self.name} needs items of {' and '.join(self.fields)}, not {task.name}"
             )
         return task
-
-    def readers_of(self, readers: Sequence[Reader]) -> tuple[Reader, Reader]:
-        """Those of the two texts. InputError if they belong to two models: one row is read by one."""
-        first, second = readers
-        if self.config.target_model is not None and first.role != second.role:
-            raise InputError("pairs of mixed languages are read by one model: leave mixed or target_model out")
-        return first, second

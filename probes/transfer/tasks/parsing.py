@@ -17,11 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
+from probes.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.arborescence import arborescences
-from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
-from probes.transfer.tasks.heads import full_precision, mean_loss
+from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, classes_of, most_frequent
+from probes.transfer.tasks.heads import mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric, Stats, WordLabels, named, share
 from probes.transfer.tasks.words import UNSEEN, WordExamples, Words, WordTask, is_named, names_in
 from synthlang.corpus import Corpus
@@ -200,24 +200,20 @@ class ParserHead(Head):
         self.relation = nn.Parameter(torch.zeros(relations, config.relation + 1, config.relation + 1))
 
     def arcs(self, states: Tensor, mask: Tensor) -> Tensor:
-        """[r, k, 1 + k] float32: the score of each word under the root and each word; −inf under itself and padding."""
-        with full_precision(states):
-            x = states.float()
-            dependents, heads = with_one(self.arc_dependent(x[:, 1:])), self.arc_head(x)
-            scores: Tensor = dependents @ self.arc @ heads.transpose(1, 2)
+        """[r, k, 1 + k]: the score of each word under the root and each word; −inf under itself and padding."""
+        dependents, heads = with_one(self.arc_dependent(states[:, 1:])), self.arc_head(states)
+        scores: Tensor = dependents @ self.arc @ heads.transpose(1, 2)
         words = mask.shape[1]
         itself = torch.eye(words, dtype=torch.bool, device=mask.device)
         never = itself[None] | ~mask[:, None, :]
         return scores.masked_fill(nn.functional.pad(never, (1, 0)), -torch.inf)
 
     def labels(self, states: Tensor, heads: Tensor) -> Tensor:
-        """[r, k, relations] float32: the score of each relation between each word and its head [r, k]."""
-        with full_precision(states):
-            x = states.float()
-            dependents, above = with_one(self.relation_dependent(x[:, 1:])), with_one(self.relation_head(x))
-            above = above.gather(1, heads[:, :, None].expand(-1, -1, above.shape[2]))
-            y: Tensor = torch.einsum("rkd,cde,rke->rkc", dependents, self.relation, above)
-            return y
+        """[r, k, relations]: the score of each relation between each word and its head [r, k]."""
+        dependents, above = with_one(self.relation_dependent(states[:, 1:])), with_one(self.relation_head(states))
+        above = above.gather(1, heads[:, :, None].expand(-1, -1, above.shape[2]))
+        y: Tensor = torch.einsum("rkd,cde,rke->rkc", dependents, self.relation, above)
+        return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
         """Cross entropy of the heads, mean over the words with one, and of the relations at these gold heads, mean

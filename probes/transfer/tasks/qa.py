@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.data.packing import ranges
-from probes.transfer.batch import Batch, Reader
+from probes.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.answers import answer_metrics
-from probes.transfer.tasks.base import Head, Labels
-from probes.transfer.tasks.heads import full_precision, mean_loss
+from probes.transfer.tasks.base import Batch, Head, Labels
+from probes.transfer.tasks.heads import mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric
 from probes.transfer.tasks.pairs import FieldTokens, PairExamples, PairRows, PairTask, separators
 from synthlang.errors import InputError
@@ -61,7 +61,7 @@ class Qa(PairTask):
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> AnswerExamples:
         """The windows of every question. InputError for a stride that leaves no room to move on."""
         length, stride = self.config.length, self.config.stride
-        asker, teller = self.readers_of(readers)
+        asker, teller = readers
         limit = longest_question(length, stride, separators(asker.bert))
         question, context = FieldTokens.of(batch, 0, asker), FieldTokens.of(batch, 1, teller)
         (start, size), (text, tokens) = question.spans(batch.texts[:, 0]), context.spans(batch.texts[:, 1])
@@ -147,7 +147,6 @@ class AnswerExamples(PairExamples):
         None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's baselines,
         with threshold 0), in case training has questions without an answer.
         """
-        assert len(outputs) == len(self), "one output for each window"
         bounds = np.searchsorted(self.windows.item, np.arange(len(self.ids) + 1)).tolist()
         moved = (self.windows.start - self.rows.begin(np.arange(len(self)))).tolist()  # from columns to tokens
         spans = np.zeros((len(self.ids), 2), np.int64)
@@ -294,16 +293,14 @@ class AnswerHead(Head):
         self, *, hidden: int, dropout: float, best: int = 20, words: int = 30, tokens: int | None = None
     ) -> None:
         super().__init__()
-        assert best >= 1 and words >= 1 and (tokens is None or tokens >= 1), "at least one span of one column"
         self.best, self.longest_words, self.longest_tokens = best, words, tokens
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(hidden, 2)
 
     def scores(self, states: Tensor) -> Tensor:
-        """States [r, w, d] → start and stop scores [2, r, w] float32."""
-        with full_precision(states):
-            y: Tensor = self.linear(self.dropout(states.float()))
-            return y.permute(2, 0, 1)
+        """States [r, w, d] → start and stop scores [2, r, w]."""
+        y: Tensor = self.linear(self.dropout(states))
+        return y.permute(2, 0, 1)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
         """The mean of the cross entropies of start and stop over column 0 and those of the mask."""

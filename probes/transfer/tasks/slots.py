@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.transfer.batch import Batch, Examples, Reader
+from probes.pretrained import Reader
 from probes.transfer.config import HeadConfig
-from probes.transfer.tasks.base import Head, Labels, classes_of, most_frequent
+from probes.transfer.tasks.base import Batch, Examples, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead, TagHead
 from probes.transfer.tasks.metrics import OUTSIDE, Floats, Metric, f1, item_metric, named, span_counts
 from probes.transfer.tasks.words import UNSEEN, TagExamples, WordTask, names_in, not_inserted, span_tags
@@ -37,8 +37,6 @@ class Slots(WordTask):
 
     def labels(self, train: TaskBatch) -> Labels:
         """``tags``: O, and B and I of every slot in training; ``intents``: those of training."""
-        if not len(train):
-            raise InputError("the training set has no utterance, so there is nothing to learn")
         tags = span_tags(train.corpus.columns["slot"], self.has_gold(train.corpus))
         return {"tags": tags, "intents": tuple(names_in(_intents(train), np.ones(len(train), bool)))}
 

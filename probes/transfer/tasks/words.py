@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
 from pretrain.model.text import Text
-from probes.transfer.batch import NO_LABEL, Batch, Examples, Reader
-from probes.transfer.tasks.base import Head, Labels, Task, classes_of
+from probes.pretrained import Reader
+from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, Task, classes_of
 from probes.transfer.tasks.heads import TagHead
 from probes.transfer.tasks.metrics import OUTSIDE
 from synthlang.corpus import Column, Corpus

@@ -1,14 +1,16 @@
-"""The models that are fine-tuned: a run of ours, or a model of Hugging Face, with its way from text to ids."""
+"""Models that probes and transfers read, ours or of Hugging Face; their languages, from text to ids; aligned text."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.torch import save_file
 
 from pretrain.artifacts import Artifacts
@@ -21,15 +23,49 @@ from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
-from probes.transfer.batch import Reader, Role
-from probes.transfer.config import TransferConfig
-from probes.transfer.model_names import asked_for, derived_numbers, is_run, model_path, no_language
+from probes.model_names import asked_for, derived_numbers, is_run, model_path, no_language
+from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.files import atomic_folder, read_json, user_path, write_json
+from synthlang.files import atomic_folder, read_json, safe_name, user_path, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, bind_language, parse_language
-from synthlang.vocabularies import LanguageTokenizer
+from synthlang.parallel.pairs import AlignerLinks, DerivedPair, LinkedText, PairConfig, TextPair, read_pair
+from synthlang.parallel.prepare import DataConfig, PairData, prepare_pair
+from synthlang.progress import Report, Say, silent
+from synthlang.store import Store
+from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabularies.checkpoint import Checkpoint
+from synthlang.vocabulary import Encoded
+
+ROWS, TOKENS = 256, 8192  # of a batch that is only predicted
+Role = Literal["source", "target"]
+CONSTRUCTED = "pretraining"  # name of the pair that is aligned by construction
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How texts of one language become ids.
+
+    number    that of the language in the model
+    role      whether it is the language that is trained on first (the parent) or the other one
+    bert      pairs are ``<s> a </s> b </s>`` with segments 0 and 1, as BERT has them; else ``<s> a </s> </s> b </s>``
+    """
+
+    language: Language
+    tokenizer: LanguageTokenizer
+    number: int
+    specials: Specials
+    role: Role
+    bert: bool = False
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        """The ids of a corpus. InputError for a language of tokens that the model reads as words."""
+        if self.language.on_tokens and self.tokenizer.subwords is None:
+            raise InputError(
+                f"the language {self.language.name} moves or changes tokens, and the model's tokenizer is not the one "
+                "they are of: pretrain a run with it, or leave unit: token out"
+            )
+        return self.tokenizer.encode(corpus)
 
 
 @dataclass(frozen=True)
@@ -189,19 +225,6 @@ Languages = Mapping[str, tuple[LanguageTokenizer, int]]
 """Language → its tokenizer, and its number in the body."""
 
 
-def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--keep") -> None:
-    """Raise InputError where no body is fine-tuned, or one model cannot hold it for both languages.
-
-    ``asked`` is what asked for it, the start of the line.
-    """
-    if config.features.tune == "none":
-        raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
-    if config.rotation is not None:
-        raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
-    if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
-        raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
-
-
 def keep_languages(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
     """Write ``folder/export/<language>``, or ``folder/export`` for "", and then the record as ``folder/done.json``.
 
@@ -215,3 +238,85 @@ def keep_languages(body: MaskedLM, languages: Languages, folder: Path, record: M
                 save_file(weights, new / "model.safetensors", metadata={"format": "pt"})
             tokenizer.save(new)
     write_json(folder / "done.json", {**record, EXPORT: export_sizes(folder)})
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """A pair of languages: its words with links, and the same as ids, ready for batches."""
+
+    text: LinkedText
+    data: PairData
+
+
+def read_aligned(
+    pairs: Mapping[str, PairConfig | None],
+    config: DataConfig,
+    pretrained: Pretrained,
+    seed: int = 0,
+    store: Store | None = None,
+    report: Report = silent,
+    fits: bool = True,
+) -> tuple[Aligned, ...]:
+    """The pairs of languages in order of their names, read as the model reads target (left) and source (right).
+
+    Without ``pairs`` they are the pretraining text in both languages, aligned by construction. ``store`` keeps what an
+    aligner finds. Raises InputError for a pair that cannot be read, where nothing is aligned by construction, and, if
+    something ``fits``, where no sentence pair is left for that.
+    """
+    chosen = {name: pair for name, pair in sorted(pairs.items()) if pair is not None}
+    length = config.longest(pretrained.length)
+    readers = pretrained.target, pretrained.source
+    for reader in readers:
+        if reader.language.on_tokens or reader.tokenizer.subwords is not None:
+            raise InputError(
+                f"language {reader.language.name}: its transforms with unit: token leave no words to align"
+            )
+    left, right = readers
+    found = []
+    for name, pair in (chosen or {CONSTRUCTED: _constructed(pretrained)}).items():
+        title = f"aligned text {safe_name(name, 'name of a pair')}"
+        say: Say = lambda text, title=title: report(title, 0, 1, text)  # type: ignore[misc]  # noqa: E731
+        say("")
+        _check(name, pair, store)
+        with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
+            text = read_pair(pair, (left.tokenizer, right.tokenizer), store or Store(Path(nowhere)), say)
+        cutters, numbers = (left.tokenizer.tokenizer, right.tokenizer.tokenizer), (left.number, right.number)
+        data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
+        report(title, 1, 1, f"{len(data.train):,} sentence pairs")
+        found.append(Aligned(text, data))
+    return tuple(found)
+
+
+def _constructed(pretrained: Pretrained) -> DerivedPair:
+    """The pretraining text in the target language and in the source's."""
+    target, source = pretrained.target.language, pretrained.source.language
+    if pretrained.text is None:
+        raise InputError(f"{pretrained.name}: its pretraining text is not known, so name sentence pairs (pairs)")
+    if pretrained.natural:
+        raise InputError(f"{target.name} is not derived from the source language, so name sentence pairs (pairs)")
+    if target.fingerprint == source.fingerprint:
+        raise InputError(f"{target.name} is the source language itself: there is nothing to align; name pairs")
+    return DerivedPair(source=pretrained.text, left=target, right=source)
+
+
+def _check(name: str, pair: TextPair | DerivedPair, store: Store | None) -> None:
+    if pair.tokenizers is not None:
+        raise InputError(
+            f"pairs.{name}.tokenizers: leave it out; left is read as the target language, right as the source"
+        )
+    if isinstance(pair, TextPair) and isinstance(pair.links, AlignerLinks) and store is None:
+        raise InputError(
+            f"pairs.{name}.links: an aligner finds other links each time and there is no place to keep them; "
+            "give a file of links (kind: file)"
+        )
+
+
+def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = TOKENS) -> list[NDArray[np.int64]]:
+    """Each row once, the longest first: at most ``rows`` rows and, padded, ``tokens`` tokens a batch (or one row)."""
+    order = np.argsort(-lengths, kind="stable").astype(np.int64)
+    batches, start = [], 0
+    while start < len(order):
+        count = max(1, min(rows, tokens // max(int(lengths[order[start]]), 1)))
+        batches.append(order[start : start + count])
+        start += count
+    return batches
