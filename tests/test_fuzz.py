@@ -136,7 +136,7 @@ def check(name, data, folder):
 
 
 @pytest.mark.parametrize("name", [name for name in READERS if name != "hf"])
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_readers_survive_damage(name, data, tmp_path):
     check(name, data, tmp_path)
