@@ -38,7 +38,7 @@ def asked_for(config: PretrainConfig, wanted: str | None, natural: bool) -> int 
 
     InputError for a name or spec of no language, and for one that has to be ``natural`` and is not said to be.
     """
-    names, derived = [member.name for member in config.all_languages], derived_numbers(config)
+    names, derived = [language.name for language in config.all_languages], derived_numbers(config)
     if wanted is None and not derived:
         raise InputError("the run has no language derived from its first one: name a language with --language")
     if wanted is None:

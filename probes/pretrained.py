@@ -102,7 +102,7 @@ class Pretrained:
         same = self.target.language.fingerprint == self.source.language.fingerprint
         if self.run is None or self.model is not self.target_model or self.target.number != 0 or same:
             return []
-        names = ", ".join(member.name for member in self.run[0].all_languages)
+        names = ", ".join(language.name for language in self.run[0].all_languages)
         return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
 
     def language_name(self, role: Role) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probes.study.executors.base import Outcome
-from probes.study.schedule import Schedule
+from probes.study.runner import Schedule
 
 
 @dataclass(frozen=True)

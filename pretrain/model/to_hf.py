@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pretrain.model.attention import SeparateLayers
-from pretrain.model.embeddings import Embeddings
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.encoder import Embeddings, MaskedLM
 from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV, Names
 from synthlang.vocabularies import OURS
 

@@ -242,7 +242,7 @@ class _CellChecks:
             return
         if run.sharing.separates or run.objective.uses_language_ids:
             raise InputError(f"{SEPARATE}: there is no one model to adjust")
-        names = [member.name for member in run.all_languages]
+        names = [language.name for language in run.all_languages]
         for name, pair in config.texts.items():
             read = pair.tokenizers or ((pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else ())
             unknown = [language for language in read if language not in names]
@@ -344,7 +344,7 @@ class _CellChecks:
             members = [(number, run.all_languages[number].language) for number in derived_numbers(run).values()]
             asked = next((n for n, language in members if language.fingerprint == asked.fingerprint), 0)
         if "words" in config.probes and self.cell.adjust is None and self.cell.tuned is None and not asked:
-            raise no_rows(str(config.language), [member.name for member in run.all_languages])
+            raise no_rows(str(config.language), [language.name for language in run.all_languages])
 
     def _check_reach(self, config: ProbeConfig) -> None:
         """The layers that are read of the models, and the longest sentence, as far as is known what they have."""
@@ -374,7 +374,7 @@ class _CellChecks:
             other = second.all_languages[0]
             natural |= other.name == language and other.source != run.all_languages[0].source
         elif run is not None and not natural:
-            names = [member.name for member in run.all_languages]
+            names = [language.name for language in run.all_languages]
             if language == names[0]:
                 raise InputError(f"{where}: {language} is the source language itself: there is nothing to align")
             natural = language in names and language not in derived_numbers(run)

@@ -142,8 +142,8 @@ class PretrainStage(Stage):
         names |= {"dictionary"} if config.objective.needing("dictionary") else set()
         names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
         found = {name: value for name, value in look.at(config).items() if name in names}
-        members = [look.at(member) for member in config.all_languages]
-        return {**found, "objective": config.objective.identity(), "members": members}
+        languages = [look.at(language) for language in config.all_languages]
+        return {**found, "objective": config.objective.identity(), "members": languages}
 
 
 class AlignmentStage(Stage):

@@ -328,7 +328,7 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
     """
     if opened.run is not None:
         is_own = is_run(model_path(model))  # an adjusted one has one body, which knows no languages
-        members = opened.run[1].languages
-        return {member.name: (member.tokenizer, number if is_own else 0) for number, member in enumerate(members)}
+        numbered = enumerate(opened.run[1].languages)
+        return {language.name: (language.tokenizer, number if is_own else 0) for number, language in numbered}
     held = open_base(model).checkpoints
     return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in held.items()}
