@@ -16,7 +16,6 @@ SourceArgument = Annotated[
         "iob:PATH or slots:PATH."
     ),
 ]
-OutFile = Annotated[Path, option("The file to write.")]
 Workers = Annotated[int, option("Processes; the bytes do not depend on it.", min=1)]
 Cache = Annotated[Path | None, option("Where parses are kept (default: ~/.cache/synthlang/parses).")]
 SOME_LINES = 3

@@ -54,7 +54,8 @@ class DiskError(InputError):
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """What goes wrong as a file or folder is written is a DiskError: no space, no permission, a file in the way, …"""
     try:
         yield
     except OSError as error:
@@ -82,7 +83,7 @@ def atomic_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     temporary = _temporary(path)
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
     try:
-        with _explained(path):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open(mode, encoding=encoding, newline=newline) as handle:
                 yield handle
@@ -105,7 +106,7 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
         raise InputError("exists already; name a new folder", path)
     temporary, old = _temporary(path), _temporary(path)
     try:
-        with _explained(path):
+        with writing(path):
             temporary.mkdir(parents=True)
             yield temporary
             for child in temporary.rglob("*"):
@@ -113,16 +114,21 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
                     _fsync(child)
             if path.exists():
                 path.rename(old)
-            temporary.rename(path)
+            try:
+                temporary.rename(path)
+            except BaseException:
+                if old.exists():
+                    old.rename(path)
+                raise
             _fsync(path.parent)
     finally:
-        for folder in (temporary, old):
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def append_line(path: Path, line: str) -> None:
     """Append a line to a text file."""
-    with _explained(path), path.open("a", encoding="utf-8", newline="\n") as handle:
+    with writing(path), path.open("a", encoding="utf-8", newline="\n") as handle:
         handle.write(line + "\n")
 
 
@@ -208,13 +214,11 @@ def claimed(folder: Path) -> Iterator[None]:
 
     Raises InputError if ``folder`` exists or if another process writes it.
     """
-    if folder.exists():
-        raise InputError("exists already; name a new folder", folder)
     parents = [parent for parent in folder.parents if not parent.exists()]  # deepest first
     path = folder.with_name(LOCK + folder.name)
     lock = FileLock(path)
     try:
-        with _explained(folder):
+        with writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
             try:
                 lock.acquire(timeout=0)
@@ -222,6 +226,8 @@ def claimed(folder: Path) -> Iterator[None]:
                 busy = "is being written by another process; wait for it, or name another folder"
                 raise InputError(busy, folder) from error
         try:
+            if folder.exists():
+                raise InputError("exists already; name a new folder", folder)
             yield
         finally:
             path.unlink(missing_ok=True)  # while it is ours; who opened it meanwhile finds it gone and gives up

@@ -182,7 +182,7 @@ WRONG = [
     (SET + "objective.kind=mln", "objective.kind: 'mln'"),
     (SET + "language=trans:1.01", "strength: 1.01"),
     (SET + "source=builtin:latin", "the only built-in one is mini-english"),
-    (SET + "source=builtin:mini-english?type=9", "unknown option 'type'; allowed are types"),
+    (SET + "source=builtin:mini-english?type=9", "'type=9' must be NAME=NUMBER, each of these names once: types"),
     (SET + "source=web:x", "must be one of: builtin:mini-english"),
     ("pretrain none.yaml --out new", "none.yaml: no such file"),
     ("pretrain empty.yaml --out new", "empty.yaml: "),

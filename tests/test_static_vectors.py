@@ -99,7 +99,7 @@ def test_bad_bytes_are_refused(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"no whole gzip file|not UTF-8"):
             read_vec(path)
-    with pytest.raises(InputError, match="folder"):
+    with pytest.raises(InputError, match="directory"):
         read_vec(tmp_path)
 
 

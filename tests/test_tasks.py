@@ -314,7 +314,7 @@ def test_wrong_files_are_one_line(tmp_path, scheme, content, message):
         ("nli:builtin:other", "the only built-in one is mini-english"),
         ("pos:builtin:other", "the only built-in one is mini-english"),
         ("ner:builtin:mini-english?types=1", "types must be between"),
-        ("parsing:builtin:mini-english?bytes=3", "unknown option 'bytes'"),
+        ("parsing:builtin:mini-english?bytes=3", "'bytes=3' must be NAME=NUMBER"),
         ("nli:x.tsv?lang=de", "after ? there must be language=… and not 'lang=de'"),
         ("nli:hf:x?lang=de", "after ? there must be language=… and not 'lang=de'"),
     ],

@@ -39,7 +39,7 @@ from synthlang.export.shard import (
     finished,
     write_shard,
 )
-from synthlang.files import TEMPORARY, DiskError, check_named, claimed, read_json, remove_leftovers, write_json
+from synthlang.files import TEMPORARY, DiskError, check_named, claimed, read_json, remove_leftovers, write_json, writing
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language
 from synthlang.progress import already
@@ -182,7 +182,8 @@ def export_language(
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
     about |= {"source": source_name, "licence": licence, "command": command}
     with claimed(folder):
-        _claim(place, name)
+        with writing(place):
+            _claim(place, name)
         with _going_on(folder, place):
             plan = Plan(language, place, vocabulary)
             records = write_shards(plan, source, workers, progress or (lambda _split, _sentences: None))

@@ -173,17 +173,17 @@ def order_fit(
     training split, or the first there is; ``held_out``, whose scores go into the file, the test split,
     or the last one that is not learnt from. Of several ``l2`` the best on ``choose_on`` is taken.
     """
-    with atomic_file(card_path(out), "w") as card_file:  # what cannot be written to is told before the work
-        source = open_source(treebank)
-        train = tuple(train) or _first_of(source, ("train", "dev", "test"))
-        held_out = tuple(held_out) or _first_of(source, ("test", "dev"), but=(*train, *choose_on))
-        splits = {"train": list(train), "held_out": list(held_out), "choose_on": list(choose_on)}
-        _check_splits(splits)
-        read = {use: _read(treebank, names) for use, names in splits.items() if names}
-        scheme, _, rest = treebank.partition(":")
-        folder = rest if scheme in ("builtin", "hf") else Path(abspath(rest)).name  # however the path is written
-        about = {"treebank": title or folder, "licence": licence, "attribution": attribution}
-        chosen = read.get("choose_on")
+    card_file_path, source = card_path(out), open_source(treebank)
+    train = tuple(train) or _first_of(source, ("train", "dev", "test"))
+    held_out = tuple(held_out) or _first_of(source, ("test", "dev"), but=(*train, *choose_on))
+    splits = {"train": list(train), "held_out": list(held_out), "choose_on": list(choose_on)}
+    _check_splits(splits)
+    read = {use: _read(treebank, names) for use, names in splits.items() if names}
+    scheme, _, rest = treebank.partition(":")
+    folder = rest if scheme in ("builtin", "hf") else Path(abspath(rest)).name  # however the path is written
+    about = {"treebank": title or folder, "licence": licence, "attribution": attribution}
+    chosen = read.get("choose_on")
+    with atomic_file(card_file_path, "w") as card_file:  # what cannot be written to is told before the work
         model = fit(read["train"], stem(out), l2, chosen, most_items, labels, report=report, about=about)
         notes: dict[str, Any] = {**model.fit, "splits": splits, "source": source.fingerprint}
         if held_out:

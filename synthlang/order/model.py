@@ -145,7 +145,7 @@ def _read_orm(path: Path) -> dict[str, float]:
             if check_feature(feature) in weights:
                 raise ValueError("is given twice")
         except ValueError as error:
-            wrong = f"a line is a feature, a space and its weight; {feature[:60]!r}: {str(error)[:250]}"
+            wrong = f"the feature {feature[:60]!r}: {str(error)[:250]}; a line is a feature, a space and its weight"
             raise InputError(wrong, path, number) from error
         weights[feature] = weight
     if not weights:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import pydantic
 
 from synthlang.errors import InputError
+from synthlang.files import json_of
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.hub_data import (
     STRINGS,
@@ -125,13 +126,13 @@ class FileQuestions(ReadQuestions, FileTask):
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
         with open_bytes(self.files[split]) as handle:
-            raw = handle.read().removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as before any text that is read
+            data = json_of(handle.read(), self.files[split], "utf-8-sig")
         try:
-            squad = Squad.model_validate_json(raw, strict=True)
+            squad = Squad.model_validate(data, strict=True)
         except pydantic.ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(str(key) for key in first["loc"])
-            raise InputError(f"{where}: {first['msg']}" if where else first["msg"], self.files[split]) from error
+            where = ".".join(map(str, first["loc"])) or "the file"
+            raise InputError(f"{where}: {first['msg']}; it is {first['input']!r:.60}", self.files[split]) from error
         for article in squad.data:
             for paragraph in article.paragraphs:
                 questions = [_question(asked, article.title) for asked in paragraph.qas]
