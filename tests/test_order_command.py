@@ -199,11 +199,11 @@ def test_the_cards_name(tmp_path, name, card):
         ("/proc/none/m.json", "cannot write"),
     ],
 )
-def test_places_where_no_model_can_be_are_told_before_the_fit(tmp_path, name, reason):
+def test_places_where_no_model_can_be_are_told_before_the_fit(tmp_path, name, reason, bank):
     (tmp_path / "folder").mkdir()
     (tmp_path / "my.md").write_text("\n# Order model x\n")
     with pytest.raises(InputError, match=reason):
-        order_fit("conllu:no-such-treebank", tmp_path / name)
+        order_fit(f"conllu:{bank}", tmp_path / name)
     assert (tmp_path / "my.md").read_text() == "\n# Order model x\n"
     assert {p.name for p in tmp_path.iterdir()} == {"folder", "my.md"}
 

@@ -171,7 +171,7 @@ ORM = "PRE_DET&det_@NOUN&@ 1.5\nBI_BOS_det -2.5E-1\n"
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("BI_a_b", "a feature, a space and its weight; 'BI_a_b'"),
+        ("BI_a_b", "the feature 'BI_a_b': .*; a line is a feature, a space and its weight"),
         ("BI_x_y 500", "between -500 and 500"),
         ("BI_x_y " + "9" * 5000, "between -500 and 500"),
         ("BI_a 1.0", "is no feature"),

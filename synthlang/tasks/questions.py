@@ -126,13 +126,15 @@ class FileQuestions(ReadQuestions, FileTask):
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
         with open_bytes(self.files[split]) as handle:
-            data = json_of(handle.read(), self.files[split], "utf-8-sig")
+            raw = handle.read().removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as before any text that is read
         try:
-            squad = Squad.model_validate(data, strict=True)
+            squad = Squad.model_validate_json(raw, strict=True)
         except pydantic.ValidationError as error:
+            json_of(raw, self.files[split])  # what is no JSON is told with its line
             first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the file"
-            raise InputError(f"{where}: {first['msg']}; it is {first['input']!r:.60}", self.files[split]) from error
+            at = ".".join(map(str, first["loc"]))
+            wrong = f"{at}: {first['msg']}; it is {first['input']!r:.60}" if at else first["msg"]
+            raise InputError(wrong, self.files[split]) from error
         for article in squad.data:
             for paragraph in article.paragraphs:
                 questions = [_question(asked, article.title) for asked in paragraph.qas]
