@@ -33,7 +33,6 @@ cut -d' ' -f1,2 "$FAKE/queue"
     "sacct": r"""
 for word; do case $word in --jobs=*) cat "$FAKE/state-${word#--jobs=}" 2>/dev/null ;; esac; done
 """,
-    "scancel": "exit 1\n",
     "srun": "exit 1\n",
 }
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.figures.bars import Bar, retrieval_by_tag
+from probes.figures.bars import Bar, Gap, delta_bars, retrieval_by_tag
 from probes.figures.cka import cka_map
 from probes.figures.drawing import writable
 from probes.figures.lines import (
@@ -171,6 +171,12 @@ def test_different_data_give_different_pictures_and_a_page_gets_the_note_as_its_
     assert one[0].read_bytes() != other[0].read_bytes() and one[1].read_bytes() != other[1].read_bytes()
     figure = cases()[0].figure()
     assert figure.caption.startswith("Distances. Related: words") and "AUC" in figure.alt and figure.name == "hist"
+
+
+def test_gaps_of_one_group_and_name_have_a_bar_each():
+    gaps = [Gap("all", "same", f"same {i}", interval(10 * i), [10.0 * i]) for i in (1, 2, 3)]
+    svg = delta_bars("delta", "pos", gaps, {"same": "#123456"}, "Δ").svg
+    assert svg.count("fill: #123456") == 3
 
 
 def test_bins_of_rank_difference_are_equally_full_and_wilson():

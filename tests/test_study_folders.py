@@ -239,7 +239,7 @@ def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, caps
             ["--set", "--dry-run"],
             "--set --dry-run: must be KEY=VALUE with a dotted key, as in pretrain.objective.alpha=5",
         ),
-        (["--executor", "slurm", "--dry-run"], "sbatch, squeue, scancel, srun not found: --executor slurm runs where"),
+        (["--executor", "slurm", "--dry-run"], "sbatch, squeue, srun not found: --executor slurm runs where"),
     ],
 )
 def test_wrong_use_is_one_line_before_anything_is_written(options, message, config, tmp_path, monkeypatch, capsys):

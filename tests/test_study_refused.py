@@ -198,6 +198,7 @@ def test_what_is_set_for_all_tasks_reaches_all_or_is_refused(tmp_path):
         ("transfer.train_items=30", "train_items"),
         ("transfer.fine_tune.epochs=2", "fine_tune.epochs"),
         ("transfer.fine_tune={epochs: 2, clip: 0.5}", "fine_tune.epochs"),
+        ("transfer.fine_tune=null", "fine_tune"),
     ):
         text = rf"transfer\.{key} does not reach tasks\.mine, which has its own: set tasks\.mine\.{key}"
         refused(text, partial(read, assignment, **hidden))

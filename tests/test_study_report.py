@@ -447,7 +447,9 @@ def test_missing_pieces_are_said_and_do_no_harm(tmp_path: Path, missing: str) ->
     [
         (None, "no such file"),
         ("[]", "study.json: not a study"),
-        ('{"format": 2, "cells": [{"name": 1}]}', "study.json: not a study: .*name Input should be a valid string"),
+        ('{"format": 2, "cells": [{"name": 1}]}', r"not a study: cells\.0\.name: Input should be a valid string$"),
+        ('{"format": 2, "title": 1, "cells": [{"name": 1}]}', "not a study: title: Input should be a valid string$"),
+        ('{"format": 2, "cells": "abc"}', "not a study: an object with a list of cells is needed$"),
         ('{"cells": []}', r"study.json: is of format 1, this version .* reads 2; run the study again"),
     ],
 )

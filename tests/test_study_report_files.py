@@ -114,8 +114,15 @@ def test_a_file_in_the_place_of_a_folder_is_told(study: Path) -> None:
     write_rows(study, [])
     change(study, cells=[])
     (study / "figures").write_text("mine")
+    (study / "report.json").write_text('{"made_by": "synthlang report", "files": ["figures/old.svg"]}')
     with pytest.raises(InputError, match="is a file, where the report needs a folder"):
         write_report(study)
+
+
+def test_a_folder_in_the_place_of_an_old_file_stays(study: Path) -> None:
+    (study / "figures/old.svg").mkdir(parents=True)
+    (study / "report.json").write_text('{"made_by": "synthlang report", "files": ["figures/old.svg"]}')
+    assert write_report(study).html.exists() and (study / "figures/old.svg").is_dir()
 
 
 def test_libraries_are_loaded_when_a_report_is_written() -> None:

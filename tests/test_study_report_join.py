@@ -376,6 +376,11 @@ SAME = {"source": "text:data/en", "tasks": {"pos": {"train": "data/ud/en", "trai
         ({"tasks": {}}, True),
         ({"tasks": {"pos": {}}, "transfer": {"train": "data/ud/en"}}, True),
         ({"adjust": {"pairs": {"es-en": {"left": "a", "right": "b"}}}}, True),
+        ({"pretrain": {"languages": ["parent", "trans"]}}, True),
+        ({"pretrain": {"languages": {"parent": {}}}}, True),
+        ({"tasks": None, "transfer": {"train": "data/ud/en"}}, True),
+        ({"tasks": None, "transfer": {"train": "data/ud/de"}}, False),
+        ({"tasks": None, "transfer": {"task": "nli", "train": "data/ud/de"}}, True),
     ],
     ids=str,
 )
@@ -396,14 +401,32 @@ def test_what_makes_data_the_same(other: dict[str, Any], together: bool, plain: 
         ({"tasks": {"pos": {"train": "ud/en"}}}, {}, True),
         ({"tasks": {"pos": {"test": DIFFERS}}}, {"tasks": {"pos": {"test": "ud/de"}}}, True),
         ({"tasks": {"pos": DIFFERS}}, {"tasks": {"pos": {"test": "ud/de"}}}, True),
+        ({"tasks": {"pos": {"train": DIFFERS, "target": "a"}}}, {"tasks": {"pos": {"target": "b"}}}, False),
+        ({"tasks": {"pos": {"train": DIFFERS, "target": "a"}}}, {"tasks": {"pos": {"target": "a"}}}, True),
+        (
+            {"tasks": {"pos": {"target": {"train": DIFFERS, "test": "a"}}}},
+            {"tasks": {"pos": {"target": {"train": "c", "test": "b"}}}},
+            False,
+        ),
+        ({"adjust": {"pairs": [DIFFERS]}}, {"adjust": {"pairs": ["b"]}}, True),
     ],
     ids=str,
 )
 def test_data_of_base_files_counts(one: dict[str, Any], two: dict[str, Any], together: bool, plain: Study) -> None:
-    """What is written is the same in all of these; what is not recorded is as written."""
+    """What is written is the same in all of these; what is not recorded, or differs among cells, is as written."""
     base = {"source": "text:en", "tasks": {"pos": {"base": "a.yaml"}}}
     studies = [named(plain, name, base, settings=settings) for name, settings in (("a", one), ("b", two))]
     assert len(pools(studies)) == (1 if together else 2)
+
+
+@pytest.mark.parametrize("more", [{}, {"target": "a"}])
+def test_data_that_cells_differ_in_is_compared_as_written(more: dict[str, Any], plain: Study) -> None:
+    settings = {"tasks": {"pos": {"test": DIFFERS, **more}}}
+    tests = {"a": "ud/en", "b": "ud/de"}
+    studies = [
+        named(plain, name, {"tasks": {"pos": {"test": test}}}, settings=settings) for name, test in tests.items()
+    ]
+    assert len(pools(studies)) == 2
 
 
 @pytest.mark.parametrize(

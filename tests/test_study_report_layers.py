@@ -204,7 +204,18 @@ def logged(folder: Path, lines: Any) -> Path:
 def test_a_run_that_was_killed_keeps_its_curve(tmp_path: Path) -> None:
     path = make_study(tmp_path) / "stages/pretrain-0000000000000000/metrics.jsonl"
     path.write_text(path.read_text() + '{"step": 4020, "lo')
-    assert "loss-1-mlm-trans" in report(tmp_path).figures
+    made = report(tmp_path)
+    assert "loss-1-mlm-trans" in made.figures and "1 line of metrics.jsonl could not be read" in made.text
+
+
+@pytest.mark.parametrize(("damaged", "told"), [(0, "3 lines"), (1, "2 lines"), (2, "1 line")])
+def test_lines_of_a_log_that_were_not_read_are_told(tmp_path: Path, damaged: int, told: str) -> None:
+    path = logged(make_grid(tmp_path, {"pretrain.seed": ["0"]}), lambda _, step: {"mlm": 5.0 - step})
+    (log,) = path.glob("stages/*/metrics.jsonl")
+    lines = log.read_text().split("\n")
+    lines[damaged] = lines[damaged][:-3]
+    log.write_text("\n".join([*lines, "", ""]))
+    assert f": {told} of metrics.jsonl could not be read." in report(tmp_path).text
 
 
 def test_a_run_of_each_condition_has_its_curves_first(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start,
     with pytest.raises(InputError, match="squeue does not answer"):
         start()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match=r"sbatch, squeue, scancel, srun not found: --executor slurm runs where"):
+    with pytest.raises(InputError, match=r"sbatch, squeue, srun not found: --executor slurm runs where"):
         start()
 
 

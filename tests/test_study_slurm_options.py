@@ -37,12 +37,13 @@ def test_options_are_read_as_they_stand():
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("tme=3", "--slurm tme: unknown key; did you mean time?"),
-        ("colour=3", "--slurm colour: unknown key; allowed: partition, "),
-        ("kinds=3", "--slurm kinds: '3' must be "),
+        ("tme=3", "--slurm tme=3: unknown option 'tme'; did you mean time?"),
+        ("colour=3", "--slurm colour=3: unknown option 'colour'; known: partition, "),
+        ("kinds=3", "--slurm kinds=3: unknown option 'kinds'"),
         ("time", "--slurm time: must be KEY=VALUE or KIND.KEY=VALUE"),
         ("time=", "--slurm time=: must be KEY=VALUE"),
         ("=3", "--slurm =3: must be KEY=VALUE"),
+        (".time=5", "--slurm .time=5: must be KEY=VALUE"),
         ("time=soon", "--slurm time: 'soon' must be a valid integer"),
         ("time=0", "--slurm time: 0 must be greater than or equal to 1"),
         ("gpus=-1", "--slurm gpus: -1 must be greater than or equal to 0"),
@@ -52,7 +53,7 @@ def test_options_are_read_as_they_stand():
             "pretraining.gpus=1",
             "'pretraining' is no kind of work; known: pretrain, adjust, tune, alignment, probe, transfer",
         ),
-        ("pretrain.poll=1", "--slurm poll: unknown key; allowed: partition, "),
+        ("pretrain.poll=1", "--slurm pretrain.poll=1: unknown option 'poll'; known: partition, "),
         ("transfer.time=soon", "--slurm time: 'soon' must be a valid integer"),
     ],
 )

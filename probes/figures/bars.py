@@ -52,8 +52,9 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
         places = list(palette)
+        tags = {group: list(of.items()) for group, of in rows.items()}
         height = 0.8 / len(palette)
-        for y, models in _under_headings(axes, rows, _with_number, 30):
+        for y, models in _under_headings(axes, tags, _with_number, 30):
             for bar in models:
                 at = y - 0.4 + height * (places.index(bar.model) + 0.5)
                 axes.barh(at, bar.accuracy.mean, height=height, color=palette[bar.model], alpha=0.75)
@@ -77,7 +78,7 @@ def _with_number(tag: str, models: Sequence[Bar]) -> str:
 
 
 def _under_headings(
-    axes: Axes, groups: Mapping[str, Mapping[str, T]], told: Callable[[str, T], str], length: int
+    axes: Axes, groups: Mapping[str, Sequence[tuple[str, T]]], told: Callable[[str, T], str], length: int
 ) -> list[tuple[float, T]]:
     """The items of each group one under another and named at the left, the name of the group above them, bold; where
     each item stands."""
@@ -88,7 +89,7 @@ def _under_headings(
             headings.append(len(ticks))
             ticks.append((y, shorten(group, 60)))
             y += 1
-        for label, item in items.items():
+        for label, item in items:
             ticks.append((y, shorten(told(label, item), length)))
             places.append((y, item))
             y += 1
@@ -116,9 +117,9 @@ class Gap:
 
 def delta_bars(file: str, task: str, gaps: Sequence[Gap], palette: Mapping[str, str], axis: str) -> Figure:
     """A bar per condition in groups: mean Δ, 95 % t interval, a dot per run or seed."""
-    groups: dict[str, dict[str, Gap]] = {}
+    groups: dict[str, list[tuple[str, Gap]]] = {}
     for gap in gaps[:BARS]:
-        groups.setdefault(gap.group, {})[gap.name] = gap
+        groups.setdefault(gap.group, []).append((gap.name, gap))
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()

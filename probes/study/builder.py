@@ -165,7 +165,7 @@ def check_task(
         raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(TASKS)}; name one with tasks.{name}.task")
     mine = _leaves(own)
     for keys, value in assigned_to_all.items():
-        if mine.get(keys, value) != value:
+        if any(place[: len(keys)] == keys and (place, held) != (keys, value) for place, held in mine.items()):
             key = ".".join(keys)
             raise InputError(f"transfer.{key} does not reach tasks.{name}, which has its own: set tasks.{name}.{key}")
 

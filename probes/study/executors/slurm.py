@@ -29,7 +29,7 @@ from synthlang.progress import Report
 from synthlang.store import Store
 
 FOLDER = "slurm"
-PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
+PROGRAMS = ("sbatch", "squeue", "srun")
 ANSWER = 60.0  # seconds; a controller that answers later is away
 FORMAT = 2
 LOOK = 1.0  # seconds between two looks at the records

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel, parse
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.strict_yaml import parse_yaml
 
 KINDS = ("pretrain", "adjust", "tune", "alignment", "probe", "transfer")
@@ -68,13 +68,17 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
     kinds: dict[str, dict[str, Any]] = {}
     for assignment in assignments:
         name, _, text = (part.strip() for part in assignment.partition("="))
-        kind, _, key = name.rpartition(".")
-        if not key or not text:
+        kind, dot, key = name.rpartition(".")
+        if not key or not text or (dot and not kind):
             raise InputError(
                 f"--slurm {assignment}: must be KEY=VALUE or KIND.KEY=VALUE, as in time=120 or pretrain.gpus=1"
             )
         if kind and kind not in KINDS:
             raise InputError(f"--slurm {assignment}: {kind!r} is no kind of work; known: {', '.join(KINDS)}")
+        allowed = [option for option in (Resources if kind else SlurmOptions).model_fields if option != "kinds"]
+        if key not in allowed:
+            hint = did_you_mean(key, allowed).strip() or f"known: {', '.join(allowed)}"
+            raise InputError(f"--slurm {assignment}: unknown option {key!r}; {hint}")
         into = kinds.setdefault(kind, {}) if kind else found
         into[key] = [*into.get(key, []), text] if key == SETUP else _value(key, text, assignment)
     try:
@@ -89,6 +93,5 @@ def _value(key: str, text: str, assignment: str) -> Any:
     """The value of an option: a text as it stands, numbers as in YAML."""
     if text == "null":
         return None
-    field = SlurmOptions.model_fields.get(key)
-    is_number = field is not None and field.annotation in (int, float)
+    is_number = SlurmOptions.model_fields[key].annotation in (int, float)
     return parse_yaml(text, f"--slurm {assignment}") if is_number else text

@@ -137,8 +137,11 @@ def read_study(folder: Path) -> Study:
     try:
         known["cells"] = [{**cell, "of": folder, "store": store} for cell in known.get("cells", ())]
         study = Study(**known)
-    except (ValidationError, TypeError) as error:
-        raise InputError(f"not a study: {' '.join(str(error).split())}", path) from error
+    except TypeError as error:
+        raise InputError("not a study: an object with a list of cells is needed", path) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"not a study: {'.'.join(map(str, first['loc']))}: {first['msg']}", path) from error
     table = read_table(folder, {cell.name: cell.stages for cell in study.cells})
     scored = (folder / "results.parquet").exists()
     return replace(

@@ -63,12 +63,13 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
     """Write these files of a report; what a former one had does not stay behind, files of others do."""
     former = _written(folder)
     _list(folder, former | texts.keys())  # before any is there: killed in between, all are still known as ours
-    for name in former - texts.keys():
-        (folder / name).unlink(missing_ok=True)
     for place in (folder / FIGURES, folder / TABLES):
         if place.exists() and not place.is_dir():
             raise InputError("is a file, where the report needs a folder", place)
         place.mkdir(exist_ok=True)
+    for name in former - texts.keys():
+        if not (folder / name).is_dir():
+            (folder / name).unlink(missing_ok=True)
     for name, text in texts.items():
         with atomic_file(folder / name, "w") as handle:
             handle.write(text)

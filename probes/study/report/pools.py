@@ -24,7 +24,7 @@ from probes.study.stage import DATA
 from probes.study.table import ALIGNMENTS, distinct, is_score, labels_of, pooled
 
 RUNS = ("start", "pretrain", "second")
-TASK_DATA = ("train", "dev", "test", "target")
+TASK_DATA = frozenset({"train", "dev", "test", "target"})
 """The settings of a transfer that say what it is of."""
 MODEL = "model"
 """What every number is of."""
@@ -86,12 +86,11 @@ class Member:
         """Whether their numbers may be compared and averaged."""
         one, two = self.study, other.study
         settings = (one.settings, two.settings) if one.settings and two.settings else (one.config, two.config)
-        data = [_data_of(*held) for held in zip(settings, (one.config, two.config), strict=True)]
         apart = self._sources and other._sources and self._sources.isdisjoint(other._sources)
         return (
             not apart
-            and _same_where_both(*data)
-            and _same_where_both(self._runs, other._runs)
+            and self._same_data(other)
+            and all(other._runs.get(key, name) == name for key, name in self._runs.items())
             and self._same_settings(other, *settings)
         )
 
@@ -103,6 +102,30 @@ class Member:
             labels = unseeded(labels_of(text))
             found |= {(labels, f"task {task}" if task else f"probe {probe}"), (labels, MODEL)}
         return frozenset(found)
+
+    @cached_property
+    def _data(self) -> list[dict[str, Any]]:
+        """What is read, in full where that is recorded, and as written; there also the model, and the text of the first
+        language."""
+        config = self.study.config
+        pretrain = mapping(config.get("pretrain"))
+        languages = pretrain.get("languages")
+        parent = mapping(languages[0]) if isinstance(languages, list) and languages else {}
+        text = parent.get("source") or pretrain.get("source") or config.get("source")
+        written = {**_data_of(config), "model": config.get("model") or None, "text": text or None}
+        return [_data_of({"tasks": {}, **self.study.settings}), written]
+
+    def _same_data(self, other: Member) -> bool:
+        """Whether both read the same for each part that both have."""
+        for part in {part for data in self._data for part in data}:
+            held = [
+                (one[part], two[part])
+                for one, two in zip(self._data, other._data, strict=True)
+                if part in one.keys() & two.keys()
+            ]
+            if held and not _same(*held):
+                return False
+        return True
 
     @cached_property
     def _sources(self) -> set[Any]:
@@ -140,28 +163,35 @@ def _sorted(labels: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels_of(labels).items()))
 
 
-def _same_where_both(one: Mapping[Any, Any], two: Mapping[Any, Any]) -> bool:
-    return all(one[key] == two[key] for key in one.keys() & two.keys())
+def _same(held: tuple[Any, Any], *written: tuple[Any, Any]) -> bool:
+    """Whether two say the same, key by key; what differs among the cells is compared as ``written``, if it is."""
+    if all(value is None or isinstance(value, Mapping) for value in held):
+        keys = {key for value in held for key in mapping(value)}
+        return all(_same(*(_at(pair, key) for pair in (held, *written))) for key in keys)
+    if DIFFERS in str(held):
+        return not written or _same(*written)
+    return bool(plain_place(held[0]) == plain_place(held[1]))
 
 
-def _data_of(settings: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """What is read, by the settings and as written: the model, the text of the first language, the data of tasks, of
-    fine-tuning for probes, and the sentence pairs."""
-    pretrain, transfer = mapping(config.get("pretrain")), mapping(settings.get("transfer"))
-    text = next(iter(pretrain.get("languages") or [{}])).get("source")
-    found = {"model": config.get("model"), "text": text or pretrain.get("source") or config.get("source")}
-    for name, task in mapping(settings.get("tasks")).items():
-        if isinstance(task, Mapping):
-            found[f"task {name}"] = _given({**transfer, **task}, TASK_DATA)
+def _at(pair: tuple[Any, Any], key: str) -> tuple[Any, Any]:
+    return mapping(pair[0]).get(key) or None, mapping(pair[1]).get(key) or None
+
+
+def _data_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of tasks and of fine-tuning for probes, and the sentence pairs."""
+    transfer, tasks = mapping(settings.get("transfer")), settings.get("tasks")
+    if tasks is None:
+        tasks = {str(transfer.get("task") or "pos"): {}}
+    found = {
+        f"task {name}": _only({**transfer, **task}, TASK_DATA)
+        for name, task in mapping(tasks).items()
+        if isinstance(task, Mapping)
+    }
     if tuned := mapping(settings.get("tuned")):
-        found["tuned"] = _given({**transfer, **tuned}, ("train", "dev"))
+        found["tuned"] = _only({**transfer, **tuned}, frozenset({"train", "dev"}))
     if pairs := mapping(settings.get("adjust")).get("pairs"):
         found["pairs"] = pairs
-    return {part: plain_place(value) for part, value in found.items() if DIFFERS not in str(value)}
-
-
-def _given(settings: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    return {key: settings[key] for key in keys if settings.get(key)}
+    return found
 
 
 def _settings_of(settings: Mapping[str, Any], part: str) -> Any:

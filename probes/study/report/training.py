@@ -44,7 +44,11 @@ def training(study: Study, held: Layout, budget: Budget) -> Section:
         if (folder := cells[run][0].folder) is None:
             missing.append(cells[run][0].name)
             continue
-        lines = read_metrics(folder / "metrics.jsonl")
+        path = folder / "metrics.jsonl"
+        lines = read_metrics(path)
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        if unread := sum(bool(line.strip()) for line in text.split("\n")) - len(lines):
+            told.append(f"{cells[run][0].name}: {plural(unread, 'line')} of metrics.jsonl could not be read.")
         logs[run] = [{key: value for key, value in line.items() if isinstance(value, int | float)} for line in lines]
     if missing:
         told.append(f"Run folders that are not here, so without curves: {first_few(missing, NAMED, '; ')}.")
