@@ -189,7 +189,10 @@ def test_bfloat16():
     model, result = fitted(train=tokens(120), config=changed(precision="bfloat16", epochs=4))
     assert result.dev > 85
     assert all(p.dtype == torch.float32 for p in model.parameters())
-    assert model.states(DEV.batch(np.arange(3))).dtype == torch.float32
+    batch = DEV.batch(np.arange(3))
+    states, loss = model.states(batch), model.loss(batch)
+    assert states.dtype == loss.dtype == torch.float32
+    assert torch.equal(loss, model.head.loss(states, batch))  # the head is outside of autocast
 
 
 def test_reports_steps_and_ends_once(monkeypatch):
