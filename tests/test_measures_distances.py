@@ -208,7 +208,8 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
 
 
 def test_a_model_before_is_freed_before_the_next_is_read(bert, tmp_path, monkeypatch):
-    opened, alive = [], []
+    opened: list[Any] = []
+    alive = []
 
     def opening(*arguments):
         alive.append(sum(model() is not None for model in opened))

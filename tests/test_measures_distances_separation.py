@@ -133,7 +133,12 @@ def test_distances_against_scipy_and_any_batches_give_the_same():
 
 def test_what_waits_is_joined_once_for_a_batch(monkeypatch):
     joined, join = [], Linked.joined
-    monkeypatch.setattr(Linked, "joined", lambda parts: joined.append(len(parts)) or join(parts))
+
+    def joining(parts):
+        joined.append(len(parts))
+        return join(parts)
+
+    monkeypatch.setattr(Linked, "joined", joining)
     sizes = [len(block.linked) for block in pair_blocks([linked()], 7, block=50)]
     assert sizes == [50] * 12 and len(joined) == 2
 
