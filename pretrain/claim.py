@@ -18,7 +18,7 @@ Settings = Callable[[C], object]  # what makes a run another one, as far as the 
 def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run") -> None:
     """InputError if the folder surely holds something else; writes nothing."""
     if (run / "run.json").exists():
-        there = read_record(run)["fingerprint"]
+        there = read_record(run, what)["fingerprint"]
         if settings(load(type(config), run / "config.yaml")) != settings(config):
             raise InputError(f"holds another {what} ({there}); choose another folder", run)
     elif run.exists() and not all(_is_leftover(path, config) for path in run.iterdir()):
@@ -39,7 +39,7 @@ def claim(run: Path, config: C, name: str, settings: Settings[C], what: str = "r
     """
     state = process_state()
     begun = (run / "run.json").exists()
-    if begun and (there := read_record(run)["fingerprint"]) != name:
+    if begun and (there := read_record(run, what)["fingerprint"]) != name:
         raise InputError(
             f"holds another {what} ({there}, this one is {name}): its settings or its data have changed since it "
             "began; choose another folder",
@@ -64,9 +64,11 @@ def _names_the_same(path: Path, config: C, settings: Settings[C]) -> bool:
         return False
 
 
-def read_record(run: Path) -> dict[str, Any]:
-    """run.json, or InputError if it is none."""
+def read_record(run: Path, what: str = "run") -> dict[str, Any]:
+    """run.json, or InputError if it is none, or that of another kind: only a pretraining's names its data."""
     record = read_json(run / "run.json")
     if not isinstance(record, dict) or "fingerprint" not in record:
         raise InputError("is no record of a run; choose another folder", run / "run.json")
+    if ("data" in record) != (what == "run"):
+        raise InputError("holds another kind of run; choose another folder", run)
     return record

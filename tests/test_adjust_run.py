@@ -196,6 +196,9 @@ def test_the_command_and_layers_of_the_original_that_are_carried_along(model, tm
     assert (held["model"], held["loss"]["hold"]) == (str(source), 0.5)
     with pytest.raises(InputError, match="holds another adjustment"):
         adjust_command(str(source), config, tmp_path / "run", ["epochs=2"])
+    (tmp_path / "run" / "run.json").write_text('{"fingerprint": "0", "data": "data"}')
+    with pytest.raises(InputError, match="run: holds another kind of run; choose another folder"):
+        adjust_command(str(source), config, tmp_path / "run", [])
 
 
 @pytest.mark.parametrize(

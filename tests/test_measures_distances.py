@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+import weakref
 from collections import Counter
 from dataclasses import replace
 from io import StringIO
@@ -15,7 +16,7 @@ from rich.console import Console
 from safetensors.torch import load_file, save_file
 
 from probes.measures import ProbeConfig
-from probes.measures.distances.pairs import PairReaders, linked_in_order, shared_text, unrelated
+from probes.measures.distances.pairs import PairReaders, linked_in_order, open_other, shared_text, unrelated
 from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
 from probes.measures.probe_input import ProbeInput
@@ -204,6 +205,22 @@ def test_models_before_read_the_same_pairs(before, tmp_path):
     assert values["pictures"]["old"]["right_words"] == values["pictures"]["new"]["right_words"]
     edges = [values["models"][name]["histograms"]["l2"]["edges"] for name in ("old", "new")]
     assert edges[0] == edges[1]
+
+
+def test_a_model_before_is_freed_before_the_next_is_read(bert, tmp_path, monkeypatch):
+    opened: list[Any] = []
+    alive = []
+
+    def opening(*arguments):
+        alive.append(sum(model() is not None for model in opened))
+        held = open_other(*arguments)
+        opened.append(weakref.ref(held.model))
+        return held
+
+    monkeypatch.setattr("probes.measures.distances.probe.open_other", opening)
+    before = [str(save_model(tmp_path / name, "bert")) for name in ("a", "b")]
+    probe(bert, settings(tmp_path, before=before, pairs=4))
+    assert alive == [0, 0, 0, 0]
 
 
 def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):

@@ -131,6 +131,18 @@ def test_distances_against_scipy_and_any_batches_give_the_same():
     json.dumps(found[0].to_json(), allow_nan=False)
 
 
+def test_what_waits_is_joined_once_for_a_batch(monkeypatch):
+    joined, join = [], Linked.joined
+
+    def joining(parts):
+        joined.append(len(parts))
+        return join(parts)
+
+    monkeypatch.setattr(Linked, "joined", joining)
+    sizes = [len(block.linked) for block in pair_blocks([linked()], 7, block=50)]
+    assert sizes == [50] * 12 and len(joined) == 2
+
+
 def test_words_of_one_type_are_not_unrelated():
     found = separations([linked(word=torch.arange(600) % 3)], 0)[0]
     assert found.pairs.same_word + len(found.unrelated) == 600

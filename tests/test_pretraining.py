@@ -17,7 +17,7 @@ from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
 from pretrain.folder import read_metrics, steps_in
 from pretrain.prepare import prepare
-from pretrain.run import DONE, Trainer, open_run, pretrain
+from pretrain.run import DONE, Trainer, open_run, pretrain, store_of
 from pretrain.step import Step
 from probes.pretrained import of_run, open_pretrained
 from probes.transfer.config import TransferConfig
@@ -94,6 +94,15 @@ def test_folders_of_something_else_are_refused(finished, tmp_path):
     with pytest.raises(InputError, match="is not empty and holds no run"):
         pretrain(config_of(), tmp_path, Store(finished / "store"))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    adjusted = tmp_path / "adjusted"
+    adjusted.mkdir()
+    (adjusted / "run.json").write_text('{"fingerprint": "0"}')
+    (adjusted / "config.yaml").write_text("words: {}\n")
+    for store in (None, Store(finished / "store")):
+        with pytest.raises(InputError, match="adjusted: holds another kind of run; choose another folder"):
+            pretrain(config_of(), adjusted, store)
+    with pytest.raises(InputError, match="another kind"):
+        store_of(adjusted)
 
 
 def test_open_run_asks_for_a_finished_run(tmp_path, finished):

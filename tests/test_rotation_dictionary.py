@@ -25,10 +25,10 @@ def test_pairs_become_rows_and_unknown_words_are_counted():
     }  # fmt: skip
 
 
-def precision(held, neighbours, at):
+def precision(held, neighbours, at, candidates=35):
     """Without ties."""
     scores = np.broadcast_to(-np.arange(float(neighbours.shape[1])), neighbours.shape)
-    return held.precision(neighbours, scores, np.zeros(len(held.answers)), at)
+    return held.precision(neighbours, scores, np.zeros(len(held.answers)), candidates, at)
 
 
 @pytest.mark.parametrize("candidates", [7, 25])
@@ -77,6 +77,10 @@ def test_it_is_what_a_plain_loop_counts():
             right += bool(gold & set(row[:k]))
         assert precision(held, neighbours, (k,)) == {f"p@{k}": pytest.approx(100 * right / len(words))}
         assert 0 < right < len(words)
+    every = precision(held, neighbours, (10,))["p@10"]
+    assert precision(held, neighbours, (5, 20), candidates=10)["p@20"] == every  # all of them are listed
+    with pytest.raises(AssertionError):
+        precision(held, neighbours, (5, 20))
 
 
 @pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason="the MUSE dictionaries are not there")

@@ -1,6 +1,7 @@
 """Word vectors: files in word2vec's text format, the folder, sentence augmentation; training is in its own file."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 import torch
@@ -82,7 +83,7 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path, text, line, said, zipped)
     assert (caught.value.path, caught.value.line) == (path, line)
 
 
-def test_bad_bytes_are_refused(tmp_path):
+def test_bad_bytes_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "w.vec"
     with pytest.raises(InputError, match="no such file"):
         read_vec(path)
@@ -101,6 +102,13 @@ def test_bad_bytes_are_refused(tmp_path):
             read_vec(path)
     with pytest.raises(InputError, match="directory"):
         read_vec(tmp_path)
+
+    def locked(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", locked)
+    with pytest.raises(InputError, match="cannot read: Permission denied"):
+        read_vec(path)
 
 
 def test_rows_are_found():

@@ -66,7 +66,7 @@ class TranslationSet:
         that reach over the end of the list are cut there.
         """
         width = neighbours.shape[1]
-        at = min(at, width)  # there may be fewer candidates
+        assert 1 <= at <= width, (at, width)
         right, known = self.right(neighbours), neighbours >= 0
         last = np.where(known[:, at - 1], scores[:, at - 1], -np.inf)[:, None]  # −∞: fewer candidates than that
         above = known & (scores > last + TIE)
@@ -87,10 +87,16 @@ class TranslationSet:
         neighbours: NDArray[np.int64],
         scores: NDArray[np.floating[Any]],
         credit: NDArray[np.float64],
+        candidates: int,
         at: Sequence[int] = (1, 5, 10),
     ) -> dict[str, float]:
-        """``{"p@1": percent, …}`` of what queries earn with their first k ``neighbours`` (see ``earned``)."""
-        return {f"p@{k}": 100.0 * float(self.earned(neighbours, scores, k, credit).mean()) for k in at}
+        """``{"p@1": percent, …}`` of what queries earn with their first k ``neighbours`` (see ``earned``).
+
+        Of fewer ``candidates`` than k all are listed.
+        """
+        width = neighbours.shape[1]
+        assert width >= min(max(at), candidates), (width, at, candidates)
+        return {f"p@{k}": 100.0 * float(self.earned(neighbours, scores, min(k, width), credit).mean()) for k in at}
 
     def to_json(self) -> dict[str, Any]:
         """The counts, with the number of queries and their share of the dictionary's words in percent."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from probes.static.vectors import StaticVectors
 from synthlang.errors import InputError
-from synthlang.files import lines_of, read_lines
+from synthlang.files import lines_of, read_lines, reading
 from synthlang.progress import Report, silent
 
 GZIP = b"\x1f\x8b"
@@ -111,7 +111,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number, line) of a text file that may be gzipped; InputError for one that cannot be read."""
     zipped = False
     if path.is_file():
-        with path.open("rb") as start:
+        with reading(path), path.open("rb") as start:
             zipped = start.read(len(GZIP)) == GZIP
     if not zipped:
         yield from read_lines(path)

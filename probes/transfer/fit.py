@@ -260,7 +260,8 @@ class Progress:
         if path is None:
             return
         self.history = read_json(path / "state.json")["history"]
-        self._best = {name: torch.empty_like(parameter) for name, parameter in self.trained.items()}
+        if not self.finished:
+            self._best = {name: torch.empty_like(parameter) for name, parameter in self.trained.items()}
         load_checkpoint(path, self._weights(), None if self.finished else self.optimizer, self.run)
 
     def record(self, loss: float, dev: float) -> None:

@@ -268,9 +268,11 @@ def _regrouped(batches: Iterable[Linked], block: int) -> Iterator[Linked]:
     waiting: list[Linked] = []
     for batch in batches:
         waiting += [batch] if len(batch) else []
-        while sum(map(len, waiting)) >= 2 * block:
-            joined = Linked.joined(waiting)
-            yield joined.take(slice(block))
-            waiting = [joined.take(slice(block, None))]
+        if sum(map(len, waiting)) >= 2 * block:
+            joined, at = Linked.joined(waiting), 0
+            while len(joined) - at >= 2 * block:
+                yield joined.take(slice(at, at + block))
+                at += block
+            waiting = [joined.take(slice(at, None))]
     if waiting:
         yield Linked.joined(waiting)

@@ -52,10 +52,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     measured: list[Measured] = []
     vectors: dict[str, Vectors] = {}
     for label, model in {**config.before, name: None}.items():
-        opened = given.pretrained if model is None else open_other(model, given, label)
-        one = replace(given, pretrained=opened, text=shared.aligned(label))
-        with one.reading():
-            found, drawn = _measure(label, one, chosen, report)
+        found, drawn = _measure_one(label, model, given, shared, chosen, report)
         measured.append(found)
         if drawn is not None:
             vectors[label] = drawn
@@ -74,6 +71,16 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         )
     shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)
+
+
+def _measure_one(
+    label: str, model: str | None, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
+) -> tuple[Measured, Vectors | None]:
+    """Of the probed model or of another one, which is freed before the next one is opened."""
+    opened = given.pretrained if model is None else open_other(model, given, label)
+    one = replace(given, pretrained=opened, text=shared.aligned(label))
+    with one.reading():
+        return _measure(label, one, chosen, report)
 
 
 def _measure(

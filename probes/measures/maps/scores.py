@@ -41,14 +41,15 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
     order[np.lexsort(reverse.T)] = np.lexsort(pairs.T)
     assert (pairs[order] == reverse).all(), "both directions have the same pairs"
 
-    def precision(answers: TranslationSet, listed: Any, order: Any) -> dict[str, float]:
+    def precision(answers: TranslationSet, listed: Any, order: Any, candidates: int) -> dict[str, float]:
         rows, scores, credit = (part.cpu().numpy() for part in (listed.indices, listed.scores, listed.credit))
-        return {name: rounded(value) for name, value in answers.precision(rows, scores, credit[order], AT).items()}
+        found = answers.precision(rows, scores, credit[order], candidates, AT)
+        return {name: rounded(value) for name, value in found.items()}
 
     return {
         score: _of_directions(
-            precision(there, getattr(found.forward, score), slice(None)),
-            precision(back, getattr(found.backward, score), order),
+            precision(there, getattr(found.forward, score), slice(None), len(y)),
+            precision(back, getattr(found.backward, score), order, len(x)),
         )
         for score in SCORES
     }
