@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from synthlang.corpus import Corpus
-from synthlang.order.distribution import distribution
+from synthlang.order.distribution import ENTRY_BYTES, BagCache, distribution
 from synthlang.order.model import OrderModel, import_orm
 from synthlang.order.nodes import Nodes, find_nodes, heads_of, item_count
 from synthlang.order.permutations import all_orders
@@ -221,6 +221,71 @@ def test_bags_are_told_apart_for_any_number_of_names():
         nodes = Nodes(types, types, types, range(count))  # type: ignore[arg-type]  # only their number counts
         found, which = nodes.distinct()
         assert (found[which] == types).all() and len(found) == 3
+
+
+def drawn(of_class, sentences, temperature=1.0, first=0):
+    """The orders drawn for one-node sentences, as source positions by sentence."""
+    corpus = Corpus.of(sentences, first)
+    orders = {}
+    for nodes in find_nodes(corpus, Forest.of(corpus), corpus.columns["head"].codes == 0).values():
+        u = uniform(3, corpus.ids[corpus.sentence_of_word[nodes.head]])
+        for row, order in zip(corpus.sentence_of_word[nodes.head], of_class.sample(nodes, u, temperature), strict=True):
+            orders[int(row) + first] = int(order)
+    return orders
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.sampled_from([32_000_000, 7_000, 0]))
+def test_the_orders_are_those_without_a_cache(seed, most_bytes):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 7, 60)
+    sentences = [node_sentence(rng, "V", int(n), ("NOUN", "ADP"), ("nsubj", "case")) for n in sizes]
+    model = random_model(seed % 5)
+    warm = distribution(model)["V"]
+    object.__setattr__(warm, "_cache", BagCache(most_bytes))
+    for turn, temperature in enumerate((1.0, 2.0, 1.0)):
+        for first in range(0, 60, 20):
+            part = sentences[first : first + 20]
+            rng.shuffle(part)  # other names first, other numbers of the items
+            cold = distribution(model)["V"]
+            assert drawn(warm, part, temperature, turn * 100 + first) == drawn(
+                cold, part, temperature, turn * 100 + first
+            )
+            assert warm._cache.bytes <= most_bytes
+    assert bool(len(warm._cache)) == (most_bytes > 0)
+
+
+def test_a_bag_that_came_before_is_not_computed_again(monkeypatch):
+    rng = np.random.default_rng(0)
+    sentences = [node_sentence(rng, "V", int(n)) for n in (2, 4, 6, 6)]
+    of_class = distribution(random_model(0))["V"]
+    once = drawn(of_class, sentences)
+    asked: list[int] = []
+    plain = type(of_class).log_scores
+
+    def counting(self, types, names):
+        asked.append(len(types))
+        return plain(self, types, names)
+
+    monkeypatch.setattr(type(of_class), "log_scores", counting)
+    assert drawn(of_class, sentences[::-1])[0] in range(720) and drawn(of_class, sentences) == once
+    assert sum(asked) == 0
+    drawn(of_class, [node_sentence(rng, "V", 7)])  # too many orders to keep
+    drawn(of_class, sentences, 1.5)
+    assert sum(asked) == 1 + len(sentences)
+
+
+def test_what_was_not_asked_for_longest_goes_first():
+    row = np.arange(6.0)
+    cache = BagCache(3 * (row.nbytes + ENTRY_BYTES))
+    for key in (b"a", b"b", b"c"):
+        cache.put(key, row)
+    assert cache.get(b"a") is not None
+    cache.put(b"d", row)
+    assert cache.get(b"b") is None and len(cache) == 3
+    assert all(cache.get(key) is not None for key in (b"a", b"c", b"d"))
+    cache.clear()
+    assert len(cache) == 0 and cache.bytes == 0 and cache.get(b"a") is None
 
 
 @pytest.mark.parametrize(("treebank", "labels"), [("ud1/en_ewt_r1.2", "faithful"), ("ud2/en_ewt", "mapped")])

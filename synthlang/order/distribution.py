@@ -3,12 +3,13 @@
     p(order) = exp(w · f(order) / T) / Σ over all n! orders,   w = (1 − m) · superstrate + m · substrate
 
 (Wang & Eisner 2016, equation 1 and section 6). Sums of weights are exact (``tables.grid_of``), so
-nothing here depends on which nodes stand together in a batch.
+nothing here depends on which nodes stand together in a batch. The distributions of bags of
+items that were seen before are kept, up to a number of bytes; the oldest go first.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,6 +28,51 @@ from synthlang.order.tables import Scores, Weights, grid_of
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LARGE_CHUNK, CHUNK = 4_000_000, 100_000  # orders at a time: sums that need a third of the memory; all of them
+MOST_ITEMS_CACHED = 6  # 5.8 KB a bag; of seven items 40 KB, and such bags seldom come again
+MOST_BYTES = 32_000_000  # for each class of nodes
+ENTRY_BYTES = 320  # what Python needs for an entry besides its numbers
+MOST_ITEM_TYPES = 65_536
+
+
+class BagCache:
+    """Cumulated probabilities of bags by their items and the temperature, not by the batch they came in."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.bytes = 0
+        self._most = most_bytes
+        self._rows: OrderedDict[bytes, Floats] = OrderedDict()
+        self._numbers: dict[Item, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def keys(self, types: Ints, names: tuple[Item, ...], temperature: float) -> list[bytes]:
+        """The key of each row of ``types`` [bags, n]; they are indices into ``names``."""
+        if len(self._numbers) > MOST_ITEM_TYPES:
+            self.clear()
+        numbers = self._numbers
+        own = np.asarray([numbers.setdefault(item, len(numbers)) for item in names], np.int32)
+        end = np.float64(temperature).tobytes()
+        return [row.tobytes() + end for row in own[types]]
+
+    def get(self, key: bytes) -> Floats | None:
+        row = self._rows.get(key)
+        if row is not None:
+            self._rows.move_to_end(key)
+        return row
+
+    def put(self, key: bytes, row: Floats) -> None:
+        """Keep the numbers of a bag that is not there; drop those that were not asked for longest."""
+        self._rows[key] = row.copy()  # else the row would keep the whole matrix it is of
+        self.bytes += row.nbytes + ENTRY_BYTES
+        while self.bytes > self._most:
+            _, old = self._rows.popitem(last=False)
+            self.bytes -= old.nbytes + ENTRY_BYTES
+
+    def clear(self) -> None:
+        self._rows.clear()
+        self._numbers.clear()
+        self.bytes = 0
 
 
 @dataclass(frozen=True)
@@ -37,6 +83,7 @@ class ClassDistribution:
     parts: tuple[tuple[Weights, Scheme | None], ...]
     corpus_labels: Scheme
     _latest: dict[tuple[Item, ...], Scores] = field(default_factory=dict, repr=False, compare=False)
+    _cache: BagCache = field(default_factory=BagCache, repr=False, compare=False)
 
     def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
         """w · f of every order, [rows, n!], a few rows of ``types`` [nodes, n] at a time: (which rows, scores)."""
@@ -75,16 +122,42 @@ class ClassDistribution:
 
     def sample(self, nodes: Nodes, u: Floats, temperature: float = 1.0) -> Ints:
         """[nodes] an order for each: the first whose cumulated probability exceeds ``u`` [nodes] in [0, 1)."""
-        types, bag = nodes.distinct()
-        by_bag = np.argsort(bag, kind="stable")
-        bounds = np.searchsorted(bag[by_bag], np.arange(len(types) + 1))
+        types, which = nodes.distinct()
+        order, parts = self._cumulated(types, nodes.names, temperature)
+        which = np.argsort(order)[which]
+        by_type = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[by_type], np.arange(len(types) + 1))
         result = np.empty(len(nodes), np.int64)
-        for rows, scores in self.log_scores(types, nodes.names):
-            cumulated = np.cumsum(_relative(scores, temperature), axis=1)
-            here = by_bag[bounds[rows.start] : bounds[rows.stop]]
-            row = bag[here] - rows.start
-            result[here] = _first_above(cumulated, row, u[here] * cumulated[row, -1])
+        start = 0
+        for cumulated in parts:
+            stop = start + len(cumulated)
+            of_bag = by_type[bounds[start] : bounds[stop]]
+            row = which[of_bag] - start
+            result[of_bag] = _first_above(cumulated, row, u[of_bag] * cumulated[row, -1])
+            start = stop
         return result
+
+    def _cumulated(self, types: Ints, names: tuple[Item, ...], temperature: float) -> tuple[Ints, Iterator[Floats]]:
+        """Cumulated weights [rows, n!] of all ``types`` [bags, n], in parts, and the order that these are in."""
+        if types.shape[1] > MOST_ITEMS_CACHED:
+            return np.arange(len(types)), (_cumulate(s, temperature) for _, s in self.log_scores(types, names))
+        keys = self._cache.keys(types, names, temperature)
+        known = [self._cache.get(key) for key in keys]
+        order = np.asarray(sorted(range(len(keys)), key=lambda i: known[i] is None), np.int64)
+        old = [row for row in known if row is not None]
+
+        def parts() -> Iterator[Floats]:
+            step = max(1, CHUNK // factorial(types.shape[1]))
+            for start in range(0, len(old), step):
+                yield np.stack(old[start : start + step])
+            new = order[len(old) :]
+            for rows, scores in self.log_scores(types[new], names):
+                cumulated = _cumulate(scores, temperature)
+                for index, row in zip(new[rows].tolist(), cumulated, strict=True):
+                    self._cache.put(keys[index], row)
+                yield cumulated
+
+        return order, parts()
 
     def best(self, nodes: Nodes) -> Ints:
         """[nodes] the most probable order; of equal ones the one that is first in source order."""
@@ -107,6 +180,10 @@ def _relative(scores: Floats, temperature: float) -> Floats:
     if temperature != 1.0:
         scores /= temperature
     return np.exp(scores, out=scores)
+
+
+def _cumulate(scores: Floats, temperature: float) -> Floats:
+    return np.cumsum(_relative(scores, temperature), axis=1)
 
 
 def _first_above(cumulated: Floats, row: Ints, target: Floats) -> Ints:
