@@ -36,7 +36,7 @@ TAKEN = 4096  # targets that are read at once
 
 
 @dataclass(frozen=True)
-class Found:
+class Neighbours:
     """The nearest rows of the queries under one score.
 
     credit   [q] float64: 1/t where a pair's target is among the t nearest tied ones of its query, else 0. The mean
@@ -55,8 +55,8 @@ class Found:
 class Direction:
     """One set asks, the other answers; ``density`` [n] is r of the queries, ``zeros`` how many are rows of zeros."""
 
-    cosine: Found
-    csls: Found
+    cosine: Neighbours
+    csls: Neighbours
     density: Tensor
     zeros: int
 
@@ -153,7 +153,7 @@ def _direction(
         if scores.weight == 2:  # left out in the search: it is the same for all targets of a query
             values = values - densities[0][asking].unsqueeze(1)
         indices = indices.masked_fill(search.queries.zero[asking].unsqueeze(1) | ~values.isfinite(), -1)
-        found.append(Found(credit.masked_fill(lost, 0), indices, values))
+        found.append(Neighbours(credit.masked_fill(lost, 0), indices, values))
     return Direction(found[0], found[1], densities[0], int(search.queries.zero.sum()))
 
 

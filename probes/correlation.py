@@ -125,7 +125,7 @@ def why_dropped(texts: Mapping[str, str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Found:
+class GroupCorrelation:
     """A correlation of the rows of ``group`` (``all``: of all), compared only ``within`` these columns."""
 
     group: str
@@ -136,7 +136,7 @@ class Found:
         return {"group": self.group, "within": list(self.within), **self.result.to_json()}
 
 
-def correlation_table(found: Sequence[Found], title: str, level: float) -> tuple[Table, list[str]]:
+def correlation_table(found: Sequence[GroupCorrelation], title: str, level: float) -> tuple[Table, list[str]]:
     """A row for each correlation, and the notes below it: why there is no number, by the number in brackets."""
     table = Table(title=title)
     table.add_column("rows of")
@@ -191,7 +191,7 @@ class CorrelateOptions:
 
 def correlate_command(
     files: Sequence[Path], options: CorrelateOptions, out: Path | None, figure: Path | None
-) -> list[Found]:
+) -> list[GroupCorrelation]:
     """Read the tables, print the correlations, write them as JSON to ``out`` and a scatter to ``figure`` (SVG)."""
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InputError("--figure writes SVG: name a file that ends in .svg", figure)
@@ -233,14 +233,14 @@ def correlate_command(
     return found
 
 
-def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[Found]:
+def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:
     """Of each group as it is and within blocks, then of all rows within groups, and also within blocks."""
     groups = _grouped(rows, options.by)
     tasks: list[tuple[str, Names, Sequence[Row]]] = [(name, (), rows) for name, rows in groups.items() if options.by]
     if len(groups) > 1 or not options.by:
         tasks.append((ALL, options.by, rows))
     return [
-        Found(name, within, _one(members, options, within, cluster, kind))
+        GroupCorrelation(name, within, _one(members, options, within, cluster, kind))
         for name, by, members in tasks
         for within in dict.fromkeys((by, (*by, *options.block)))
         for kind in options.kinds
@@ -285,7 +285,7 @@ def _grouped(rows: Sequence[Row], names: Names) -> dict[str, list[Row]]:
     return groups
 
 
-def _panels(rows: Sequence[Row], options: CorrelateOptions, found: Sequence[Found]) -> list[Panel]:
+def _panels(rows: Sequence[Row], options: CorrelateOptions, found: Sequence[GroupCorrelation]) -> list[Panel]:
     panels = []
     for name, members in _grouped(rows, options.by).items():
         own = [one.result for one in found if one.group == name and not one.within]

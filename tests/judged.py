@@ -13,7 +13,7 @@ from probes.statistics import Interval
 from probes.study.judged.claims import Claim
 from probes.study.judged.estimates import Estimate
 from probes.study.judged.observed import Results
-from probes.study.judged.paper_tables import Beside
+from probes.study.judged.paper_tables import TableComparison
 from probes.study.judged.papers import Quantity, read_paper
 from probes.study.judged.verdicts import Verdict
 from probes.study.measures import COLUMNS as MEASURE_COLUMNS
@@ -98,7 +98,7 @@ def echo(name: str, models: int = 4, spread: float = 0.02) -> Results:
     return observed(rows, measures)
 
 
-def interval(found: Verdict | Beside) -> Interval:
+def interval(found: Verdict | TableComparison) -> Interval:
     """Ours, which there must be."""
     ours = found.ours.interval if isinstance(found.ours, Estimate) else found.ours
     assert ours is not None

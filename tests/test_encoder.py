@@ -15,7 +15,7 @@ from pretrain.config import ModelConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.model.dropout import Noise, add_dropout, dropout
 from pretrain.model.encoder import MaskedLM
-from pretrain.model.losses import slot_loss
+from pretrain.model.losses import masked_loss
 from pretrain.model.text import WORTH, Packed, Text
 from tests.encoder_cases import IDS, KINDS, MIXED, PAD, SHAPE, SIZE, WIDTH, batch_of, model_of, plain_losses
 
@@ -121,14 +121,14 @@ def test_weights_are_a_function_of_shape_and_seed():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_slot_loss_equals_pytorchs_cross_entropy(dtype):
+def test_masked_loss_equals_pytorchs_cross_entropy(dtype):
     draw = torch.Generator().manual_seed(0)
     hidden, weight, bias = (torch.randn(s, generator=draw, requires_grad=True) for s in ((9, 6), (30, 6), (30,)))
     labels = torch.randint(0, 30, (9,), generator=draw)
     labels[[2, 5]] = IGNORE
     scale = torch.rand(9, generator=draw)
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-        mine = slot_loss(hidden, weight, bias, labels)
+        mine = masked_loss(hidden, weight, bias, labels)
         theirs = F.cross_entropy((hidden @ weight.T + bias).float(), labels, reduction="none")
     rtol, atol = (0, 1e-5) if dtype == torch.float32 else (0.02, 0.05)
     torch.testing.assert_close(mine, theirs, rtol=rtol, atol=atol)

@@ -20,7 +20,7 @@ from synthlang.derive import derive_command
 from synthlang.errors import InputError
 from synthlang.export import derived_fingerprint, export_language, push_to_hub, run, verify_manifest
 from synthlang.export.card import card_config, card_header, code_block, markdown_table, size_category, write_card
-from synthlang.export.rows import CONFIGS, Side, Strings, Types, hash_strings, merged, overlap_of, tables_of
+from synthlang.export.rows import CONFIGS, LanguageBatch, Strings, Types, hash_strings, merged, overlap_of, tables_of
 from synthlang.language import PARENT, parse_language
 from synthlang.overlap import overlap
 from synthlang.rewrite import Rewrite
@@ -163,7 +163,7 @@ def test_equal_names_of_a_column_stay_apart_by_code():
     """Parquet counts codes by distinct names: without care the third word would become a wrong one."""
     words = Column(np.asarray([0, 1, 2, 1, 3], np.int32), ("a", "b", "a", "c"))
     corpus = Corpus(np.asarray([0, 3, 5]), {"form": words, "upos": words}, np.arange(2))
-    side = Side.of(corpus)
+    side = LanguageBatch.of(corpus)
     table = tables_of(side, side, Rewrite.identity(corpus))["parent"]
     assert table.to_pydict()["words"] == table.to_pydict()["upos"] == [["a", "b", "a"], ["b", "c"]]
     assert table["words"].chunk(0).values.dictionary.to_pylist() == ["a", "b", "c"]

@@ -19,7 +19,7 @@ from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
 from probes.study.judged.estimates import Estimate
 from probes.study.judged.observed import Results
-from probes.study.judged.paper_tables import beside
+from probes.study.judged.paper_tables import compare_table
 from probes.study.judged.papers import read_paper
 from probes.study.judged.verdicts import WORDS, judge
 from probes.study.report.data import read_study
@@ -58,7 +58,7 @@ def judged(paper: str) -> dict[str, Any]:
                 *_estimate(row.ours),
                 row.text,
             ]
-            for row in beside(table, results)
+            for row in compare_table(table, results)
         ]
     return {"claims": claims, "tables": tables}
 

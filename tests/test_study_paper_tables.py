@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from probes.study.judged.observed import Results
-from probes.study.judged.paper_tables import TURNED, beside
+from probes.study.judged.paper_tables import TURNED, compare_table
 from probes.study.judged.papers import Cell, Quantity, Table, read_tables
 from tests.judged import echo, interval, measured, observed, result
 from tests.report_study import (
@@ -34,7 +34,7 @@ def results(measure="delta", labels=None, **values) -> Results:
 
 
 def verdicts(*args) -> list[str]:
-    return [row.verdict for row in beside(*args)]
+    return [row.verdict for row in compare_table(*args)]
 
 
 FAR = {"A": [30.0, 31.0, 32.0], "B": [10.0, 11.5, 12.0]}
@@ -70,7 +70,7 @@ def test_order_and_sign(measure, printed, ours, expected):
 
 
 def test_one_order_the_other_way_round_differs():
-    found = beside(table(A=1, B=10, C=20), results(A=[1.0, 1.2], B=[30.0, 30.1], C=[20.0, 20.2]))
+    found = compare_table(table(A=1, B=10, C=20), results(A=[1.0, 1.2], B=[30.0, 30.1], C=[20.0, 20.2]))
     assert [row.verdict for row in found] == ["agrees in order", "differs", "differs"]
     assert found[1].text.startswith("1 of 2 decided orders")
 
@@ -83,20 +83,22 @@ def test_a_reversed_order_must_stand_after_holm():
     assert verdicts(table("zs", A=20, B=10), results("zs", A=a, B=b)) == ["differs"] * 2
     noise = np.random.default_rng(0).normal(11, 3, (4, 4))
     many = results("zs", A=a, B=b, **{f"C{i}": list(row) for i, row in enumerate(noise)})
-    found = beside(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), many)
+    found = compare_table(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), many)
     assert [row.verdict for row in found[:2]] == ["too small to tell"] * 2
     apart = results("zs", A=a, B=[40.0, 41.1, 42.0, 40.5], **{f"C{i}": list(row) for i, row in enumerate(noise)})
-    assert beside(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), apart)[0].verdict == "differs"
+    assert compare_table(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), apart)[0].verdict == "differs"
 
 
 def test_means_over_labels_that_are_there_are_compared_over_those_of_both():
     """B has French only: its order against A is that of French, and a gain, too."""
     held = [result({"objective": o, "pair": p}, m, zs=v + m * (1 + v / 50)) for m in range(3)
             for o, p, v in (("A", "fr", 10.0), ("A", "ru", 90.0), ("B", "fr", 30.0))]  # fmt: skip
-    found = beside(table("zs", {"pair": ()}, A=1, B=5), observed(held))
+    found = compare_table(table("zs", {"pair": ()}, A=1, B=5), observed(held))
     assert [row.verdict for row in found] == ["agrees in order"] * 2
     assert interval(found[0]).mean > 50 and "over fr, ru" in found[0].text
-    [gain] = beside(table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), observed(held))
+    [gain] = compare_table(
+        table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), observed(held)
+    )
     assert interval(gain).mean == pytest.approx(20 + 0.4) and "left out, not in all that is compared: ru" in gain.text
 
 
@@ -104,7 +106,7 @@ def test_a_sign_that_is_the_other_way_round_differs_whatever_the_orders():
     """Printed losses of 3 and 6 that are gains of 20 and 15 with us, in the same order."""
     a, b, c = [60.0, 61.0, 59.5], [80.0, 80.5, 80.2], [75.0, 76.5, 74.0]
     losses = table("zs", against=Quantity({"objective": "A"}, "zs"), B=-3.0, C=-6.0)
-    found = beside(losses, results("zs", A=a, B=b, C=c))
+    found = compare_table(losses, results("zs", A=a, B=b, C=c))
     for row, ours in zip(found, (b, c), strict=True):
         low = stats.ttest_rel(ours, a).confidence_interval(0.95).low
         assert low > 0 and interval(row).low == pytest.approx(low)
@@ -122,7 +124,7 @@ def test_ties_in_print_are_of_the_unit_of_the_column():
     cka = shares(A=0.9, B=0.45, C=0.1)
     assert verdicts(table("probe:cka", A=0.90, B=0.45, C=0.10), cka) == ["agrees in order"] * 3
     assert verdicts(table("probe:cka", A=0.10, B=0.45, C=0.90), cka)[::2] == ["differs"] * 2
-    tied = beside(table("probe:cka", A=0.705, B=0.70), cka)
+    tied = compare_table(table("probe:cka", A=0.705, B=0.70), cka)
     assert [row.verdict for row in tied] == ["too small to tell"] * 2
     assert (
         tied[0].text == "0 of 0 decided orders of the column are the paper's, of 1 others run, 1 of them a tie in print"
@@ -137,12 +139,12 @@ def test_ties_in_print_are_of_the_unit_of_the_column():
 
 def test_our_numbers_and_gains():
     values = [3.0, 5.0, 4.5]
-    [row] = beside(table(A=40), results(A=values))
+    [row] = compare_table(table(A=40), results(A=values))
     expected = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
     assert (interval(row).low, interval(row).high) == pytest.approx(expected) and row.cell.value == 40
     gains = table("zs", against=Quantity({"objective": "A"}, "zs"), B=2.5, C=-3.0)
     ours = {"A": [50.0, 60.0, 55.0], "B": [52.0, 63.0, 57.5], "C": [51.0, 61.5, 56.0]}
-    found = beside(gains, results("zs", **ours))
+    found = compare_table(gains, results("zs", **ours))
     gain = stats.ttest_rel(ours["B"], ours["A"]).confidence_interval(0.95)
     assert (interval(found[0]).low, interval(found[0]).high) == pytest.approx((gain.low, gain.high))
     assert [row.verdict for row in found] == ["agrees in order", "differs"], "C gains, and does not in print"
@@ -156,7 +158,7 @@ def test_mean_over_an_axis():
     ]
 
     def mean(*labels, more=()):
-        [row] = beside(table("zs", {"pair": labels}, A=1.0), observed([*held, *more]))
+        [row] = compare_table(table("zs", {"pair": labels}, A=1.0), observed([*held, *more]))
         return row.ours and interval(row).mean
 
     assert mean("fr", "ru") == mean() == 20.5
@@ -168,12 +170,12 @@ def test_mean_over_an_axis():
 
 def test_an_axis_that_the_table_does_not_name():
     one = results(labels={"size": "1"}, A=[1.0, 2.0])
-    [row] = beside(table(A=3.0), one)
+    [row] = compare_table(table(A=3.0), one)
     assert interval(row).mean == 1.5
     rows = [result({"objective": "A", "size": size}, 0, delta=1.0) for size in ("1", "2")]
-    [row] = beside(table(A=3.0), observed(rows))
+    [row] = compare_table(table(A=3.0), observed(rows))
     assert row.verdict == "not run" and row.text == "the table does not say which size: 1, 2"
-    [row] = beside(table(A=3.0), observed([*rows, result({"objective": "A"}, 0, delta=7.0)]))
+    [row] = compare_table(table(A=3.0), observed([*rows, result({"objective": "A"}, 0, delta=7.0)]))
     assert interval(row).mean == 7.0  # a study without the axis is the table's
 
 
@@ -181,7 +183,7 @@ def test_an_axis_that_the_table_does_not_name():
                                   "kulshreshtha2020/table3", "impact/table4", "impact/table5"])  # fmt: skip
 def test_the_papers_numbers_agree_with_themselves(name):
     [held] = read_tables(name)
-    found = beside(held, echo(name.split("/")[0]))
+    found = compare_table(held, echo(name.split("/")[0]))
     assert [row.cell for row in found] == list(held.cells)
     assert {row.verdict for row in found} <= {"agrees in order", "agrees in sign", "too small to tell"}
     assert sum(row.verdict == "agrees in order" for row in found) > 0.75 * len(found)  # the rest are ties in print

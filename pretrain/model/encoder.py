@@ -20,7 +20,7 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Group
 from pretrain.model.attention import Kept, Layer, SeparateLayers, at_columns
 from pretrain.model.dropout import Noise, dropout
-from pretrain.model.losses import Exponentials, exponentials, slot_loss
+from pretrain.model.losses import Exponentials, exponentials, masked_loss
 from pretrain.model.tensors import TensorBatch
 from pretrain.model.text import Packed, Text
 from synthlang.rng import key_of
@@ -290,7 +290,7 @@ class MaskedLM(nn.Module):
         step = self._exponentials if self.training else exponentials
         if not self._restricts:
             weight, bias = self.embeddings.words, self.embeddings.bias
-            return slot_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
+            return masked_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
         languages = sorted({language for group in batch.groups for _, _, language in group.spans})
         outputs = self.embeddings.outputs(languages, restrict=True)
         own = at_columns(batch.languages.unsqueeze(-1), batch.masked).squeeze(-1)  # the language of each
@@ -303,7 +303,7 @@ class MaskedLM(nn.Module):
             for language in sorted({language for _, _, language in group.spans}):
                 # a row with several languages goes through each softmax; what is of the others is ignored
                 labels = torch.where(wanted[rows] & (own[rows] == language), places[rows], IGNORE)
-                total = total + slot_loss(states, *outputs[language], labels.flatten(), step)
+                total = total + masked_loss(states, *outputs[language], labels.flatten(), step)
             losses.append(total.view_as(batch.labels[rows]))
         return torch.cat(losses)
 

@@ -61,7 +61,7 @@ class _SlotLoss(Function):
         return scale * (u @ weight), u.t() @ (scale * hidden), (u.t() @ scale).squeeze(1), None, None
 
 
-def slot_loss(
+def masked_loss(
     hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, step: Exponentials = exponentials
 ) -> Tensor:
     """−log softmax(hidden weightᵀ + bias) at ``labels``, [n] float32 in nats; 0 where a label is IGNORE.

@@ -45,7 +45,7 @@ Stats = dict[str, list[int]]
 
 
 @dataclass(frozen=True)
-class Found:
+class Digested:
     """The content of something that is named, and the files it is in; the ``problem`` of what cannot be opened."""
 
     digest: str
@@ -60,29 +60,29 @@ class Digests:
         self._path = None if store is None else store.root / TABLE
         self._table: dict[str, Any] = read_json(self._path) if self._path is not None and self._path.exists() else {}
         self._new: dict[str, Any] = {}
-        self._known: dict[tuple[str, str, str | None], Found] = {}
+        self._known: dict[tuple[str, str, str | None], Digested] = {}
 
-    def of(self, named: Named, task: str | None = None) -> Found:
+    def of(self, named: Named, task: str | None = None) -> Digested:
         """What is named, as it is now. What cannot be opened has a digest that no finished stage has: opening it says
         why."""
         if isinstance(named.name, Language):  # it holds what its files say
-            return Found(named.name.fingerprint, stats(_files_of_transforms(named.name)))
+            return Digested(named.name.fingerprint, stats(_files_of_transforms(named.name)))
         key = named.kind, str(named.name), task if named.kind == "items" else None
         if key not in self._known:
             self._known[key] = self._look(*key)
         return self._known[key]
 
-    def _look(self, kind: str, name: str, task: str | None) -> Found:
+    def _look(self, kind: str, name: str, task: str | None) -> Digested:
         row = " ".join((fingerprint("readers", readers=OF_READERS), str(Path.cwd()), kind, task or "-", name))
         held = self._table.get(row)
         if held is not None and stats(map(Path, held["files"])) == held["files"]:
-            return Found(held["digest"], held["files"])
+            return Digested(held["digest"], held["files"])
         try:
             files, content = NAMED[kind](name, task, self)
             before = stats(files)
-            found = Found(content(), before)
+            found = Digested(content(), before)
         except (InputError, OSError) as error:
-            return Found(f"unreadable: {error}", {}, problem=str(error))
+            return Digested(f"unreadable: {error}", {}, problem=str(error))
         if before and before == stats(files):
             self._new[row] = {"digest": found.digest, "files": before}
         return found

@@ -46,7 +46,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """The kinds of stages of a study; ``cells`` are the names of all with how many stages each has left."""
 
     name: str
@@ -80,7 +80,7 @@ class Plan:
         yield cells
 
 
-def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> Plan:
+def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> StudyPlan:
     """What there is to do for a study with this store; nothing is written. ``done``: the keys of stages that are."""
     needed = Counter(graph.stages[key].kind for held in graph.of_cell.values() for key in held.values())
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
@@ -92,4 +92,4 @@ def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) 
             seconds = None if mean is None else mean * left[kind]
             kinds.append(Kind(kind, count, count - left[kind], needed[kind] - count, seconds, measured))
     cells = {name: sum(key not in done for key in held.values()) for name, held in graph.of_cell.items()}
-    return Plan(study.name, tuple(kinds), cells, len(study.seeds))
+    return StudyPlan(study.name, tuple(kinds), cells, len(study.seeds))

@@ -18,7 +18,7 @@ from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, card_config, card_header, code_block, markdown_table, write_card
 from synthlang.export.rows import CONFIGS, Types, merged, overlap_of
-from synthlang.export.shard import SPLIT_NAMES, Plan, overlap_of_ids, types_of, write_tokenizers
+from synthlang.export.shard import SPLIT_NAMES, ExportPlan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language, portable, write_spec
@@ -152,7 +152,9 @@ READABLE = range(4, 21)  # words of a good example
 Record = Mapping[str, Any]
 
 
-def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about: Mapping[str, Any]) -> dict[str, Any]:
+def write_manifest(
+    plan: ExportPlan, source: Source, records: Sequence[Record], about: Mapping[str, Any]
+) -> dict[str, Any]:
     """Write README.md, language.yaml and, last, manifest.json; returns the manifest.
 
     ``about`` has what is known before any work: fingerprint, format, source, licence.
@@ -185,7 +187,7 @@ def write_manifest(plan: Plan, source: Source, records: Sequence[Record], about:
     return manifest
 
 
-def _tokenizers(plan: Plan, held: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
+def _tokenizers(plan: ExportPlan, held: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
     """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
     assert plan.vocabulary is not None
     parent, derived = (sum(h[f"{side}_ids"] for h in held) for side in ("parent", "derived"))
@@ -211,7 +213,7 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _examples(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+def _examples(plan: ExportPlan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     """A row of each configuration, of the same sentence."""
     record = next(r for r in records if r["kept"])
     paths = {c: plan.data(c, record["split"], record["number"]) for c in CONFIGS}

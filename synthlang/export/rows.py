@@ -80,14 +80,14 @@ COUNTERS = ("id", f"origin{ELEMENT}", f"alignment{ELEMENT}.parent", f"alignment{
 
 
 @dataclass(frozen=True)
-class Side:
+class LanguageBatch:
     """A batch of one language and the UTF-8 of its word types, encoded once."""
 
     corpus: Corpus
     names: Strings
 
     @staticmethod
-    def of(corpus: Corpus) -> Side:
+    def of(corpus: Corpus) -> LanguageBatch:
         """A batch whose names are distinct: parquet would take equal ones for one and count on from there."""
         form = corpus.form
         names = form.names or ()
@@ -95,7 +95,7 @@ class Side:
             distinct = Column.of(names)
             form, names = Column(distinct.codes[form.codes], distinct.names), distinct.names or ()
             corpus = Corpus(corpus.offsets, {**corpus.columns, FORM: form}, corpus.ids)
-        return Side(corpus, Strings.of(names))
+        return LanguageBatch(corpus, Strings.of(names))
 
     @property
     def words(self) -> Any:
@@ -110,7 +110,7 @@ class Side:
 
 
 def tables_of(
-    parent: Side, derived: Side, rewrite: Rewrite, ids_of: Mapping[str, Any] | None = None
+    parent: LanguageBatch, derived: LanguageBatch, rewrite: Rewrite, ids_of: Mapping[str, Any] | None = None
 ) -> dict[str, pa.Table]:
     """A table for each of CONFIGS; ``derived`` is what ``rewrite`` makes of ``parent``.
 
@@ -121,7 +121,7 @@ def tables_of(
     columns = {"parent": {"id": numbers(parent.corpus.ids), "text": text, "words": words, **_labels(parent.corpus)}}
     if rewrite.kept is not None:  # the other configurations have only what the language kept
         text = text.take(numbers(rewrite.kept))
-        words = Side(rewrite.source(parent.corpus), parent.names).words
+        words = LanguageBatch(rewrite.source(parent.corpus), parent.names).words
     origin = lists(derived.corpus.offsets, numbers(rewrite.origin))
     columns["derived"] = {"id": ids, "text": new_text, "words": new_words, "origin": origin}
     columns["derived"] |= {"parent_text": text, **_labels(derived.corpus)}

@@ -34,7 +34,7 @@ from synthlang.export.manifest import write_manifest
 from synthlang.export.rows import CONFIGS
 from synthlang.export.shard import (
     SHARD_BATCHES,
-    Plan,
+    ExportPlan,
     Shard,
     finished,
     write_shard,
@@ -80,7 +80,7 @@ Progress = Callable[[str, int], None]
 Record = dict[str, Any]
 
 
-def write_shards(plan: Plan, source: Source, workers: int, progress: Progress) -> list[Record]:
+def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progress) -> list[Record]:
     """The records of all shards, in the order of the splits and of their sentences.
 
     A split without a sentence has none. InputError if no sentence is there, or none is left.
@@ -104,7 +104,7 @@ def write_shards(plan: Plan, source: Source, workers: int, progress: Progress) -
     return sorted(held, key=lambda record: (order[record["split"]], record["number"]))
 
 
-def _missing(plan: Plan, source: Source, held: list[Record], progress: Progress) -> Iterator[Shard]:
+def _missing(plan: ExportPlan, source: Source, held: list[Record], progress: Progress) -> Iterator[Shard]:
     """The shards to write; records of the others go to ``held``. Reading is done here: ids count through a split."""
     for split in source.splits:
         batches = iter(source.batches(split))
@@ -185,7 +185,7 @@ def export_language(
         with writing(place):
             _claim(place, name)
         with _going_on(folder, place):
-            plan = Plan(language, place, vocabulary)
+            plan = ExportPlan(language, place, vocabulary)
             records = write_shards(plan, source, workers, progress or (lambda _split, _sentences: None))
             manifest = write_manifest(plan, source, records, about)
             (place / "out").rename(folder)

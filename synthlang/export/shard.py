@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.export.rows import CONFIGS, COUNTERS, ELEMENT, Side, Types, lists, merged, numbers, tables_of
+from synthlang.export.rows import CONFIGS, COUNTERS, ELEMENT, LanguageBatch, Types, lists, merged, numbers, tables_of
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language
@@ -81,7 +81,7 @@ SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExportPlan:
     """What every shard of an export has in common; ``folder`` is the partial folder."""
 
     language: Language
@@ -105,7 +105,7 @@ Shard = tuple[str, int, Iterable[Corpus]]
 """Split, number in it, batches."""
 
 
-def write_shard(plan: Plan, shard: Shard) -> dict[str, Any]:
+def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
     """Derive and write a shard; returns its record. DiskError if it cannot be written, InputError for what it holds."""
     split, number, batches = shard
     sizes: Counter[str] = Counter({"sentences": 0, "kept": 0, "words": 0, "derived_words": 0})
@@ -118,7 +118,7 @@ def write_shard(plan: Plan, shard: Shard) -> dict[str, Any]:
         writers: dict[str, pq.ParquetWriter] = {}
         for batch in batches:
             rewrite = plan.language.rewrite(batch)
-            parent, derived = Side.of(batch), Side.of(rewrite.apply(batch))
+            parent, derived = LanguageBatch.of(batch), LanguageBatch.of(rewrite.apply(batch))
             lists = {}
             if plan.vocabulary is not None:
                 both = batch_ids(plan.vocabulary, plan.language, batch, derived.corpus)
@@ -169,7 +169,7 @@ def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def finished(plan: Plan, split: str, number: int) -> dict[str, Any] | None:
+def finished(plan: ExportPlan, split: str, number: int) -> dict[str, Any] | None:
     """The record of a shard that is there and whose files are as they were written, else None."""
     path = plan.record(split, number)
     if not path.exists():
@@ -183,7 +183,7 @@ def finished(plan: Plan, split: str, number: int) -> dict[str, Any] | None:
     return record if whole else None
 
 
-def types_of(plan: Plan, split: str, number: int) -> dict[str, NDArray[Any]]:
+def types_of(plan: ExportPlan, split: str, number: int) -> dict[str, NDArray[Any]]:
     """What is kept beside a finished shard: parent_hashes, parent_counts, … and, with token ids, parent_ids, …."""
     with np.load(plan.types(split, number), allow_pickle=False) as held:
         return dict(held)

@@ -49,7 +49,7 @@ Row = tuple[dict[str, list[Any]], str | None, str | None]  # sentence, its label
 
 
 @dataclass(frozen=True)
-class Plan:
+class HubColumns:
     """Which columns of a data set to read.
 
     words    the column of words, or of text if ``is_text``
@@ -75,7 +75,7 @@ class Plan:
 
 def plan_columns(
     features: Mapping[str, Any], name: str, more: Candidates, item: Sequence[str] = (), ids: bool = False
-) -> Plan:
+) -> HubColumns:
     """Choose the columns to read, or raise InputError that names the columns there are; as for ``HubSource``."""
 
     def strings(column: str) -> bool:
@@ -94,12 +94,12 @@ def plan_columns(
     name_column = "id" if ids and strings("id") else None
     for words in WORDS:
         if dtype_of(items_of(features.get(words))) in STRINGS:
-            return Plan(words, False, labels, row, name_column)
+            return HubColumns(words, False, labels, row, name_column)
     for text in filter(strings, TEXT):
         # what a task takes for its labels, in columns of strings: ``O O B-city`` beside ``fly to rome``
         texts = {ours: [c for c in columns if strings(c)] for ours, columns in more.items()}
         joined = {ours: (columns[0], None) for ours, columns in texts.items() if columns}
-        return Plan(text, False, joined, row, name_column, joined=True) if joined else Plan(text, True, {})
+        return HubColumns(text, False, joined, row, name_column, joined=True) if joined else HubColumns(text, True, {})
     raise InputError(
         f"{name}: needs lists of words in a column {', '.join(WORDS)}, or text in {' or '.join(TEXT)};"
         f" it has {described(features)}"

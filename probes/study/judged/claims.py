@@ -43,7 +43,7 @@ Relation = Literal["greater", "less", "near"]
 _Entry = TypeVar("_Entry", bound="Entry")
 
 
-class Side(StrictModel):
+class ClaimSide(StrictModel):
     """What is looked up (see ``quantities.Quantity``); what is left out is that of the comparison it stands in."""
 
     where: Where = Field(default_factory=dict)
@@ -54,7 +54,7 @@ class Side(StrictModel):
 
     _measure = field_validator("measure", "instead")(check_measure)
 
-    def within(self, common: Side) -> Quantity:
+    def within(self, common: ClaimSide) -> Quantity:
         """With ``common`` where this side says nothing."""
         measure = self.measure or common.measure
         assert measure is not None, "checked"
@@ -64,19 +64,19 @@ class Side(StrictModel):
         return Quantity({**common.where, **self.where}, measure, average, layer, instead)
 
 
-class Compared(Side):
+class Compared(ClaimSide):
     """A side of a comparison. ``minus``: what is taken off it; what that leaves out is that of this side."""
 
-    minus: Side | None = None
+    minus: ClaimSide | None = None
 
-    def taken_off(self, common: Side) -> Quantity | None:
+    def taken_off(self, common: ClaimSide) -> Quantity | None:
         """What is taken off, with this side and then ``common`` where it says nothing."""
         if self.minus is None:
             return None
-        return self.minus.within(Side.model_construct(**vars(self.within(common))))
+        return self.minus.within(ClaimSide.model_construct(**vars(self.within(common))))
 
 
-class Entry(Side):
+class Entry(ClaimSide):
     """Of ``compare`` or ``order``. ``each``: axis → labels; the entry stands for one with each combination of them."""
 
     each: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
@@ -141,17 +141,17 @@ class Order(Entry):
 
     def quantities(self) -> list[Quantity]:
         """In their order."""
-        return [Side(where=where).within(self) for where in self.along]
+        return [ClaimSide(where=where).within(self) for where in self.along]
 
 
-class Correlate(Side):
+class Correlate(ClaimSide):
     """``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``; other axes are averaged.
 
     ``layer`` is an axis where the layer of both is ``each``. ``among``: axis → the only labels of it that count.
     """
 
-    x: Side
-    y: Side
+    x: ClaimSide
+    y: ClaimSide
     over: list[str] = Field(min_length=1)
     by: list[str] = Field(default_factory=list)
     among: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)

@@ -73,7 +73,7 @@ class Estimate:
         return f"{held.mean:.{digits}f}{bounds}, n = {counted(held.n, self.unit)}{notes}"
 
 
-class Found(NamedTuple):
+class EstimateOrWhy(NamedTuple):
     """An estimate, or none and why."""
 
     ours: Estimate | None
@@ -181,21 +181,21 @@ def common(sides: Iterable[Series]) -> list[Condition]:
     return [condition for condition in first if all(condition in side for side in others)]
 
 
-def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
+def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
     """The mean of one side, the difference of two or the gap of four, over ``conditions``, which all sides have."""
     if not all(sides):
-        return Found(None, NOTHING)
+        return EstimateOrWhy(None, NOTHING)
     every = list(dict.fromkeys(condition for side in sides for condition in side))
     dropped = [condition for condition in every if condition not in conditions]
     if not conditions:
         held = " against ".join(_named(list(side), every) for side in sides)
-        return Found(None, f"no condition is common to all that is compared: {held}")
+        return EstimateOrWhy(None, f"no condition is common to all that is compared: {held}")
     means, missing, infinite = list[Replicates](), set[Replicate](), set[Replicate]()
     for side in sides:
         mean, absent, wrong = _averaged([side[condition] for condition in conditions])
         if not mean:
             seed = "no seed with numbers" if wrong else "no seed"
-            return Found(None, f"{seed} is in all conditions of one side: {_named(conditions, every)}")
+            return EstimateOrWhy(None, f"{seed} is in all conditions of one side: {_named(conditions, every)}")
         means.append(mean)
         missing, infinite = missing | absent, infinite | wrong
     if len(means) == 1:
@@ -204,13 +204,13 @@ def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> Found:
         ours, alone = _gap(*means) if len(means) == 4 else _difference(*means)
     missing = (missing | alone) - infinite
     if ours is None:
-        return Found(None, "the models of the sides are not the same, so that no difference of them is paired")
+        return EstimateOrWhy(None, "the models of the sides are not the same, so that no difference of them is paired")
     notes = list(ours.notes)
     notes += [f"over {_named(conditions, every)}"] if len(every) > 1 else []
     notes += [f"left out, not in all that is compared: {_named(dropped, every)}"] if dropped else []
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
-    return Found(replace(ours, notes=tuple(notes)))
+    return EstimateOrWhy(replace(ours, notes=tuple(notes)))
 
 
 def outcome_of(interval: Interval, relation: Relation, margin: float = 0.0) -> Outcome:

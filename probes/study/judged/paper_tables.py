@@ -37,7 +37,7 @@ TURNED = "the sign is the other way round"
 
 
 @dataclass(frozen=True)
-class Beside:
+class TableComparison:
     """A cell of a table with ours; ``text`` says what decided, ``notes`` what of it is no order."""
 
     cell: Cell
@@ -58,7 +58,7 @@ class _Ours(NamedTuple):
     why: str
 
 
-def beside(table: Table, results: Results) -> tuple[Beside, ...]:
+def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]:
     """Every cell of ``table``, in its order."""
     columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, cell in enumerate(table.cells):
@@ -115,10 +115,10 @@ def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
     return found[nearest[0]], ""
 
 
-def _row(one: _Ours, orders: Counter[str]) -> Beside:
+def _row(one: _Ours, orders: Counter[str]) -> TableComparison:
     value = one.cell.value
     if one.estimate is None:
-        return Beside(one.cell, None, "not run", one.why)
+        return TableComparison(one.cell, None, "not run", one.why)
     same, reversed_ = orders["holds"], orders["fails"]
     signed = one.cell.against is not None or one.cell.quantity.measure == "delta"
     sign: Outcome = "open"
@@ -132,7 +132,7 @@ def _row(one: _Ours, orders: Counter[str]) -> Beside:
         verdict = "differs"
     elif same:
         verdict = "agrees in order"
-    return Beside(one.cell, one.estimate, verdict, "; ".join([text, *notes]), notes)
+    return TableComparison(one.cell, one.estimate, verdict, "; ".join([text, *notes]), notes)
 
 
 def _orders(held: Mapping[int, _Ours], column: Sequence[int]) -> dict[int, Counter[str]]:

@@ -19,7 +19,7 @@ from probes.study.judged import papers
 from probes.study.judged.claims import Claim, read_claims
 from probes.study.judged.estimates import NOTHING, counted
 from probes.study.judged.observed import Results
-from probes.study.judged.paper_tables import Beside, beside
+from probes.study.judged.paper_tables import TableComparison, compare_table
 from probes.study.judged.papers import Cell, names_in, read_tables
 from probes.study.judged.verdicts import WORDS, Verdict, judge
 from probes.study.report.data import Study
@@ -164,7 +164,7 @@ def _claimed(claim: Claim, found: Mapping[str, Results]) -> Claimed:
 
 
 def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[Line]:
-    rows = {pool: beside(table, results) for pool, results in found.items()}
+    rows = {pool: compare_table(table, results) for pool, results in found.items()}
     measured = {pool: held for pool, held in rows.items() if any(row.ours is not None for row in held)}
     return [
         Line(cell, [_judged(pool, held[number]) for pool, held in measured.items()])
@@ -172,7 +172,7 @@ def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[Line]:
     ]
 
 
-def _judged(pool: str, row: Beside) -> Judged:
+def _judged(pool: str, row: TableComparison) -> Judged:
     if row.ours is None:
         return Judged(row.verdict, None, 0, row.text, pool=pool)
     within = range_of(row.cell.quantity.measure) if row.cell.against is None else None
@@ -230,7 +230,7 @@ def beside_papers(beside: Comparisons) -> Section | None:
             blocks.append(Paragraph(f"{heading} None of its {len(lines)} numbers was measured here.", "note"))
         else:
             blocks += _paper_blocks(table, lines, heading, note, number)
-    return Section("Beside the papers", blocks)
+    return Section("TableComparison the papers", blocks)
 
 
 def _paper_blocks(table: papers.Table, lines: Sequence[Line], heading: str, note: str, number: int) -> list[Block]:
