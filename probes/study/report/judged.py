@@ -230,7 +230,7 @@ def beside_papers(beside: Comparisons) -> Section | None:
             blocks.append(Paragraph(f"{heading} None of its {len(lines)} numbers was measured here.", "note"))
         else:
             blocks += _paper_blocks(table, lines, heading, note, number)
-    return Section("TableComparison the papers", blocks)
+    return Section("Beside the papers", blocks)
 
 
 def _paper_blocks(table: papers.Table, lines: Sequence[Line], heading: str, note: str, number: int) -> list[Block]:
