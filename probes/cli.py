@@ -54,13 +54,14 @@ app.command()(cli_language.push)
 @app.command()
 def pretrain(
     config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.")],
-    out: Annotated[Path, option("The run folder; an unfinished run in it goes on.")],
+    out: Annotated[Path | None, option("The run folder (default: runs/NAME); an unfinished run in it goes on.")] = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
     from pretrain.train import run
+    from synthlang.catalogue import run_folder
 
-    if code := run(config, out, overrides):
+    if code := run(config, out or run_folder(config), overrides):
         raise typer.Exit(code)
 
 

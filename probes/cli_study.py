@@ -12,7 +12,9 @@ from probes.cli_options import Set, argument, option
 
 def study(
     config: Annotated[Path, argument("A YAML file, or the name of a study: synthlang configs studies.")],
-    out: Annotated[Path, option("The study folder; an unfinished study in it goes on.")],
+    out: Annotated[
+        Path | None, option("The study folder (default: runs/NAME); an unfinished study in it goes on.")
+    ] = None,
     store: Annotated[Path | None, option("Folder of the stages, shared by studies (default: OUT/stages).")] = None,
     size: Annotated[str | None, option("The size of a study given by name: paper, lab or tiny.")] = None,
     executor: Annotated[str, option("local (processes), in-process or slurm.")] = "local",
@@ -31,8 +33,10 @@ def study(
     """Run every cell of a grid, then write results, measures and report.html."""
     from probes.commands import plan_study, run_study
     from probes.study.runner import RunOptions
+    from synthlang.catalogue import run_folder
 
     config = _of_size(config, size)
+    out = out or run_folder(config)
     options = RunOptions(executor, workers, retry, tuple(only), store, tuple(slurm), wait=not no_wait)
     if dry_run:
         plan_study(config, out, options, overrides)

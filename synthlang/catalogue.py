@@ -77,6 +77,15 @@ def folder() -> Path:
     return inside if inside.is_dir() else package.parent / "configs"
 
 
+def run_folder(config: Path) -> Path:
+    """Where the results of a config go if nobody says where: ``runs/NAME``.
+
+    >>> run_folder(Path("mlm/trans/tiny")).as_posix(), run_folder(Path("studies/my-study.yaml")).as_posix()
+    ('runs/mlm-trans-tiny', 'runs/my-study')
+    """
+    return Path("runs", config.stem if config.suffix in YAML else "-".join(config.parts[bool(config.anchor) :]))
+
+
 def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, Any]:
     """Read a YAML file with a mapping at the top, or with a ``kind`` also the entry of that name.
 
