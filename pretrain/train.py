@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments and run; returns the exit code."""
     parser = arguments_of("pretrain.train", "Pretrain a bilingual model from a config.")
+    parser.add_argument("--out", type=Path, help="run folder (default: runs/NAME); an unfinished run in it goes on")
     return exit_code(lambda given: run(given.config, given.out, given.set), parser.parse_args(arguments))
 
 
@@ -27,7 +28,6 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
     """The arguments of a command for ``accelerate launch``."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("config", type=Path, help="YAML file, or the name of one of the catalogue")
-    parser.add_argument("--out", type=Path, required=True, help="run folder; an unfinished run in it goes on")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
     return parser
 
@@ -43,17 +43,19 @@ def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Name
         return 2
 
 
-def run(config_path: Path, out: Path, overrides: list[str]) -> int:
+def run(config_path: Path, out: Path | None, overrides: list[str]) -> int:
     """Load the config, run it with progress, say where the result is."""
     from pretrain.config import PretrainConfig
     from pretrain.run import pretrain
+    from synthlang.catalogue import run_folder
     from synthlang.config import load
 
+    folder = out or run_folder(config_path)
     config = load(PretrainConfig, config_path, overrides, "runs")
 
     def work(report: Report, say: Say, stop: Flag) -> list[str]:
-        pretrain(config, out, report=report, say=say, stop=stop)
-        return [f"run folder: {out}  ·  models: {out / 'export'}"]
+        pretrain(config, folder, report=report, say=say, stop=stop)
+        return [f"run folder: {folder}  ·  models: {folder / 'export'}"]
 
     return with_progress(work, f" of {config.steps}")
 

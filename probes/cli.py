@@ -59,9 +59,8 @@ def pretrain(
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
     from pretrain.train import run
-    from synthlang.catalogue import run_folder
 
-    if code := run(config, out or run_folder(config), overrides):
+    if code := run(config, out, overrides):
         raise typer.Exit(code)
 
 

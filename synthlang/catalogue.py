@@ -83,7 +83,9 @@ def run_folder(config: Path) -> Path:
     >>> run_folder(Path("mlm/trans/tiny")).as_posix(), run_folder(Path("studies/my-study.yaml")).as_posix()
     ('runs/mlm-trans-tiny', 'runs/my-study')
     """
-    return Path("runs", config.stem if config.suffix in YAML else "-".join(config.parts[bool(config.anchor) :]))
+    if config.suffix in YAML:
+        return Path("runs", config.stem)
+    return Path("runs", "-".join(part for part in config.parts if part != config.anchor))
 
 
 def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, Any]:
