@@ -20,7 +20,7 @@ from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.objectives import NAMES
 from pretrain.objectives.objective import Objective
-from synthlang.dictionary.words import trained_types
+from synthlang.dictionary.word_dictionary import trained_types
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of

@@ -12,7 +12,7 @@ from pretrain.config import PretrainConfig
 from pretrain.hub import open_base
 from pretrain.model.from_hf import check_start
 from synthlang.dictionary.ids import all_candidates, build_id_dictionary, word_files
-from synthlang.dictionary.words import trained_types
+from synthlang.dictionary.word_dictionary import trained_types
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, check_source

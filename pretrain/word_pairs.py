@@ -12,7 +12,7 @@ from pretrain.alignment import AlignmentScores, WordCredits, pair_credits
 from pretrain.artifacts import Artifacts
 from pretrain.model.encoder import MaskedLM
 from synthlang.dictionary.ids import IdDictionary
-from synthlang.dictionary.words import trained_types
+from synthlang.dictionary.word_dictionary import trained_types
 from synthlang.progress import Report, silent
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from pretrain.adjust.command import HELP as ADJUST_HELP
+from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
 from probes import cli_language, cli_study
 from probes.cli_configs import configs
 from probes.cli_options import Model, Set, argument, option
@@ -72,7 +72,7 @@ def adjust(
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Adjust a model; see ADJUST_HELP."""
-    from pretrain.adjust.command import adjust_command
+    from pretrain.adjust.adjust_command import adjust_command
 
     if code := adjust_command(model, config, out, overrides):
         raise typer.Exit(code)

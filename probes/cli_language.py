@@ -88,7 +88,7 @@ def parse(
     cache: Cache = None,
 ) -> None:
     """Annotate text with a parser; what a killed run parsed is not parsed again."""
-    from synthlang.parsing.command import parse_command
+    from synthlang.parsing.parse_command import parse_command
 
     parse_command(source, f"{engine}:{model or DEFAULT_MODELS[engine]}", out, tokens, workers, cache)
 
@@ -119,6 +119,6 @@ def dictionary(
     ] = None,
 ) -> None:
     """Draw a bilingual dictionary and write it in MUSE format."""
-    from synthlang.dictionary.command import dictionary_command
+    from synthlang.dictionary.draw_command import dictionary_command
 
     dictionary_command(spec, source, out, target_source=target_source, coverage=coverage, by=by, order=order, seed=seed)

@@ -38,7 +38,7 @@ def fit(
     attribution: Annotated[str, option("The treebank's authors, for the card.")] = "",
 ) -> None:
     """Fit a model to a treebank: conditional likelihood with an L2 prior. Writes the model and its card."""
-    from synthlang.order.command import order_fit
+    from synthlang.order.model_commands import order_fit
     from synthlang.progress import Display
 
     with Display() as display:
@@ -67,7 +67,7 @@ def convert(
     labels: Annotated[Scheme, option("The label scheme they were fitted with.")] = "ud1",
 ) -> None:
     """Turn a released pair of .orm files into a model file."""
-    from synthlang.order.command import order_import
+    from synthlang.order.model_commands import order_import
 
     model = order_import(noun, verb, out, out.name.partition(".")[0], labels)
     typer.echo(f"{out}: " + ", ".join(f"{node} {len(weights)} weights" for node, weights in model.weights.items()))
@@ -93,7 +93,7 @@ def show(
     An order lists the items (the head and its dependents) by their index in the text; the items with
     their three views stand on standard error.
     """
-    from synthlang.order.command import show as distribution_of
+    from synthlang.order.model_commands import show as distribution_of
 
     result = distribution_of(
         str(model),
@@ -123,7 +123,7 @@ def evaluate(
     labels: Annotated[Labels, option("As in show.")] = "mapped",
 ) -> None:
     """Score a model on a treebank, against uniform and a baseline of directions."""
-    from synthlang.order.command import order_evaluate
+    from synthlang.order.model_commands import order_evaluate
 
     typer.echo(json.dumps(order_evaluate(str(model), treebank, held_out, train, labels), indent=1))
 
@@ -139,7 +139,7 @@ def compare(
     seed: Annotated[int, option("Of the orders that are drawn.", min=0)] = 0,
 ) -> None:
     """Measure whether a parent that is reordered comes closer to the model's language: dependents before their head."""
-    from synthlang.order.command import order_compare
+    from synthlang.order.model_commands import order_compare
 
     result = order_compare(parent, target, str(model), parent_split, target_split, seed, substrate=substrate)
     typer.echo(json.dumps(result, ensure_ascii=False, indent=1))

@@ -25,7 +25,7 @@ def probe(
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Measure how a model aligns two languages: probes.json, figures and a page, probes.html."""
-    from probes.measures.command import probe_command, probe_names, read_probe_config
+    from probes.measures.probe_command import probe_command, probe_names, read_probe_config
 
     options = {"language": language, "model2": model2, "probes": probe_names(probe)}
     probe_command(model, read_probe_config(config, options, overrides), out)
@@ -67,7 +67,7 @@ def align(
 ) -> None:
     """Align the words of parallel text; with a gold standard, alignment error rate, precision and recall."""
     from probes.statistics import alignment_interval
-    from synthlang.parallel.command import AlignOptions, align_command
+    from synthlang.parallel.align_command import AlignOptions, align_command
 
     options = AlignOptions(
         program=program,

@@ -45,7 +45,7 @@ def transfer(
     SOURCE is what the task's items are read from: a file or folder in the field's format, hf:NAME or
     builtin:mini-english; SOURCE#dev takes another split than that of the option's name.
     """
-    from probes.transfer.command import read_transfer_config, transfer_command
+    from probes.transfer.transfer_command import read_transfer_config, transfer_command
 
     options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
     target = {"train": target_train, "dev": target_dev, "test": target_test}
@@ -66,8 +66,8 @@ def compare(
     out: Annotated[Path | None, option("JSON file to write.")] = None,
 ) -> None:
     """Test whether results differ from the first one: paired t-test and permutation test of the kept predictions."""
-    from probes.transfer.command import show_comparison
     from probes.transfer.compare import compare as compared
+    from probes.transfer.transfer_command import show_comparison
 
     found = compared(results, metrics=metric, tests=test, correction=correction, rounds=rounds, swap=swap)
     show_comparison(found, out)

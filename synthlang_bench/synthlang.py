@@ -30,7 +30,7 @@ from synthlang.corpus import Corpus, Sentence
 from synthlang.errors import InputError
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.parsing.command import conllu
+from synthlang.parsing.parse_command import conllu
 from synthlang.rng import key_of, uniform
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source

@@ -13,7 +13,7 @@ from probes.pretrained import Reader
 from probes.transfer.tasks.base import Examples, Head, Labels, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Metric, item_metric, named
-from probes.transfer.tasks.words import WordExamples, WordTask
+from probes.transfer.tasks.word_tasks import WordExamples, WordTask
 from synthlang.corpus import Corpus
 from synthlang.tasks import TaskSet, open_task
 from synthlang.tasks.batch import TaskBatch

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pretrain.adjust.command import HELP, adjust_command
+from pretrain.adjust.adjust_command import HELP, adjust_command
 from pretrain.adjust.config import AdamConfig, AdjustConfig, LossConfig
 from pretrain.adjust.run import adjust
 from synthlang.catalogue import names

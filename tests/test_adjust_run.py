@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from pretrain.adjust.__main__ import main
-from pretrain.adjust.command import adjust_command
+from pretrain.adjust.adjust_command import adjust_command
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
 from pretrain.folder import read_metrics

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.dictionary.command import derived_words, dictionary_command, natural_words, write_drawn
-from synthlang.dictionary.words import DictionarySpec, WordDictionary, read_muse, read_words, write_muse
+from synthlang.dictionary.draw_command import derived_words, dictionary_command, natural_words, write_drawn
+from synthlang.dictionary.word_dictionary import DictionarySpec, WordDictionary, read_muse, read_words, write_muse
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.scripts import SCRIPTS
@@ -120,7 +120,7 @@ def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
                 if origin != -1:
                     pairs[batch[row].words[origin], form] += 1
     chain.fingerprint = "c"
-    monkeypatch.setattr("synthlang.dictionary.command.bind_language", lambda language, source: language)
+    monkeypatch.setattr("synthlang.dictionary.draw_command.bind_language", lambda language, source: language)
     found = derived_words(text, chain)
     assert set(found.words.pairs) == {p for p in pairs if "\u00a0" not in p[0]}
     assert sum("\u00a0" in a for a, _ in pairs) == sum(found.left_out.values())

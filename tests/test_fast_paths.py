@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synthlang.export.rows import Strings
-from synthlang.sources.words import MARKS_END
+from synthlang.sources.segmentation import MARKS_END
 
 
 @given(st.lists(st.text(max_size=5), max_size=20))

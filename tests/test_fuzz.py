@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.dictionary.words import read_muse
+from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.order.distribution import distribution

@@ -24,7 +24,7 @@ from probes.cli import app
 from synthlang.catalogue import find, names
 from synthlang.config import parse
 from synthlang.corpus import Corpus
-from synthlang.dictionary.words import DictionarySpec
+from synthlang.dictionary.word_dictionary import DictionarySpec
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.sources import open_source
 from synthlang.store import Store

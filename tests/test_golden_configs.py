@@ -17,11 +17,11 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures.command import read_probe_config
+from probes.measures.probe_command import read_probe_config
 from probes.study.cell import Cell
 from probes.study.cells import load_study
 from probes.study.config import StudyConfig
-from probes.transfer.command import read_transfer_config
+from probes.transfer.transfer_command import read_transfer_config
 from synthlang.catalogue import find, names
 from synthlang.config import load, parse
 from synthlang.language import Language

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from synthlang.config import parse
-from synthlang.dictionary.command import natural_words, write_drawn
+from synthlang.dictionary.draw_command import natural_words, write_drawn
 from synthlang.dictionary.ids import build_id_dictionary, read_id_dictionary
-from synthlang.dictionary.words import DictionarySpec, draw_types, trained_types
+from synthlang.dictionary.word_dictionary import DictionarySpec, draw_types, trained_types
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from synthlang.shards import read_shards, write_shards

@@ -16,7 +16,7 @@ from synthlang.language import parse_language
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.slots import ASIDES, INTENTS, SLOTS, SlotSentence, slot_sentences
 from synthlang.tasks import derive_task
-from synthlang.tasks.words import MiniEnglishSlots
+from synthlang.tasks.word_labels import MiniEnglishSlots
 
 Span = tuple[int, int, str]
 # preposition and sense of a head → its slot

@@ -23,7 +23,7 @@ from filelock import FileLock
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY
 from synthlang.parsing import ParsedSource, open_engine
-from synthlang.parsing.command import conllu, parse_command
+from synthlang.parsing.parse_command import conllu, parse_command
 from synthlang.parsing.score import main, score
 from synthlang.sources import open_source
 from synthlang.sources.mini_english import MiniEnglish
@@ -180,7 +180,7 @@ def test_the_fingerprint_is_of_the_bytes_of_the_model(spec, tmp_path):
 def test_a_killed_command_goes_on_where_it_stopped(folder_of, tmp_path, capsys):
     spec, cache = f"spacy:{folder_of('spacy')}", tmp_path / "cache"
     code = (
-        "import sys; from pathlib import Path; from synthlang.parsing.command import parse_command;"
+        "import sys; from pathlib import Path; from synthlang.parsing.parse_command import parse_command;"
         "parse_command(sys.argv[1], sys.argv[2], Path(sys.argv[3]), cache=Path(sys.argv[4]))"
     )
     process = subprocess.Popen([sys.executable, "-c", code, LONG, spec, str(tmp_path / "out"), str(cache)])

@@ -23,7 +23,7 @@ from probes.figures.lines import (
     rank_series,
     retrieval_by_layer,
 )
-from probes.figures.words import label_pair, picture, principal, word_pairs
+from probes.figures.projection import label_pair, picture, principal, word_pairs
 from probes.measures.distances.pairs import Linked
 from probes.measures.distances.show import distance_histograms
 from probes.statistics import Interval
@@ -104,7 +104,7 @@ def test_tsne_without_scikit_learn_says_what_to_install(monkeypatch):
             raise ImportError(name)
         return real(name, *rest)
 
-    monkeypatch.setattr("probes.figures.words.import_module", missing)
+    monkeypatch.setattr("probes.figures.projection.import_module", missing)
     with pytest.raises(InputError, match=r"pip install 'synthlang\[probe\]'"):
         drawn("tsne")
     assert len(drawn("pca").left) == 12

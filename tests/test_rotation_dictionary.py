@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from probes.rotation.dictionary import translation_set
-from synthlang.dictionary.words import read_muse
+from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.rng import integers, key_of, permutation
 from tests.real_data import DATA
 

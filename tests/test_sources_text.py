@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.sources import base, open_source, text
+from synthlang.sources.segmentation import LONGEST, split_words
 from synthlang.sources.text import PIECE, TextSource, find_splits, read_pieces, split_of
-from synthlang.sources.words import LONGEST, split_words
 from tests.real_data import DATA
 
 LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=30))

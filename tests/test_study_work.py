@@ -16,7 +16,7 @@ from pretrain.config import PretrainConfig
 from pretrain.folder import steps_in
 from pretrain.run import pretrain
 from probes.measures import ProbeConfig
-from probes.measures.command import measure
+from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.pretrained import open_pretrained
 from probes.study import work

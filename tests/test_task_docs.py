@@ -31,7 +31,7 @@ def place(tmp_path, monkeypatch):
         return Plain(str(tmp_path / "log"))
 
     monkeypatch.setattr("synthlang.parsing.open_engine", engine)
-    monkeypatch.setattr("synthlang.parsing.command.open_engine", engine)
+    monkeypatch.setattr("synthlang.parsing.parse_command.open_engine", engine)
     monkeypatch.setenv("SYNTHLANG_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     yield tmp_path

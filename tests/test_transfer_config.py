@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from probes.pretrained import open_pretrained
-from probes.transfer.command import read_transfer_config
 from probes.transfer.config import TransferConfig, combinations
+from probes.transfer.transfer_command import read_transfer_config
 from synthlang.catalogue import find, names
 from synthlang.config import parse
 from synthlang.errors import InputError

@@ -11,13 +11,13 @@ import torch
 
 from probes.pretrained import open_pretrained
 from probes.transfer import fit, result
-from probes.transfer.command import result_table
 from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
 from probes.transfer.run import Predictions, Transfer, check_keep
 from probes.transfer.splits import load_data
 from probes.transfer.tasks import TASKS, TaskEntry
+from probes.transfer.transfer_command import result_table
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language

@@ -10,14 +10,14 @@ from transformers import PreTrainedTokenizerFast
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
 from probes.measures import ProbeConfig
-from probes.measures.command import measure
+from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.pretrained import open_pretrained
 from probes.study.work import open_model
-from probes.transfer.command import transfer_command
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, load_training
+from probes.transfer.transfer_command import transfer_command
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store

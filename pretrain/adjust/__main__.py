@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pretrain.adjust.command import adjust_command
+from pretrain.adjust.adjust_command import adjust_command
 from pretrain.train import arguments_of, exit_code
 
 

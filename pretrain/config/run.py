@@ -11,7 +11,7 @@ from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig, micro_batches
 from synthlang.config import StrictModel
-from synthlang.dictionary.words import DictionarySpec
+from synthlang.dictionary.word_dictionary import DictionarySpec
 from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint

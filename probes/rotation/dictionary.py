@@ -19,7 +19,7 @@ from scipy.stats import hypergeom
 from pretrain.nearest import TIE
 from probes.pretrained import Aligned
 from synthlang.corpus import FORM, Column, Corpus
-from synthlang.dictionary.words import Pair, read_muse
+from synthlang.dictionary.word_dictionary import Pair, read_muse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import Sentences
 

@@ -26,14 +26,14 @@ from synthlang.language import Language, parse_language
 from synthlang.order import model as order_model
 from synthlang.parsing import clearnlp, engines, open_engine
 from synthlang.references import Named, references, resolved
-from synthlang.sources import conllu, hub, iob, open_source, slots, words
+from synthlang.sources import conllu, hub, iob, open_source, segmentation, slots
 from synthlang.store import Store
 from synthlang.tasks import choose, pairs, questions
 
 TABLE = "digests.json"
 OF_READERS = (
     *(module.READER for module in (conllu, hub, iob, slots, pairs, questions)),
-    *(pairs.HUB_READER, questions.HUB_READER, words.RULES),
+    *(pairs.HUB_READER, questions.HUB_READER, segmentation.RULES),
     *(order_model.FORMAT, clearnlp.FORMAT, engines.SPACY_FORMAT, engines.STANZA_FORMAT),
 )
 """What of the code says which content a file has: with another version nothing that was noted before holds."""

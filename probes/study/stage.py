@@ -36,7 +36,7 @@ from probes.transfer.config import TransferConfig
 from synthlang import language as languages
 from synthlang import shards, vocabulary
 from synthlang.config import StrictModel
-from synthlang.dictionary import ids, words
+from synthlang.dictionary import ids, word_dictionary
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language
@@ -46,7 +46,9 @@ from synthlang.store import Store
 from synthlang.vocabularies import extension, space
 
 FORMAT = 2  # raise when a stage of the same settings has another content, and no format of its kind says so
-OF_DATA = tuple(module.FORMAT for module in (languages, shards, vocabulary, space, extension, ids, words, aligners))
+OF_DATA = tuple(
+    module.FORMAT for module in (languages, shards, vocabulary, space, extension, ids, word_dictionary, aligners)
+)
 """The formats of the code that makes what models are trained on."""
 DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.parquet", "probes.json"  # files of stages
 DATA = frozenset({"source", "language", "languages", "vocabulary", "dictionary", "start"})

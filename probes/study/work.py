@@ -22,7 +22,7 @@ from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
 from probes.measures import ProbeConfig
-from probes.measures.command import measure
+from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.measures.words.alignment import probe_alignment
 from probes.model_names import is_run, model_path

@@ -32,7 +32,7 @@ from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.splits import TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Floats, Metric
-from synthlang.dictionary.words import read_muse
+from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file

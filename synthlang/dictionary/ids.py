@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tokenizers import Tokenizer
 
-from synthlang.dictionary.words import (
+from synthlang.dictionary.word_dictionary import (
     SPECIAL_IDS,
     DictionarySpec,
     WordDictionary,

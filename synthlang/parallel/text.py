@@ -21,8 +21,8 @@ from tokenizers import Tokenizer
 from synthlang.corpus import FORM, Column, Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
+from synthlang.sources.segmentation import RULES, split_words
 from synthlang.sources.text import batches_of, digest_splits, read_pieces
-from synthlang.sources.words import RULES, split_words
 from synthlang.vocabulary import Encoded, encode_corpus
 
 BAR = "|||"

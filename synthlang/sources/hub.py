@@ -34,9 +34,9 @@ from synthlang.sources.hub_data import (
     names_of,
     rows_of,
 )
+from synthlang.sources.segmentation import RULES, split_sentences, split_words
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import batches_of
-from synthlang.sources.words import RULES, split_sentences, split_words
 
 READER = 2  # part of the fingerprint: count up when the same rows give other sentences
 NO_HEAD = (None, "None", "_")

@@ -25,9 +25,9 @@ from synthlang.errors import InputError
 from synthlang.files import read_lines
 from synthlang.sources.base import Labelled, because, in_batches
 from synthlang.sources.conllu import one_word
+from synthlang.sources.segmentation import RULES, Words
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import SPLITS, FileSource, find_splits, is_file
-from synthlang.sources.words import RULES, Words
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")

@@ -28,8 +28,8 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split, in_batches
+from synthlang.sources.segmentation import RULES, split_sentences, split_words
 from synthlang.sources.size import Sizes
-from synthlang.sources.words import RULES, split_sentences, split_words
 
 SPLITS = {"train": "train", "test": "test"}
 SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), "dev")

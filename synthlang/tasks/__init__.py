@@ -10,7 +10,7 @@ from synthlang.tasks.batch import Answers, TaskBatch
 from synthlang.tasks.derive import derive_task
 from synthlang.tasks.pairs import open_pairs
 from synthlang.tasks.questions import open_questions
-from synthlang.tasks.words import open_words
+from synthlang.tasks.word_labels import open_words
 
 FORMS = (
     "nli:PATH[?language=xx], ner:PATH, slots:PATH, qa:PATH, pos:PATH or parsing:PATH, each also with hf:NAME[:CONFIG]"

@@ -35,8 +35,8 @@ from synthlang.sources.hub_data import (
     tables,
 )
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
+from synthlang.sources.segmentation import RULES, Words, split_sentences, split_words
 from synthlang.sources.text import digest_splits
-from synthlang.sources.words import RULES, Words, split_sentences, split_words
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Group, Item
 

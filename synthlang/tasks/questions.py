@@ -35,8 +35,8 @@ from synthlang.sources.hub_data import (
     rows_of,
 )
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
+from synthlang.sources.segmentation import RULES, Words
 from synthlang.sources.text import digest_splits, open_bytes
-from synthlang.sources.words import RULES, Words
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Group, Item
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, field_validator
 
 from synthlang.corpus import Column, Corpus
-from synthlang.dictionary.words import read_muse
+from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from probes.figures.drawing import Drawing
-from probes.figures.words import Method, picture, word_pairs
+from probes.figures.projection import Method, picture, word_pairs
 from probes.measures.distances.pairs import Linked, SharedText, linked_states
 from probes.measures.probe_input import ProbeInput
 from probes.pretrained import Aligned

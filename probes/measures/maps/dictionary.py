@@ -22,7 +22,7 @@ from probes.rotation.dictionary import (
     types_in,
 )
 from synthlang.corpus import Corpus
-from synthlang.dictionary.words import Pair, read_muse
+from synthlang.dictionary.word_dictionary import Pair, read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.rng import key_of, permutation

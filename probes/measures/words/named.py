@@ -20,7 +20,7 @@ from probes.measures.words.alignment import candidate_numbers, notes_of, subset_
 from probes.model_names import is_run, model_path
 from probes.pretrained import Reader, Role
 from probes.states import single_tokens, special_tokens
-from synthlang.dictionary.words import read_muse, trained_types
+from synthlang.dictionary.word_dictionary import read_muse, trained_types
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report

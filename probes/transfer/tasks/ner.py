@@ -23,7 +23,7 @@ from probes.transfer.tasks.metrics import (
     span_counts,
     word_accuracy,
 )
-from probes.transfer.tasks.words import TagTask, not_inserted, span_tags
+from probes.transfer.tasks.word_tasks import TagTask, not_inserted, span_tags
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch

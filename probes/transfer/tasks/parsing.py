@@ -23,7 +23,7 @@ from probes.transfer.tasks.arborescence import arborescences
 from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric, Stats, WordLabels, named, share
-from probes.transfer.tasks.words import UNSEEN, WordExamples, Words, WordTask, is_named, names_in
+from probes.transfer.tasks.word_tasks import UNSEEN, WordExamples, Words, WordTask, is_named, names_in
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from probes.transfer.tasks.base import Labels, most_frequent
 from probes.transfer.tasks.metrics import Metric, micro_f1, named, word_accuracy, word_macro_f1
-from probes.transfer.tasks.words import TagTask, is_named, names_in
+from probes.transfer.tasks.word_tasks import TagTask, is_named, names_in
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch

@@ -18,7 +18,7 @@ from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.base import Batch, Examples, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead, TagHead
 from probes.transfer.tasks.metrics import OUTSIDE, Floats, Metric, f1, item_metric, named, span_counts
-from probes.transfer.tasks.words import UNSEEN, TagExamples, WordTask, names_in, not_inserted, span_tags
+from probes.transfer.tasks.word_tasks import UNSEEN, TagExamples, WordTask, names_in, not_inserted, span_tags
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch

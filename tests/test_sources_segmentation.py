@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlang.sources.words import ENDS, LONGEST, Words, _ends, _goes_on, _past_closing, split_sentences, split_words
+from synthlang.sources.segmentation import (
+    ENDS,
+    LONGEST,
+    Words,
+    _ends,
+    _goes_on,
+    _past_closing,
+    split_sentences,
+    split_words,
+)
 
 WORDS = [
     ("The cat sat.", "The cat sat ."),

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from synthlang.config import parse
-from synthlang.dictionary.words import FILE, DictionarySpec, Pair, WordDictionary, is_one_word, read_muse, write_words
+from synthlang.dictionary.word_dictionary import (
+    FILE,
+    DictionarySpec,
+    Pair,
+    WordDictionary,
+    is_one_word,
+    read_muse,
+    write_words,
+)
 from synthlang.errors import InputError
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.overlap import count_words

@@ -134,7 +134,7 @@ def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text by the rules of ``sources.words``.
+    """The words of a text by the rules of ``sources.segmentation``.
 
     words         all of them
     start, stop   the characters ``start`` … ``stop`` − 1 of the text that each word is

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from synthlang.errors import InputError
-from synthlang.order.command import card_path, order_compare, order_evaluate, order_fit, order_import, show, stem
 from synthlang.order.model import load_model, read_model
+from synthlang.order.model_commands import card_path, order_compare, order_evaluate, order_fit, order_import, show, stem
 from synthlang.sources import open_source
 from tests.order_cases import mixed, probabilities, random_corpus, random_model
 

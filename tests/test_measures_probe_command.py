@@ -12,8 +12,8 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measures import PROBES, ProbeConfig, command
-from probes.measures.command import probe_command, probe_names, read_probe_config, run_probe
+from probes.measures import PROBES, ProbeConfig
+from probes.measures.probe_command import _without_words, probe_command, probe_names, read_probe_config, run_probe
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import ProbeSettings
@@ -136,7 +136,7 @@ def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):
 def test_words_is_left_out_aloud_where_no_translations_are_known(settings, ours, left_out):
     said = io.StringIO()
     config = parse(ProbeConfig, settings)
-    kept = command._without_words(config, ours, Console(file=said))
+    kept = _without_words(config, ours, Console(file=said))
     assert ("words" not in kept.probes) == left_out == ("words is left out" in said.getvalue())
     assert set(kept.probes) | {"words"} == set(config.probes) | {"words"}
 

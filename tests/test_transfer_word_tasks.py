@@ -18,7 +18,7 @@ from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language
 from synthlang.vocabularies import OURS
 from synthlang.vocabulary import BOS, EOS, PAD, train_vocabulary
-from tests.test_transfer_words_reference import NOTHING, SPELLED, derived_batch, reader_of, words_batch
+from tests.test_transfer_word_tasks_reference import NOTHING, SPELLED, derived_batch, reader_of, words_batch
 
 NO = NO_LABEL
 KINDS = (Pos, Ner, Slots, Parsing)

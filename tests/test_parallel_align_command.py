@@ -9,8 +9,8 @@ import pytest
 
 from probes.statistics import alignment_interval
 from synthlang.errors import InputError
+from synthlang.parallel.align_command import AlignOptions, align_command
 from synthlang.parallel.aligners import METHODS
-from synthlang.parallel.command import AlignOptions, align_command
 from synthlang.parallel.links import read_pharaoh
 from tests.aligner_programs import install
 
