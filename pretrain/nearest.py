@@ -31,7 +31,7 @@ LISTED = 10  # the least number of cosines that are kept of each row
 TIE = 1e-6
 """Similarities closer than this are tied: float32 products differ by as much between kernels."""
 
-HELD = 1 << 26  # scores that are held at once: 256 MB
+BLOCK_SCORES = 1 << 26  # scores that are held at once: 256 MB
 TAKEN = 4096  # targets that are read at once
 
 
@@ -147,7 +147,7 @@ def _direction(
     top, asking = min(listing[0], len(search.targets)), listing[1]
     lost = search.queries.zero[pairs[:, 0]] | search.targets.zero[pairs[:, 1]]
     found = []
-    for scores in (Scores(1.0, torch.zeros_like(densities[1])), Scores(2.0, densities[1])):
+    for scores in (NeighbourScores(1.0, torch.zeros_like(densities[1])), NeighbourScores(2.0, densities[1])):
         credit = search.credit(scores, pairs, own, report) if len(pairs) else own.double()
         values, indices = search.top(scores, top, asking, report)
         if scores.weight == 2:  # left out in the search: it is the same for all targets of a query
@@ -158,7 +158,7 @@ def _direction(
 
 
 @dataclass(frozen=True)
-class Scores:
+class NeighbourScores:
     """``weight`` · cosine - ``penalty``: that of a pair of rows, less what is the same for all targets of a query."""
 
     weight: float
@@ -182,7 +182,7 @@ class Search:
     lists: Lists
     barred: Tensor | None = None
 
-    def credit(self, scores: Scores, pairs: Tensor, cosines: Tensor, report: Report = silent) -> Tensor:
+    def credit(self, scores: NeighbourScores, pairs: Tensor, cosines: Tensor, report: Report = silent) -> Tensor:
         """[q] float64: 1/t where the target of a pair (query, target) is among the t nearest tied ones, else 0.
 
         ``cosines`` [q] are those of the ``pairs`` [q, 2], out of the product that the lists are from. Queries whose
@@ -203,7 +203,7 @@ class Search:
         hit = (own >= best[query] - TIE) & own.isfinite()
         return hit.double() / ties[query].clamp(min=1)
 
-    def top(self, scores: Scores, size: int, asking: Tensor, report: Report = silent) -> tuple[Tensor, Tensor]:
+    def top(self, scores: NeighbourScores, size: int, asking: Tensor, report: Report = silent) -> tuple[Tensor, Tensor]:
         """Scores and numbers of the ``size`` nearest targets of the queries ``asking`` [r] (numbers): [r, size] each.
 
         Best first; ``size`` is at most the length of the lists.
@@ -224,7 +224,7 @@ class Search:
             indices[here] = block.targets(places)
         return best, indices
 
-    def _again(self, scores: Scores, queries: Tensor, wanted: Tensor, report: Report) -> Iterator[_Block]:
+    def _again(self, scores: NeighbourScores, queries: Tensor, wanted: Tensor, report: Report) -> Iterator[_Block]:
         """Those ``queries`` [n] (bool) whose lists may lack a target that scores ``wanted`` [n], block by block.
 
         A block's scores are overwritten by the next one's.
@@ -262,7 +262,7 @@ class Search:
         row = ((target >= 0) & (place < found.shape[1])).nonzero().flatten()
         found[row, place[row]] = -torch.inf
 
-    def _score(self, scores: Scores, block: Tensor, targets: Tensor, out: Tensor) -> None:
+    def _score(self, scores: NeighbourScores, block: Tensor, targets: Tensor, out: Tensor) -> None:
         """The scores of a block of queries with ``targets``, into ``out`` [queries, targets]."""
         queries = self.queries.take(block)
         for start in range(0, len(targets), TAKEN):
@@ -302,10 +302,10 @@ class _Block:
 
 
 def _blocks(rows: Tensor, sizes: Tensor) -> Iterator[tuple[Tensor, int]]:
-    """Cut rows, whose sizes grow, into blocks of at most HELD scores; each with the size of its last row."""
+    """Cut rows, whose sizes grow, into blocks of at most BLOCK_SCORES; each with the size of its last row."""
     stop = len(rows)
     while stop:
         size = int(sizes[stop - 1])  # from the largest on, so that a block's size is known before its rows
-        start = max(0, stop - max(1, HELD // size))
+        start = max(0, stop - max(1, BLOCK_SCORES // size))
         yield rows[start:stop], size
         stop = start

@@ -24,7 +24,7 @@ def configs(
     if name is not None and kind not in kinds:
         raise InputError(f"there is no kind {kind!r}; there are: {', '.join(kinds)}")
     if kind is None or (name is None and kind in kinds):
-        for one in [held for held in kinds if held != "parts"] if kind is None else [kind]:
+        for one in [known for known in kinds if known != "parts"] if kind is None else [kind]:
             _list(one)
         return
     found = [(kind, name)] if name is not None else _called(str(kind))
@@ -69,8 +69,8 @@ def _list(kind: str) -> None:
         else:
             sizes[name] = []
     print(f"{kind}:")
-    for stem, held in sizes.items():
-        shown = f"{stem}/{{{','.join(held)}}}" if held else stem
-        first = f"{stem}/{held[0]}" if held else stem
+    for stem, of_stem in sizes.items():
+        shown = f"{stem}/{{{','.join(of_stem)}}}" if of_stem else stem
+        first = f"{stem}/{of_stem[0]}" if of_stem else stem
         what = "" if kind in catalogue.WHOLE else catalogue.find(kind, first).summary
         print(f"  {shown:{COLUMN}} {textwrap.shorten(what, WIDTH - COLUMN - 3, placeholder=' …')}".rstrip())

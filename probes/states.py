@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.adjust.batches import Words, side_words, word_pairs
+from pretrain.adjust.batches import SideWords, side_words, word_pairs
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
 from probes.pretrained import Reader, bounded_batches
@@ -36,7 +36,7 @@ class StateReader:
     layers: tuple[int, ...]
     subword: Subword
 
-    def vectors(self, words: Words) -> Tensor:
+    def vectors(self, words: SideWords) -> Tensor:
         """[layers, words, d] float32."""
         return word_vectors(self.body, words.to(self.body.norm.weight.device), self.layers, self.subword)
 
@@ -142,7 +142,7 @@ def batches_by_length(
         report(task, done, len(batches), "")
 
 
-HELD = 2048  # sentence pairs whose vectors are put beside each other; each side is read in the order of its lengths
+PAIRS_AT_ONCE = 2048  # sentence pairs put beside each other; each side is read in the order of its lengths
 
 
 def sentence_means(
@@ -182,10 +182,10 @@ def sentence_pairs(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """``sentence_means`` [layers, n, d] of both sides of the sentence pairs at ``rows`` (which grow), so many at a
     time."""
-    for start in range(0, len(rows), HELD):
-        part = rows[start : start + HELD]
+    for start in range(0, len(rows), PAIRS_AT_ONCE):
+        part = rows[start : start + PAIRS_AT_ONCE]
         yield sentence_means(data.left, left, part, first), sentence_means(data.right, right, part, first)
-        report(task, min(start + HELD, len(rows)), len(rows), "")
+        report(task, min(start + PAIRS_AT_ONCE, len(rows)), len(rows), "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,8 +136,8 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     """
     result = dict(base)
     for key, value in changes.items():
-        held = result.get(key)
-        result[key] = merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+        before = result.get(key)
+        result[key] = merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
     return result
 
 
@@ -148,13 +148,13 @@ def find(kind: str, name: str) -> Entry:
     written = _entries(kind, stem).get(name) if stem else None
     if written is None:
         known = names(kind)
-        near = [held for held in known if held.startswith(f"{name}/")] or get_close_matches(name, known)
+        near = [candidate for candidate in known if candidate.startswith(f"{name}/")] or get_close_matches(name, known)
         hint = f"did you mean {' or '.join(near)}?" if near else f"synthlang configs {kind} lists them"
         raise InputError(f"{kind}: there is no file and no entry {name!r}; {hint}")
     value = dict[str, Any]()
     for raw, words in written:
         value = merged(value, filled(raw, words))
-    own = {key: held for key, held in value.items() if key not in (ABOUT, BASE)}
+    own = {key: setting for key, setting in value.items() if key not in (ABOUT, BASE)}
     listed = value.get(BASE, [])
     bases = [find(*base.split("/", 1)) for base in (listed if isinstance(listed, list) else [listed])]
     data = dict[str, Any]()
@@ -199,9 +199,9 @@ def filled(value: Any, words: Words) -> Any:
     if not isinstance(value, dict):
         return value
     result = dict[str, Any]()
-    for key, held in value.items():
+    for key, item in value.items():
         for name, known in _spelled(key, words):
-            result = merged(result, {name: filled(held, known)})
+            result = merged(result, {name: filled(item, known)})
     return result
 
 
@@ -288,7 +288,7 @@ def _entries(kind: str, stem: str) -> dict[str, list[tuple[Any, Words]]]:
     words = merged(_read(folder() / "words.yaml"), data.get(WORDS, {}))
     first = f"{stem}/" if kind == "parts" else ""
     found: dict[str, list[tuple[Any, Words]]] = {}
-    for key, held in data.get(kind, {}).items():
+    for key, raw in data.get(kind, {}).items():
         for name, known in _spelled(key, words):
-            found.setdefault(f"{first}{name}", []).append((held, known))
+            found.setdefault(f"{first}{name}", []).append((raw, known))
     return found

@@ -61,9 +61,9 @@ def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
     """A location as a user writes it, without the tag, class or type by which pydantic names the member of a union."""
     keys = []
     for number, part in enumerate(loc, start=1):
-        held = dict(enumerate(data)) if isinstance(data, list | tuple) else data
-        if isinstance(held, Mapping) and part in held:
-            data = held[part]
+        items = dict(enumerate(data)) if isinstance(data, list | tuple) else data
+        if isinstance(items, Mapping) and part in items:
+            data = items[part]
         elif number < len(loc) or not (missing or repr(data) != repr(value)):
             continue
         keys.append(str(part))

@@ -305,7 +305,7 @@ def _against(options: Namespace, settings: Figures) -> Figures:
         if settings["peak_flops"]:
             figures["share_of_peak"] = figures["flops_per_second"] / settings["peak_flops"]
     # what a user gets: of ours the faster precision, of the stock script its default, unless one was asked for
-    ours = max((found["ours", p] for p in options.precision), key=lambda held: float(held["tokens_per_second"]))
+    ours = max((found["ours", p] for p in options.precision), key=lambda side: float(side["tokens_per_second"]))
     theirs = found["theirs", options.precision[0]]
     both = {p: (found["ours", p], found["theirs", p]) for p in options.precision}
     same = {p: {"ours": a, "theirs": b, **_ratios(a, b)} for p, (a, b) in both.items()}

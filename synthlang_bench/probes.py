@@ -187,7 +187,7 @@ def _probe(options: Namespace) -> Figures:
     sides, rows, about = PROBES[options.probe]
     options.n = options.n or rows
     runs = in_turns({side: partial(call, work, options) for side, work in sides.items()}, options.repeats)
-    found = {side: medians(held) for side, held in runs.items()}
+    found = {side: medians(repeats) for side, repeats in runs.items()}
     settings = {key: getattr(options, key) for key in ("probe", "n", "d", "threads", "repeats")}
     ratios = _against_products(found) if "bare" in found else {}
     return {"about": about, "settings": settings | where(options.threads), **ratios, **found, "runs": runs}
@@ -341,14 +341,14 @@ def _task(options: Namespace) -> Figures:
         call(write_model, options, folder=folder)
         sides = {"ours": run_ours, "theirs": run_theirs}
         runs = in_turns({s: partial(call, run, options, folder=folder) for s, run in sides.items()}, options.repeats)
-    found = {side: medians(held) for side, held in runs.items()}
+    found = {side: medians(repeats) for side, repeats in runs.items()}
     ours, theirs = found["ours"], found["theirs"]
     return {
         "settings": {**{key: value for key, value in vars(options).items() if key != "out"}, **where(options.threads)},
         **found,
         "ratio": ours["items_per_second"] / theirs["items_per_second"],
         "cpu_time_ratio": theirs["cpu_seconds"] / ours["cpu_seconds"],
-        "runs": {side: [round(run["items_per_second"], 1) for run in held] for side, held in runs.items()},
+        "runs": {side: [round(run["items_per_second"], 1) for run in repeats] for side, repeats in runs.items()},
     }
 
 

@@ -231,8 +231,8 @@ def _watched_export(text: Path, workers: int) -> Figures:
         started = command(export, Namespace(text=text, to=f"{folder}/data", workers=workers))
         process = subprocess.Popen(started, stdout=out)  # noqa: S603  our own interpreter and code
         while process.poll() is None:
-            held = _memory(process.pid)
-            peak = {kind: max(most, sum(getattr(one, kind, 0) for one in held)) for kind, most in peak.items()}
+            memory = _memory(process.pid)
+            peak = {kind: max(most, sum(getattr(one, kind, 0) for one in memory)) for kind, most in peak.items()}
             time.sleep(INTERVAL)
         if process.returncode:
             raise RuntimeError(f"the export ended with code {process.returncode}")

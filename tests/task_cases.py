@@ -12,7 +12,7 @@ from synthlang.corpus import Column, Corpus, concatenate
 from synthlang.language import Language, parse_language
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.rng import uniform
-from synthlang.tasks.batch import Group, Item, TaskBatch, batches_of_groups
+from synthlang.tasks.batch import Item, ItemGroup, TaskBatch, batches_of_groups
 
 TAGS = ("O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 LABELS = ("yes", "no")
@@ -25,7 +25,7 @@ def random_batch(rng: np.random.Generator, items: int) -> TaskBatch:
     The column ``uid`` numbers the words: it is carried by another path than tags and answers.
     """
     counter = iter(range(10**9))
-    groups: list[Group] = []
+    groups: list[ItemGroup] = []
     left = items
     while left > 0:
         asked = min(left, int(rng.integers(1, 4)))
@@ -37,7 +37,7 @@ def random_batch(rng: np.random.Generator, items: int) -> TaskBatch:
             starts = rng.integers(0, size, rng.integers(0, 3)).tolist()
             spans = tuple((s, int(rng.integers(s + 1, min(s + 5, size) + 1))) for s in starts)
             group.append(Item(f"i{next(counter)}", (row, 0), str(rng.choice(LABELS)), spans))
-        groups.append(Group(tuple(texts), tuple(group)))
+        groups.append(ItemGroup(tuple(texts), tuple(group)))
     [batch] = batches_of_groups(groups, LABELS, Counter(), CONTEXT)
     return batch
 

@@ -65,7 +65,7 @@ def plain_sides(given, rows, pooling, bodies):
 def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
     """Every comparison, every layer with every layer, however the sentences are cut into batches."""
     monkeypatch.setattr(states, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
-    monkeypatch.setattr(states, "HELD", 7)
+    monkeypatch.setattr(states, "PAIRS_AT_ONCE", 7)
     given = subject_of(models[kind], sentences=20, pooling=pooling)
     found = probe(given).values
     assert json.loads(json.dumps(found, allow_nan=False)) == found

@@ -69,7 +69,7 @@ def cases(name):
 @pytest.fixture
 def blocks(monkeypatch):
     """Several blocks of exact scores, although there are few rows."""
-    monkeypatch.setattr(search, "HELD", 300)
+    monkeypatch.setattr(search, "BLOCK_SCORES", 300)
     monkeypatch.setattr(search, "TAKEN", 16)
     monkeypatch.setattr(nearest_lists, "GROUP", 3)
 
@@ -119,7 +119,7 @@ def test_a_row_whose_only_candidate_is_barred_finds_nothing():
 def test_lists_of_nearest_rows_are_those_of_the_definition(name, listed, monkeypatch):
     """Whether short lists leave nearly all to the exact scores, or long ones nothing."""
     monkeypatch.setattr(search, "LISTED", listed)
-    monkeypatch.setattr(search, "HELD", 500)
+    monkeypatch.setattr(search, "BLOCK_SCORES", 500)
     x, y, pairs = cases(name)
     k, top = (10, 4) if listed == 200 else (2, 2)
     asking = torch.tensor([2, 0, 1]) if name == "small" else torch.randperm(70)[:33]

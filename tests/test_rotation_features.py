@@ -137,7 +137,7 @@ def test_it_is_a_plain_fit(runs, kind, subword, layer, centre):
 
 @pytest.mark.parametrize("kind", ["shared", "separate"])
 def test_sentences_are_means_of_their_tokens(runs, kind, monkeypatch):
-    monkeypatch.setattr(sentence_vectors, "HELD", 7)  # several parts, of which the last one is smaller
+    monkeypatch.setattr(sentence_vectors, "PAIRS_AT_ONCE", 7)  # several parts, of which the last one is smaller
     pretrained = copy.deepcopy(runs[kind])
     pretrained.model.eval()
     (aligned,) = read_aligned({}, config().data, pretrained)

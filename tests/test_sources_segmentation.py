@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from synthlang.sources.segmentation import (
     ENDS,
     LONGEST,
-    Words,
+    SegmentedText,
     _ends,
     _goes_on,
     _past_closing,
@@ -139,7 +139,7 @@ def test_every_character_of_ascii_between_others():
 
 @given(st.text(max_size=30), st.integers(0, 30), st.integers(0, 30))
 def test_the_words_of_a_span_are_those_it_touches(text, start, stop):
-    words = Words.of(text)
+    words = SegmentedText.of(text)
     pieces = list(zip(words.start, words.stop, strict=True))
     assert [text[a:b] for a, b in pieces] == words.words
     touched = [i for i, (a, b) in enumerate(pieces) if any(start <= c < stop for c in range(a, b))]

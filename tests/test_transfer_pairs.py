@@ -18,7 +18,7 @@ from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
 from synthlang.tasks import derive_task, open_task
-from synthlang.tasks.batch import Group, Item, TaskBatch, batches_of_groups, join_batches
+from synthlang.tasks.batch import Item, ItemGroup, TaskBatch, batches_of_groups, join_batches
 from synthlang.vocabulary import Vocabulary, train_vocabulary
 from tests.pair_cases import INVERT_TOKENS, cut, nli, pieces_of, plain_row, qa, reader, shown, tokens_of, vocabulary
 from tests.real_data import DATA
@@ -31,7 +31,7 @@ YES_NO = {"label": ("yes", "no")}
 def pairs(*items, labels=LABELS):
     """A batch of (premise, hypothesis, label)."""
     groups = [
-        Group(tuple((i, [{"form": t.split()}]) for i, t in enumerate(texts)), (Item(str(n), (0, 1), label),))
+        ItemGroup(tuple((i, [{"form": t.split()}]) for i, t in enumerate(texts)), (Item(str(n), (0, 1), label),))
         for n, (*texts, label) in enumerate(items)
     ]
     [batch] = batches_of_groups(groups, labels, Counter())
@@ -248,7 +248,7 @@ def long_contexts():
         sizes = int(rng.integers(1, 7)), int(rng.integers(1, 100))
         question, context = ([f"w{n}" for n in rng.integers(0, 10**6, size)] for size in sizes)
         texts = ((1, [{"form": context}]), (0, [{"form": question}]))
-        groups.append(Group(texts, (Item(str(number), (1, 0), None, ((0, 1),)),)))
+        groups.append(ItemGroup(texts, (Item(str(number), (1, 0), None, ((0, 1),)),)))
     [batch] = batches_of_groups(groups, (), Counter(), 1)
     return batch
 

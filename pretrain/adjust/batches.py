@@ -22,7 +22,7 @@ ROUND_WIDTH = 8  # widths are multiples of it, so that few shapes occur
 
 
 @dataclass(frozen=True)
-class Words:
+class SideWords:
     """The sentences of one side.
 
     input_ids    [rows, width] int64: a sentence between its two sentence tokens, then padding
@@ -47,7 +47,7 @@ class Words:
         first = torch.arange(rows, device=self.mask.device) * width
         return first, first + self.mask.sum(1) - 1
 
-    def to(self, device: torch.device) -> Words:
+    def to(self, device: torch.device) -> SideWords:
         tensors: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "language"}
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
@@ -59,11 +59,11 @@ class WordPairs:
     links   [links, 2] int64: a word of ``left`` and one of ``right``
     """
 
-    left: Words
-    right: Words
+    left: SideWords
+    right: SideWords
     links: Tensor
 
-    def side(self, side: Side) -> Words:
+    def side(self, side: Side) -> SideWords:
         return self.left if side == "left" else self.right
 
     def pulled(self, side: Side, settings: LossConfig) -> Tensor:
@@ -154,7 +154,7 @@ def word_pairs(
 
 def side_words(
     texts: Sequence[Sentences], chosen: Sequence[NDArray[np.int64]], aligned: NDArray[np.bool_], special: Specials
-) -> Words:
+) -> SideWords:
     """One side of the sentence pairs at ``chosen`` of each text; ``aligned`` [words] says which words have a link."""
     sizes = np.concatenate([np.diff(text.bounds)[rows] for text, rows in zip(texts, chosen, strict=True)])
     width = -(-(int(sizes.max()) + 2) // ROUND_WIDTH) * ROUND_WIDTH
@@ -171,4 +171,4 @@ def side_words(
     first_columns, stops = (torch.from_numpy(np.concatenate(c).astype(np.int64)) for c in (start, stop))
     (language,) = {text.language for text in texts}  # a side has one language of the model
     tensors = torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
-    return Words(*tensors, first_columns, stops, torch.from_numpy(aligned), language)
+    return SideWords(*tensors, first_columns, stops, torch.from_numpy(aligned), language)

@@ -63,8 +63,8 @@ class AlignmentLoss(nn.Module):
     def counts(self, batch: WordPairs) -> dict[str, int]:
         """How many linked pairs and held items there are; no forward pass is needed."""
         settings = self.settings
-        held = sum(len(batch.held(side, settings)) for side in settings.held_sides)
-        return {PULL: len(batch.pulled(settings.moves, settings)), HOLD: held}
+        hold = sum(len(batch.held(side, settings)) for side in settings.held_sides)
+        return {PULL: len(batch.pulled(settings.moves, settings)), HOLD: hold}
 
     def scales(self, counts: Mapping[str, int | float]) -> dict[str, float]:
         """What each sum is multiplied with: 1 and λ, each divided by its count for the reduction ``mean``."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pretrain.adjust.batches import Words
+from pretrain.adjust.batches import SideWords
 from pretrain.config.model import numbered
 from pretrain.hub import longest_input
 from pretrain.model.encoder import MaskedLM
@@ -37,7 +37,7 @@ def layer_numbers(layers: Sequence[int], encoder: nn.Module, key: str = "loss.la
     return numbered(layers, layer_count(encoder), key)
 
 
-def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Tensor:
+def layer_states(encoder: nn.Module, words: SideWords, layers: Sequence[int]) -> Tensor:
     """[layers, rows, width, d] float32: the output of each of ``layers``, 0 … N, of our models or Hugging Face's.
 
     Columns beyond what the model reads are padding (widths are rounded up), and 0 here.
@@ -56,7 +56,7 @@ def layer_states(encoder: nn.Module, words: Words, layers: Sequence[int]) -> Ten
 
 
 def word_vectors(
-    encoder: nn.Module, words: Words, layers: Sequence[int], subword: Subword, sentence_tokens: int = 0
+    encoder: nn.Module, words: SideWords, layers: Sequence[int], subword: Subword, sentence_tokens: int = 0
 ) -> Tensor:
     """[layers, items, d] float32: a vector for each word, then those of sentence tokens.
 
@@ -69,7 +69,7 @@ def word_vectors(
     return torch.cat([vectors, *(flat[:, columns] for columns in around)], dim=1)
 
 
-def _pooled(flat: Tensor, words: Words, subword: Subword) -> Tensor:
+def _pooled(flat: Tensor, words: SideWords, subword: Subword) -> Tensor:
     """[layers, words, d] of ``flat`` [layers, rows · width, d]."""
     if subword == "start":
         return flat[:, words.start]

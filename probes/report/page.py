@@ -91,10 +91,10 @@ class Table:
         """
         found = {}
         for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
-            held, title = {_one_number(row[column], self.digits) for row in self.rows}, self.header[column]
-            if len(held) == 1 and None not in held and title not in kept:
+            shown, title = {_one_number(row[column], self.digits) for row in self.rows}, self.header[column]
+            if len(shown) == 1 and None not in shown and title not in kept:
                 first, _, rest = title.partition("\n")
-                found[column] = f"{f'{first} ({rest})' if rest else first} {held.pop()}"
+                found[column] = f"{f'{first} ({rest})' if rest else first} {shown.pop()}"
         if not found:
             return self
         told = f"The same in every row and left out here, not of the CSV file: {', '.join(found.values())}."

@@ -202,7 +202,7 @@ CHUNK = 1_000_000  # row numbers that a chunk of permutations holds
 
 
 @dataclass(frozen=True)
-class Group:
+class ExchangeableClusters:
     """Clusters that may change places.
 
     slots     [members, slots] the row that stands in each slot of a member
@@ -242,7 +242,7 @@ class Units:
         found = [units for units in members.values() if len(units) > 1]
         return [np.array(units, np.intp) for units in (*found, *([alone] if alone else []))]
 
-    def groups(self, x: Floats) -> list[Group]:
+    def groups(self, x: Floats) -> list[ExchangeableClusters]:
         """The clusters that may exchange their x [n], by profile."""
         constant = all(np.ptp(x[part]) == 0 for rows in self.rows for part in self._parts(rows).values())
         members: dict[tuple[tuple[int, int], ...], list[Rows]] = {}
@@ -254,7 +254,7 @@ class Units:
     def _parts(self, rows: Rows) -> dict[int, Rows]:
         return {int(b): rows[self.block[rows] == b] for b in np.unique(self.block[rows])}
 
-    def _group(self, units: Sequence[Rows], constant: bool) -> Group:
+    def _group(self, units: Sequence[Rows], constant: bool) -> ExchangeableClusters:
         slots, rows, member, slot = [], [], [], []
         for number, unit in enumerate(units):
             parts = list(self._parts(unit).values())
@@ -265,7 +265,7 @@ class Units:
             member.append(np.full(len(ordered), number))
             slot.append(where)
         joined = (np.concatenate(columns).astype(np.intp) for columns in (rows, member, slot))
-        return Group(np.array(slots, np.intp), *joined)
+        return ExchangeableClusters(np.array(slots, np.intp), *joined)
 
 
 def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
@@ -274,19 +274,21 @@ def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
     return tuple(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)) if len(codes) else ()
 
 
-def arrangements(groups: Sequence[Group]) -> int:
+def arrangements(groups: Sequence[ExchangeableClusters]) -> int:
     """In how many ways the clusters can stand."""
     return prod(factorial(len(group.slots)) for group in groups)
 
 
-def every_arrangement(groups: Sequence[Group], n: int) -> Iterator[Rows]:
+def every_arrangement(groups: Sequence[ExchangeableClusters], n: int) -> Iterator[Rows]:
     """All of them in chunks of [r, n]: the row each row takes its x from."""
     choices = product(*(permutations(range(len(group.slots))) for group in groups))
     while chunk := list(islice(choices, max(1, CHUNK // n))):
         yield _placed(groups, [np.array(orders, np.intp) for orders in zip(*chunk, strict=True)], n)
 
 
-def drawn_arrangements(groups: Sequence[Group], n: int, rounds: int, random: np.random.Generator) -> Iterator[Rows]:
+def drawn_arrangements(
+    groups: Sequence[ExchangeableClusters], n: int, rounds: int, random: np.random.Generator
+) -> Iterator[Rows]:
     """``rounds`` random ones in chunks of [r, n]."""
     size = max(1, CHUNK // n)
     for start in range(0, rounds, size):
@@ -295,7 +297,7 @@ def drawn_arrangements(groups: Sequence[Group], n: int, rounds: int, random: np.
         yield _placed(groups, orders, n)
 
 
-def _placed(groups: Sequence[Group], orders: Sequence[Rows], n: int) -> Rows:
+def _placed(groups: Sequence[ExchangeableClusters], orders: Sequence[Rows], n: int) -> Rows:
     """[r, n] from the order [r, members] of each group."""
     found = np.tile(np.arange(n, dtype=np.intp), (len(orders[0]), 1))
     for group, order in zip(groups, orders, strict=True):

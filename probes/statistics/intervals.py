@@ -72,8 +72,8 @@ def numbers_among(values: Iterable[float | None]) -> list[float]:
 
 def mean_of(values: Iterable[float | None]) -> float | None:
     """The mean of those that are numbers; None without any."""
-    held = numbers_among(values)
-    return sum(held) / len(held) if held else None
+    numbers = numbers_among(values)
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:

@@ -172,8 +172,8 @@ def read_predictions(path: Path) -> list[Predictions]:
         parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
         for test, seed, setting, name, gold, predicted in zip(*table.to_pydict().values(), strict=True):
             values = parts.setdefault((test, seed, setting), ([], [], []))
-            for held, value in zip(values, (name, json.loads(gold), json.loads(predicted)), strict=True):
-                held.append(value)
+            for column, value in zip(values, (name, json.loads(gold), json.loads(predicted)), strict=True):
+                column.append(value)
     except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
         raise InputError(f"cannot be read as predictions: {str(error).splitlines()[0]}", path) from error
     return [Predictions(*key, tuple(ids), right, said) for key, (ids, right, said) in parts.items()]

@@ -117,9 +117,9 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 def _overlap(words: Mapping[str, int], ids: Mapping[str, int] | None) -> str:
     rows: list[tuple[str, int, int, str]] = []
-    for held, names in ((words, ("word types", "running words")), (ids, ("token ids", "running tokens"))):
-        if held is not None:
-            found = Overlap(**held)
+    for counts, names in ((words, ("word types", "running words")), (ids, ("token ids", "running tokens"))):
+        if counts is not None:
+            found = Overlap(**counts)
             rows.append((names[0], found.types, found.types_shared, f"{100 * found.by_type:.2f} %"))
             rows.append((names[1], found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"))
     return (
@@ -161,20 +161,23 @@ def write_manifest(
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}
-    held = [types_of(plan, r["split"], r["number"]) for r in records]
-    parent, derived = (merged(Types(h[f"{s}_hashes"], h[f"{s}_counts"]) for h in held) for s in ("parent", "derived"))
+    types = [types_of(plan, r["split"], r["number"]) for r in records]
+    parent, derived = (merged(Types(h[f"{s}_hashes"], h[f"{s}_counts"]) for h in types) for s in ("parent", "derived"))
     manifest: dict[str, Any] = {
         **about,
         "language": portable(plan.language)[0],
         "parents": {"source": source.fingerprint, "language": plan.language.fingerprint},
         "configs": list(CONFIGS),
-        "splits": {SPLIT_NAMES[s]: {size: sum(r[size] for r in held) for size in SIZES} for s, held in splits.items()},
+        "splits": {
+            SPLIT_NAMES[s]: {size: sum(r[size] for r in of_split) for size in SIZES} for s, of_split in splits.items()
+        },
         "counts": {
-            SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in held), Counter())) for s, held in splits.items()
+            SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in of_split), Counter()))
+            for s, of_split in splits.items()
         },
         "overlap": asdict(overlap_of(parent, derived)),
     }
-    tokenizers = _tokenizers(plan, held, manifest) if plan.vocabulary is not None else []
+    tokenizers = _tokenizers(plan, types, manifest) if plan.vocabulary is not None else []
     codes = tuple(getattr(source, "language_codes", ()))
     card = write_language_card(manifest, plan.language, source.columns, codes, _examples(plan, records))
     with atomic_file(out / "README.md", "w") as handle:
@@ -187,10 +190,10 @@ def write_manifest(
     return manifest
 
 
-def _tokenizers(plan: ExportPlan, held: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
+def _tokenizers(plan: ExportPlan, types: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
     """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
     assert plan.vocabulary is not None
-    parent, derived = (sum(h[f"{side}_ids"] for h in held) for side in ("parent", "derived"))
+    parent, derived = (sum(h[f"{side}_ids"] for h in types) for side in ("parent", "derived"))
     manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
     manifest["vocabulary"] = {"size": plan.vocabulary.size, "ids": plan.vocabulary.size_with(plan.language.script)}
     manifest["overlap_of_ids"] = asdict(overlap_of_ids(parent, derived))

@@ -55,19 +55,19 @@ def partial_of(folder: Path) -> Path:
     return folder.with_name(PREFIX + folder.name)
 
 
-def _held(partial: Path) -> str | None:
+def _export_in(partial: Path) -> str | None:
     """The fingerprint of the export that a partial folder is of."""
     path = partial / "partial.json"
-    held = read_json(path) if path.exists() else None
-    return held.get("fingerprint") if isinstance(held, dict) else None
+    saved = read_json(path) if path.exists() else None
+    return saved.get("fingerprint") if isinstance(saved, dict) else None
 
 
 def _claim(partial: Path, fingerprint: str) -> None:
     """Make the partial folder, or go on with it; InputError if something else is in it, which is never deleted."""
     partial.mkdir(exist_ok=True)
-    if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _held(partial) != fingerprint:
+    if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
         raise InputError(
-            f"holds an unfinished export of something else ({_held(partial)}, not {fingerprint}); "
+            f"holds an unfinished export of something else ({_export_in(partial)}, not {fingerprint}); "
             "run that command again to finish it, delete the folder, or name another one",
             partial,
         )
@@ -85,27 +85,27 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
 
     A split without a sentence has none. InputError if no sentence is there, or none is left.
     """
-    held: list[Record] = []
-    missing = _missing(plan, source, held, progress)
+    records: list[Record] = []
+    missing = _missing(plan, source, records, progress)
     if workers == 1:
         for split, number, batches in missing:
-            held.append(write_shard(plan, (split, number, _counted(batches, split, progress))))
+            records.append(write_shard(plan, (split, number, _counted(batches, split, progress))))
     else:
         whole = ((split, number, list(batches)) for split, number, batches in missing)
         for record in ordered_map(partial(write_shard, plan), whole, workers):
-            held.append(record)
+            records.append(record)
             progress(record["split"], record["sentences"])
-    if not any(record["sentences"] for record in held):
+    if not any(record["sentences"] for record in records):
         raise InputError("the source holds no sentence in any split")
-    if not any(record["kept"] for record in held):
-        counts = sum((Counter(record["counts"]) for record in held), Counter[str]())
+    if not any(record["kept"] for record in records):
+        counts = sum((Counter(record["counts"]) for record in records), Counter[str]())
         raise InputError(f"the language {plan.language.name} drops every sentence{because(counts)}")
     order = {split: rank for rank, split in enumerate(source.splits)}
-    return sorted(held, key=lambda record: (order[record["split"]], record["number"]))
+    return sorted(records, key=lambda record: (order[record["split"]], record["number"]))
 
 
-def _missing(plan: ExportPlan, source: Source, held: list[Record], progress: Progress) -> Iterator[Shard]:
-    """The shards to write; records of the others go to ``held``. Reading is done here: ids count through a split."""
+def _missing(plan: ExportPlan, source: Source, records: list[Record], progress: Progress) -> Iterator[Shard]:
+    """The shards to write; records of the others go to ``records``. Reading is done here: ids count through a split."""
     for split in source.splits:
         batches = iter(source.batches(split))
         for number in count():
@@ -118,7 +118,7 @@ def _missing(plan: ExportPlan, source: Source, held: list[Record], progress: Pro
                 yield split, number, shard
             else:
                 deque(shard, maxlen=0)  # read past it
-                held.append(record)
+                records.append(record)
                 already(progress, split, record["sentences"])
 
 
@@ -174,7 +174,7 @@ def export_language(
     name = fingerprint("export", derived=derived, configs=CONFIGS, pyarrow=pa.__version__)
     place = partial_of(folder)
     if folder.exists():
-        if _held(place) != name or (place / "out").exists():
+        if _export_in(place) != name or (place / "out").exists():
             raise InputError("exists already; name a new folder", folder)
         shutil.rmtree(place)  # of a process that finished and was killed as it cleared up
         return dict(read_json(folder / "manifest.json"))

@@ -185,5 +185,5 @@ def finished(plan: ExportPlan, split: str, number: int) -> dict[str, Any] | None
 
 def types_of(plan: ExportPlan, split: str, number: int) -> dict[str, NDArray[Any]]:
     """What is kept beside a finished shard: parent_hashes, parent_counts, … and, with token ids, parent_ids, …."""
-    with np.load(plan.types(split, number), allow_pickle=False) as held:
-        return dict(held)
+    with np.load(plan.types(split, number), allow_pickle=False) as saved:
+        return dict(saved)

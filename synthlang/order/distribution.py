@@ -23,7 +23,7 @@ from synthlang.order.items import Item, NodeClass, Scheme, convert
 from synthlang.order.model import OrderModel, load_model
 from synthlang.order.nodes import Nodes
 from synthlang.order.permutations import all_orders
-from synthlang.order.tables import Scores, Weights, grid_of
+from synthlang.order.tables import OrderScores, Weights, grid_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,14 +82,14 @@ class ClassDistribution:
     node: NodeClass
     parts: tuple[tuple[Weights, Scheme | None], ...]
     corpus_labels: Scheme
-    _latest: dict[tuple[Item, ...], Scores] = field(default_factory=dict, repr=False, compare=False)
+    _latest: dict[tuple[Item, ...], OrderScores] = field(default_factory=dict, repr=False, compare=False)
     _cache: BagCache = field(default_factory=BagCache, repr=False, compare=False)
 
     def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
         """w · f of every order, [rows, n!], a few rows of ``types`` [nodes, n] at a time: (which rows, scores)."""
         if names not in self._latest:  # the groups of a batch share their names
             self._latest.clear()
-            self._latest[names] = Scores([(w, self.looked_up(names, scheme)) for w, scheme in self.parts])
+            self._latest[names] = OrderScores([(w, self.looked_up(names, scheme)) for w, scheme in self.parts])
         orders = factorial(types.shape[1])
         many, few = max(1, LARGE_CHUNK // orders), max(1, CHUNK // orders)
         for start in range(0, len(types), many):

@@ -305,7 +305,7 @@ class Weights:
         return total
 
 
-class Scores:
+class OrderScores:
     """Scores of orders by the sum of some weights, for some items."""
 
     def __init__(self, parts: Sequence[tuple[Weights, Sequence[Item]]]) -> None:

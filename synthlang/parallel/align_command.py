@@ -20,7 +20,7 @@ from synthlang.files import write_json
 from synthlang.parallel.aligners import FORWARD, METHODS, PROGRAMS, REVERSE, Program, align, symmetrise
 from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
 from synthlang.parallel.links import Links, read_counted, read_pharaoh, write_pharaoh
-from synthlang.parallel.text import ParallelText, Words, read_joint, read_parallel
+from synthlang.parallel.text import ParallelText, Splitter, read_joint, read_parallel
 
 Bounds = tuple[float, float] | None
 Interval = Callable[[NDArray[np.int64]], Bounds]
@@ -50,8 +50,8 @@ class AlignOptions:
     symmetrise: str | None = None
     also: tuple[str, ...] = ()
     lower: bool = False
-    words: Words = "spaces"
-    also_words: Words = "spaces"
+    words: Splitter = "spaces"
+    also_words: Splitter = "spaces"
     gold: Path | None = None
     gold_first: int | None = None
     gold_swapped: bool = False
@@ -64,8 +64,8 @@ class AlignOptions:
             ("--program", self.program, PROGRAMS),
             ("--symmetrise", self.symmetrise, CHOICES),
             ("--blank", self.blank, BLANKS),
-            ("--words", self.words, get_args(Words)),
-            ("--also-words", self.also_words, get_args(Words)),
+            ("--words", self.words, get_args(Splitter)),
+            ("--also-words", self.also_words, get_args(Splitter)),
         ):
             if value is not None and value not in known:
                 raise InputError(f"{name} {value}: there is {', '.join(known)}")
@@ -146,7 +146,7 @@ def _joined(links: Sequence[Links], name: str) -> Links:
     return links[1] if name == "reverse" else symmetrise(links[0], links[1], name)  # type: ignore[arg-type]
 
 
-def _read(texts: Sequence[Path], words: Words) -> ParallelText:
+def _read(texts: Sequence[Path], words: Splitter) -> ParallelText:
     if len(texts) not in (1, 2):
         raise InputError("name one file of lines 'left ||| right', or two files with a sentence a line")
     text = read_joint(texts[0], words) if len(texts) == 1 else read_parallel(texts[0], texts[1], words)

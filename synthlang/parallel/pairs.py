@@ -25,7 +25,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, NamedLanguage, bind_language
 from synthlang.parallel.aligners import FORMAT, FORWARD, REVERSE, Method, Program, align, symmetrise
 from synthlang.parallel.links import Links, check_pharaoh, concatenate_links, read_pharaoh
-from synthlang.parallel.text import Cutter, ParallelText, Words, check_lines, in_subwords, read_joint, read_parallel
+from synthlang.parallel.text import Cutter, ParallelText, Splitter, check_lines, in_subwords, read_joint, read_parallel
 from synthlang.progress import Say, unheard
 from synthlang.references import SourceSpec, UserFile
 from synthlang.rewrite import INSERTED, Rewrite
@@ -70,7 +70,7 @@ class TextPair(StrictModel):
     left: UserFile | None = None
     right: UserFile | None = None
     joint: UserFile | None = None
-    words: Words = "spaces"
+    words: Splitter = "spaces"
     unit: Literal["word", "subword"] = "word"
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
     tokenizers: tuple[str, str] | None = None

@@ -27,8 +27,8 @@ from synthlang.vocabulary import Encoded, encode_corpus
 
 BAR = "|||"
 
-Words = Literal["spaces", "rules"]
-SPLITTERS: dict[Words, Callable[[str], list[str]]] = {"spaces": str.split, "rules": split_words}
+Splitter = Literal["spaces", "rules"]
+SPLITTERS: dict[Splitter, Callable[[str], list[str]]] = {"spaces": str.split, "rules": split_words}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ParallelText:
         return len(self.left)
 
 
-def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelText:
+def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> ParallelText:
     """Two files with the same number of lines; ``words`` says whether spaces separate words or our rules find them.
 
     Raises InputError if the numbers differ.
@@ -54,7 +54,7 @@ def read_parallel(left: Path, right: Path, words: Words = "spaces") -> ParallelT
     return text
 
 
-def read_joint(path: Path, words: Words = "spaces") -> ParallelText:
+def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
     """One file of lines ``left ||| right``; InputError for a line without exactly one separator."""
     split = SPLITTERS[words]
     sides: list[list[list[str]]] = []
@@ -66,7 +66,7 @@ def read_joint(path: Path, words: Words = "spaces") -> ParallelText:
     return _text([left for left, _ in sides], [right for _, right in sides], [path], words)
 
 
-def _text(left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Path], words: Words) -> ParallelText:
+def _text(left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Path], words: Splitter) -> ParallelText:
     files = digest_splits({str(i): path for i, path in enumerate(paths)})
     name = fingerprint("parallel", words=words, rules=RULES if words == "rules" else None, files=files)
     return ParallelText(concatenate(list(batches_of(left))), concatenate(list(batches_of(right))), name)

@@ -19,7 +19,7 @@ Rows = Mapping[str, Sequence[Any]]  # column → values of the words of one sent
 USAGE = "usage: python -m synthlang.parsing.score ENGINE CONLLU"
 
 
-class Scores(NamedTuple):
+class ParserScores(NamedTuple):
     """Shares of words, each from 0 to 1; ``words`` is the number they are shares of."""
 
     words: int
@@ -29,7 +29,7 @@ class Scores(NamedTuple):
     las_without_subtypes: float
 
 
-def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True) -> Scores:
+def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True) -> ParserScores:
     """Compare trees over the same words, sentence by sentence; without ``punctuation`` gold ``punct`` is left out.
 
     Raises AssertionError if the words differ.
@@ -47,7 +47,7 @@ def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True)
             labels += head and label == ours["deprel"][at]
             plain += head and label.partition(":")[0] == ours["deprel"][at].partition(":")[0]
     total = max(words, 1)
-    return Scores(words, upos / total, heads / total, labels / total, plain / total)
+    return ParserScores(words, upos / total, heads / total, labels / total, plain / total)
 
 
 def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:

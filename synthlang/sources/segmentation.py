@@ -133,7 +133,7 @@ def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Words:
+class SegmentedText:
     """The words of a text by the rules of ``sources.segmentation``.
 
     words         all of them
@@ -145,27 +145,27 @@ class Words:
     stop: list[int]
 
     @staticmethod
-    def of(text: str) -> Words:
+    def of(text: str) -> SegmentedText:
         """Split a text; its words are all that is not white space, in order."""
-        return Words._placed(text, split_words(text))
+        return SegmentedText._placed(text, split_words(text))
 
     @staticmethod
-    def spaced(text: str) -> Words:
+    def spaced(text: str) -> SegmentedText:
         """The words of a text that has one space between each two, whatever they are made of.
 
-        >>> Words.spaced("James 's house").words
+        >>> SegmentedText.spaced("James 's house").words
         ['James', "'s", 'house']
         """
-        return Words._placed(text, [word for word in text.split(" ") if word])
+        return SegmentedText._placed(text, [word for word in text.split(" ") if word])
 
     @staticmethod
-    def _placed(text: str, words: list[str]) -> Words:
+    def _placed(text: str, words: list[str]) -> SegmentedText:
         start, at = [], 0
         for word in words:  # nothing but white space is between them
             at = text.index(word, at)
             start.append(at)
             at += len(word)
-        return Words(words, start, [first + len(word) for first, word in zip(start, words, strict=True)])
+        return SegmentedText(words, start, [first + len(word) for first, word in zip(start, words, strict=True)])
 
     @property
     def sentences(self) -> list[dict[str, list[str]]]:
@@ -175,7 +175,7 @@ class Words:
     def span(self, start: int, stop: int) -> tuple[int, int] | None:
         """The words that share a character with ``start`` … ``stop`` − 1, as (first, last + 1); None if no word does.
 
-        >>> Words.of("in 1990s.").span(3, 7)
+        >>> SegmentedText.of("in 1990s.").span(3, 7)
         (1, 2)
         """
         first, last = bisect_right(self.stop, start), bisect_left(self.start, stop)

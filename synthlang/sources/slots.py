@@ -25,7 +25,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_lines
 from synthlang.sources.base import Labelled, because, in_batches
 from synthlang.sources.conllu import one_word
-from synthlang.sources.segmentation import RULES, Words
+from synthlang.sources.segmentation import RULES, SegmentedText
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import SPLITS, FileSource, find_splits, is_file
 
@@ -147,11 +147,11 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
         if any(not 0 <= start < stop <= len(text) for start, stop, _ in spans):
             counts[OUTSIDE] += 1
         else:
-            words = Words.of(text)
+            words = SegmentedText.of(text)
             yield Utterance(words.words, _tags(words, spans, counts), intent)
 
 
-def _tags(words: Words, slots: list[tuple[int, int, str]], counts: Counter[str]) -> list[str]:
+def _tags(words: SegmentedText, slots: list[tuple[int, int, str]], counts: Counter[str]) -> list[str]:
     """The tag of each word; a word of two slots has that of the one named first."""
     tags = ["O"] * len(words.words)
     for start, stop, name in slots:

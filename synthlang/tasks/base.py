@@ -18,7 +18,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, because, check_split
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import files_by_split
-from synthlang.tasks.batch import Group, TaskBatch, batches_of_groups, unique_ids
+from synthlang.tasks.batch import ItemGroup, TaskBatch, batches_of_groups, unique_ids
 
 Kind = Literal["words", "classes", "spans"]
 
@@ -124,7 +124,7 @@ class GroupTask(TaskSet):
     answered: ClassVar[int] = 0
 
     @abstractmethod
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         """The items of a split with their texts; ``counts`` takes what is left out or mended, by reason."""
 
     def batches(self, split: str) -> Iterator[TaskBatch]:

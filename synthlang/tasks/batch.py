@@ -172,7 +172,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Group:
+class ItemGroup:
     """Texts, each (field, its sentences as {column: values}), and the items that use them."""
 
     texts: tuple[tuple[int, Sentences], ...]
@@ -180,14 +180,14 @@ class Group:
 
 
 def batches_of_groups(
-    groups: Iterable[Group], labels: tuple[str, ...], counts: Counter[str], answered: int = 0
+    groups: Iterable[ItemGroup], labels: tuple[str, ...], counts: Counter[str], answered: int = 0
 ) -> Iterator[TaskBatch]:
     """Batches of at least BATCH_SENTENCES sentences, the last one shorter; a group is never cut.
 
     counts     the reader adds to it while it yields groups; each batch takes what came with it
     answered   the field that answers lie in
     """
-    waiting: list[Group] = []
+    waiting: list[ItemGroup] = []
     size = first = 0
     for group in groups:
         waiting.append(group)
@@ -199,7 +199,7 @@ def batches_of_groups(
         yield _batch(waiting, first, labels, taken_counts(counts), answered)
 
 
-def unique_ids(groups: Iterable[Group], counts: Counter[str]) -> Iterator[Group]:
+def unique_ids(groups: Iterable[ItemGroup], counts: Counter[str]) -> Iterator[ItemGroup]:
     """The groups with each id once: what comes later with the same one is ``ID#2``, ``ID#3`` …, and counted."""
     times: dict[str, int] = {}
     for group in groups:
@@ -225,7 +225,7 @@ def taken_counts(counts: Counter[str]) -> dict[str, int]:
 
 
 def _batch(
-    groups: Sequence[Group], first: int, labels: tuple[str, ...], counts: dict[str, int], answered: int
+    groups: Sequence[ItemGroup], first: int, labels: tuple[str, ...], counts: dict[str, int], answered: int
 ) -> TaskBatch:
     texts = [text for group in groups for text in group.texts]
     before = np.cumsum([0, *(len(group.texts) for group in groups)]).tolist()

@@ -35,10 +35,10 @@ from synthlang.sources.hub_data import (
     tables,
 )
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
-from synthlang.sources.segmentation import RULES, Words, split_sentences, split_words
+from synthlang.sources.segmentation import RULES, SegmentedText, split_sentences, split_words
 from synthlang.sources.text import digest_splits
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
-from synthlang.tasks.batch import Group, Item
+from synthlang.tasks.batch import Item, ItemGroup
 
 READER = 2  # part of the fingerprint: count up when the same bytes give other pairs
 HUB_READER = 1  # the same for rows
@@ -116,12 +116,14 @@ class ReadPairs(ReadTask):
             else:
                 yield row
 
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         for row in self._labelled(split, counts):
-            words = [Words.spaced(t).words if self.spaced else split_words(t) for t in (row.premise, row.hypothesis)]
+            words = [
+                SegmentedText.spaced(t).words if self.spaced else split_words(t) for t in (row.premise, row.hypothesis)
+            ]
             texts = [[{FORM: s} for s in split_sentences(w)] for w in words]
             if all(texts):
-                yield Group(tuple(enumerate(texts)), (Item(row.id, (0, 1), row.label),))
+                yield ItemGroup(tuple(enumerate(texts)), (Item(row.id, (0, 1), row.label),))
             else:
                 counts[NO_WORD] += 1
 
@@ -188,10 +190,10 @@ class MiniEnglishPairs(MiniEnglishTask):
     labels = LABELS
     version = ("mini-english-pairs", 1)
 
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:  # noqa: ARG002
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002
         for number, pair in enumerate(nli_pairs(self.source, split, self.source.size(split))):
             texts = tuple((i, [dict(s.columns)]) for i, s in enumerate((pair.premise, pair.hypothesis)))
-            yield Group(texts, (Item(str(number), (0, 1), pair.label),))
+            yield ItemGroup(texts, (Item(str(number), (0, 1), pair.label),))
 
 
 MATCHED = {"validation_matched": "dev", "test_matched": "test"}

@@ -35,10 +35,10 @@ from synthlang.sources.hub_data import (
     rows_of,
 )
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
-from synthlang.sources.segmentation import RULES, Words
+from synthlang.sources.segmentation import RULES, SegmentedText
 from synthlang.sources.text import digest_splits, open_bytes
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
-from synthlang.tasks.batch import Group, Item
+from synthlang.tasks.batch import Item, ItemGroup
 
 READER = 2  # part of the fingerprint: count up when the same bytes give other items
 HUB_READER = 1  # the same for rows
@@ -50,7 +50,7 @@ WORDLESS = "answers left out, no word in them"
 NO_ANSWER = "questions left out, no answer of theirs can be used"
 NO_QUESTION = "questions left out, without a word"
 NO_CONTEXT = "questions left out, their context has no word"
-Split = Callable[[str], Words]
+Split = Callable[[str], SegmentedText]
 
 
 def open_questions(_: str, rest: str) -> TaskSet:
@@ -124,7 +124,7 @@ class FileQuestions(ReadQuestions, FileTask):
         """Of the bytes of each split and the rules for words."""
         return fingerprint("squad-task", reader=READER, rules=RULES, splits=digest_splits(self.files))
 
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         with open_bytes(self.files[split]) as handle:
             raw = handle.read().removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as before any text that is read
         try:
@@ -147,8 +147,8 @@ def _question(asked: Asked, title: str) -> Question:
 
 
 def group_of(
-    text: str, questions: Sequence[Question], counts: Counter[str], split: Split = Words.of
-) -> Iterator[Group]:
+    text: str, questions: Sequence[Question], counts: Counter[str], split: Split = SegmentedText.of
+) -> Iterator[ItemGroup]:
     """The group of a paragraph, if a question on it can be used; ``counts`` takes what cannot."""
     context = split(text)
     if not context.words:
@@ -161,12 +161,12 @@ def group_of(
             Item(question.id, (row, 0), None, spans, {} if question.title is None else {"title": question.title})
             for row, (_, spans, question) in enumerate(usable, start=1)
         )
-        yield Group(tuple(texts), tuple(items))
+        yield ItemGroup(tuple(texts), tuple(items))
 
 
 def _placed(
-    question: Question, text: str, context: Words, counts: Counter[str], split: Split
-) -> tuple[Words, tuple[tuple[int, int], ...], Question] | None:
+    question: Question, text: str, context: SegmentedText, counts: Counter[str], split: Split
+) -> tuple[SegmentedText, tuple[tuple[int, int], ...], Question] | None:
     """The words of a question and the spans of its answers; None if it cannot be used."""
     words = split(question.text)
     found = (_span(answer, start, text, context, counts) for answer, start in question.answers)
@@ -177,7 +177,7 @@ def _placed(
     return words, spans, question
 
 
-def _span(answer: str, start: int, text: str, context: Words, counts: Counter[str]) -> tuple[int, int] | None:
+def _span(answer: str, start: int, text: str, context: SegmentedText, counts: Counter[str]) -> tuple[int, int] | None:
     if start < 0 or not text.startswith(answer, start):
         counts[MISPLACED] += 1
         return None
@@ -198,11 +198,11 @@ class MiniEnglishQuestions(MiniEnglishTask):
     version = ("mini-english-questions", 1)
     answered = CONTEXT
 
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:  # noqa: ARG002
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002
         return map(_question_group, paragraphs(self.source, split, self.source.size(split)))
 
 
-def _question_group(paragraph: Paragraph) -> Group:
+def _question_group(paragraph: Paragraph) -> ItemGroup:
     """The context and then its questions; answers counted in the words of the context."""
     starts = [0]
     for sentence in paragraph.sentences:
@@ -215,7 +215,7 @@ def _question_group(paragraph: Paragraph) -> Group:
         items.append(Item(str(question.sentence.id), (row, 0), None, spans))
     context = (CONTEXT, [dict(sentence.columns) for sentence in paragraph.sentences])
     questions = ((0, [dict(question.sentence.columns)]) for question in paragraph.questions)
-    return Group((context, *questions), tuple(items))
+    return ItemGroup((context, *questions), tuple(items))
 
 
 NEEDED = ("context", "question", "answers")
@@ -244,8 +244,8 @@ class HubQuestions(ReadQuestions, HubTask):
             "hub-answers", reader=HUB_READER, rules=RULES, columns=self._reads, spaced=self._spaced, splits=splits
         )
 
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:
-        split_text = Words.spaced if self._spaced else Words.of
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
+        split_text = SegmentedText.spaced if self._spaced else SegmentedText.of
         for text, questions in groupby(self._questions(split), key=itemgetter(0)):
             yield from group_of(text, [question for _, question in questions], counts, split_text)
 

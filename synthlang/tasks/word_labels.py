@@ -16,7 +16,7 @@ from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.slots import INTENTS, slot_sentences
 from synthlang.sources.slots import SlotsSource
 from synthlang.tasks.base import MiniEnglishTask, TaskSet, built_in
-from synthlang.tasks.batch import Group, Item, TaskBatch, taken_counts, unique_id
+from synthlang.tasks.batch import Item, ItemGroup, TaskBatch, taken_counts, unique_id
 
 FIELD = ("text",)
 # what labels words: the column, further columns that must be there, how a bare path is read
@@ -116,6 +116,6 @@ class MiniEnglishSlots(MiniEnglishTask):
     labels = INTENTS
     version = ("mini-english-slots", 1)
 
-    def _groups(self, split: str, counts: Counter[str]) -> Iterator[Group]:  # noqa: ARG002
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002
         for number, made in enumerate(slot_sentences(self.source, split, self.source.size(split))):
-            yield Group(((0, [dict(made.sentence.columns)]),), (Item(str(number), (0,), made.intent),))
+            yield ItemGroup(((0, [dict(made.sentence.columns)]),), (Item(str(number), (0,), made.intent),))

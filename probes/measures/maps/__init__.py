@@ -10,7 +10,7 @@ from probes.measures.settings import ProbeSettings
 from probes.rotation.settings import FitSettings
 from probes.static.settings import StaticSettings
 from synthlang.config import StrictModel
-from synthlang.parallel.text import Words
+from synthlang.parallel.text import Splitter
 from synthlang.references import UserFile
 
 Supervision = Literal["dictionary", "parallel", "sentences"]
@@ -26,7 +26,7 @@ class SentenceFiles(StrictModel):
 
     left: UserFile
     right: UserFile
-    words: Words = "rules"
+    words: Splitter = "rules"
 
 
 class MapsConfig(FitSettings, ProbeSettings):

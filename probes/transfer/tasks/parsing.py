@@ -23,7 +23,7 @@ from probes.transfer.tasks.arborescence import arborescences
 from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import mean_loss
 from probes.transfer.tasks.metrics import Floats, Metric, Stats, WordLabels, named, share
-from probes.transfer.tasks.word_tasks import UNSEEN, WordExamples, Words, WordTask, is_named, names_in
+from probes.transfer.tasks.word_tasks import UNSEEN, LabelledWords, WordExamples, WordTask, is_named, names_in
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
@@ -151,13 +151,13 @@ class TreeExamples(WordExamples):
         return words.lists([[head, names[relation]] for head, relation in found])
 
 
-def _heads(words: Words) -> NDArray[np.int64]:
+def _heads(words: LabelledWords) -> NDArray[np.int64]:
     """[words] heads in the numbering of items, whose sentences follow each other; −1 where there is none."""
     heads = words.column("head").codes.astype(np.int64)
     return np.where(heads > 0, heads + words.starts[words.index], heads)
 
 
-def _targets(words: Words, heads: NDArray[np.int64]) -> NDArray[np.int64]:
+def _targets(words: LabelledWords, heads: NDArray[np.int64]) -> NDArray[np.int64]:
     """[words] the same in the numbering of the words that are read; NO_LABEL where the head is not there."""
     counts = np.diff(words.offsets)
     number: NDArray[np.int64] = np.cumsum(words.read) - np.repeat(words.read_offsets[:-1], counts)

@@ -41,7 +41,7 @@ UNSEEN = "words with a label that training does not have"
 
 
 @dataclass(frozen=True)
-class Words:
+class LabelledWords:
     """The words of items that have a gold label, those of an item next to each other, and the rows they stand in.
 
     ids       [tokens + 1] the rows one after another with their ``<s>`` and ``</s>``; the last one fills up rows
@@ -84,7 +84,7 @@ class Words:
         return [values[start:stop] for start, stop in pairwise(self.offsets.tolist())]
 
 
-def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> Words:
+def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> LabelledWords:
     """The words of a batch with a gold label, in rows of at most ``length`` tokens; what is longer is cut.
 
     has_gold   [words]. Where the words of a language are tokens, the label of a word stands on the first of them; the
@@ -116,7 +116,7 @@ def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np
     read = ~tokenless & (columns[:, 1] <= kept[text])
     counts = {CUT: int((~read & ~tokenless).sum()), TOKENLESS: int(tokenless.sum())}
     counts[UNLABELLED] = int((first & ~has_gold).sum())
-    return Words(reader, ids, bounds, corpus, index, offsets, starts, columns, read, counts)
+    return LabelledWords(reader, ids, bounds, corpus, index, offsets, starts, columns, read, counts)
 
 
 def _with_specials(tokens: Rows, text_starts: Rows, kept: Rows, texts: Rows, reader: Reader) -> tuple[Rows, Rows]:
@@ -156,7 +156,7 @@ class WordExamples(Examples):
     item_targets   name → [items]
     """
 
-    words: Words
+    words: LabelledWords
     targets: Mapping[str, Rows]
     item_targets: Mapping[str, Rows] = field(default_factory=dict)
 
@@ -201,7 +201,7 @@ class WordTask(Task):
         require_columns(task.as_source(), self.requires, task.name, f"the task {self.name}")
         return task
 
-    def words(self, batch: TaskBatch, readers: Sequence[Reader]) -> Words:
+    def words(self, batch: TaskBatch, readers: Sequence[Reader]) -> LabelledWords:
         return words_of(batch, readers[0], self.config.length, self.has_gold(batch.corpus))
 
     @abstractmethod
