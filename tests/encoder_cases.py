@@ -107,7 +107,7 @@ def _plain_row(model: MaskedLM, batch: TensorBatch, row: int) -> Tensor:
         x.append(norm(model.norm, vector if tables.languages is None else vector + tables.languages[member]))
     for layer in model.layers:
         own = [layer.copy(m) if isinstance(layer, SeparateLayers) else layer for m in copies]
-        x = _plain_layer([held for held in own if isinstance(held, Layer)], x, seen)
+        x = _plain_layer([module for module in own if isinstance(module, Layer)], x, seen)
     losses = []
     for slot, label in zip(batch.masked[row].tolist(), batch.labels[row].tolist(), strict=True):
         state = norm(model.head.norm, gelu(model.head.dense.weight @ x[slot] + model.head.dense.bias))

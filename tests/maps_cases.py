@@ -68,7 +68,7 @@ class Plain:
         for row in self.data.train.tolist():
             for word, vector in zip(self.words[side][row], self.states[side][row], strict=True):
                 found[word].append(vector)
-        return list(found), np.array([np.mean(held, axis=0) for held in found.values()])
+        return list(found), np.array([np.mean(vectors, axis=0) for vectors in found.values()])
 
     def linked(self, rows) -> tuple[np.ndarray, np.ndarray]:
         """Vectors of both words of every link of the sentence pairs at ``rows``: other language, parent."""
@@ -83,7 +83,7 @@ class Plain:
             dict(zip(rows, np.cumsum([0] + [len(s[r]) for r in rows]).tolist(), strict=False)) for s in self.words
         ]
         pairs = [(starts[1][r] + b, starts[0][r] + a) for r in rows for a, b in self.data.links.of_pair(r)]
-        left, right = (np.concatenate([held[r] for r in rows]) for held in self.states)
+        left, right = (np.concatenate([states[r] for r in rows]) for states in self.states)
         return right, left, pairs
 
     def sentences(self, rows) -> tuple[np.ndarray, np.ndarray]:

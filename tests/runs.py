@@ -53,8 +53,8 @@ def weights(run: Path) -> dict[str, Tensor]:
     """The weights of the newest checkpoint."""
     path = latest_checkpoint(run / "checkpoints")
     assert path is not None
-    held: dict[str, Tensor] = load_file(path / "model.safetensors")
-    return held
+    saved: dict[str, Tensor] = load_file(path / "model.safetensors")
+    return saved
 
 
 def untimed(run: Path) -> list[dict[str, Any]]:

@@ -120,15 +120,15 @@ def test_a_batch_is_what_a_plain_reading_gives(base, part, parts):
     links, starts = [], {"left": 0, "right": 0}
     for r, (text, row) in enumerate(rows):
         for side in ("left", "right"):
-            words, held = getattr(text, side)[row].words, getattr(batch, side)
+            words, padded = getattr(text, side)[row].words, getattr(batch, side)
             ids, columns = plain_sentence(base, words)
-            width = held.input_ids.shape[1]
+            width = padded.input_ids.shape[1]
             assert width % 8 == 0
-            assert held.input_ids[r].tolist() == ids + [base.specials.pad] * (width - len(ids))
-            assert held.mask[r].tolist() == [1] * len(ids) + [0] * (width - len(ids))
+            assert padded.input_ids[r].tolist() == ids + [base.specials.pad] * (width - len(ids))
+            assert padded.mask[r].tolist() == [1] * len(ids) + [0] * (width - len(ids))
             mine = slice(starts[side], starts[side] + len(words))
-            assert held.start[mine].tolist() == [r * width + a for a, _ in columns]
-            assert held.stop[mine].tolist() == [r * width + b for _, b in columns]
+            assert padded.start[mine].tolist() == [r * width + a for a, _ in columns]
+            assert padded.stop[mine].tolist() == [r * width + b for _, b in columns]
         links += [[starts["left"] + a, starts["right"] + b] for a, b in text.links.of_pair(int(row))]
         for side in starts:
             starts[side] += len(getattr(text, side)[row].words)
@@ -251,14 +251,14 @@ def ids_of(folder, line):
 def test_the_aligner_reads_tokens_and_tokens_are_linked(tmp_path, seen, kind):
     folder = save_model(tmp_path / "model", kind)
     base = open_base(str(folder))
-    held = base.checkpoints[""]
-    text = read_pair(pair_of(tmp_path, unit="subword"), (held, held), Store(tmp_path / "data"))
+    checkpoint = base.checkpoints[""]
+    text = read_pair(pair_of(tmp_path, unit="subword"), (checkpoint, checkpoint), Store(tmp_path / "data"))
     ids = [[ids_of(folder, line) for line in side] for side in (LEFT, RIGHT)]
     assert max(map(len, ids[0])) > max(len(line.split()) for line in LEFT)  # some words are cut
     assert seen.read_text().splitlines() == [
         " ".join(map(str, a)) + " ||| " + " ".join(map(str, b)) for a, b in zip(*ids, strict=True)
     ]
-    data = prepare_pair("p", text, (held.tokenizer, held.tokenizer), DataConfig(dev=0), 40, 0)
+    data = prepare_pair("p", text, (checkpoint.tokenizer, checkpoint.tokenizer), DataConfig(dev=0), 40, 0)
     batch = word_pairs([data], [np.arange(3)], base.specials)
     for words, rows in ((batch.left, ids[0]), (batch.right, ids[1])):
         for i, expected in enumerate(rows):
@@ -279,7 +279,7 @@ def test_words_and_subwords_are_not_the_same_text(tmp_path, seen):
     models = [open_base(str(save_model(tmp_path / kind, kind))).checkpoints[""] for kind in ("bert", "roberta")]
     store = Store(tmp_path / "data")
     units = [("word", models[0]), ("subword", models[0]), ("subword", models[1]), ("word", models[1])]
-    texts = [read_pair(pair_of(tmp_path, unit=unit), (held, held), store) for unit, held in units]
+    texts = [read_pair(pair_of(tmp_path, unit=unit), (checkpoint, checkpoint), store) for unit, checkpoint in units]
     assert len({text.fingerprint for text in texts}) == 3
     assert texts[0].fingerprint == texts[3].fingerprint
     assert [text.left.form.values()[0] for text in texts][::3] == ["le", "le"]
@@ -287,14 +287,14 @@ def test_words_and_subwords_are_not_the_same_text(tmp_path, seen):
 
 def test_a_file_of_links_counts_tokens_and_tokens_alike_are_dropped(tmp_path):
     folder = save_model(tmp_path / "model")
-    held = open_base(str(folder)).checkpoints[""]
+    checkpoint = open_base(str(folder)).checkpoints[""]
     left, right = ids_of(folder, LEFT[1]), ids_of(folder, RIGHT[1])
     last = f"{len(left) - 1}-{len(right) - 1}"  # the two marks
     (tmp_path / "links").write_text(f"\n0-0 {last} {len(left)}-0\n\n", encoding="utf-8")
     pair = pair_of(tmp_path, unit="subword", links={"kind": "file", "path": str(tmp_path / "links")})
-    text = read_pair(pair, (held, held), Store(tmp_path / "data"))
+    text = read_pair(pair, (checkpoint, checkpoint), Store(tmp_path / "data"))
     assert text.counts == {"links to words that are not there": 1}
-    tokenizers = (held.tokenizer, held.tokenizer)
+    tokenizers = (checkpoint.tokenizer, checkpoint.tokenizer)
     data = prepare_pair("p", text, tokenizers, DataConfig(dev=0, exact_matches="drop"), 40, 0)
     assert data.links.of_pair(1) == [(0, 0)] and left[0] != right[0] and left[-1] == right[-1]
     assert data.counts["links between words written alike"] == 1

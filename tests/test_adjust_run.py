@@ -192,8 +192,8 @@ def test_the_command_and_layers_of_the_original_that_are_carried_along(model, tm
     assert "inv: 70 sentence pairs to train on, 20 sentence pairs to measure on" in told
     kept = load_file(tmp_path / "run" / "export" / "model.safetensors")
     assert all(torch.equal(kept[key], value) for key, value in pooler.items())
-    held = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
-    assert (held["model"], held["loss"]["hold"]) == (str(source), 0.5)
+    saved = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert (saved["model"], saved["loss"]["hold"]) == (str(source), 0.5)
     with pytest.raises(InputError, match="holds another adjustment"):
         adjust_command(str(source), config, tmp_path / "run", ["epochs=2"])
     (tmp_path / "run" / "run.json").write_text('{"fingerprint": "0", "data": "data"}')

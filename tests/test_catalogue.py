@@ -62,8 +62,8 @@ def test_every_part_is_used():
     def look(value: object) -> None:
         if isinstance(value, str):
             used.add(value)
-        for held in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            look(held)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            look(item)
 
     for kind in FILES:
         for stem in catalogue._stems(kind):

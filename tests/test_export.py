@@ -36,11 +36,11 @@ class Words:
     columns, fingerprint = ("form",), "0123456789abcdef"
 
     def __init__(self, **splits):
-        self.held = splits
+        self.by_split = splits
         self.splits = tuple(splits)
 
     def batches(self, split):
-        return iter(self.held[split])
+        return iter(self.by_split[split])
 
 
 def digest(folder):

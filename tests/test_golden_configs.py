@@ -101,9 +101,9 @@ def settings(config: pydantic.BaseModel | None) -> Any:
 def neutral(value: Any) -> Any:
     """With what a language of the catalogue says instead of its name, and no path of the checkout in any other text."""
     if isinstance(value, dict):
-        return {key: neutral(held) for key, held in value.items()}
+        return {key: neutral(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [neutral(held) for held in value]
+        return [neutral(item) for item in value]
     if not isinstance(value, str):
         return value
     if value in NAMED:
@@ -131,7 +131,7 @@ def pinned(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
 
 def hashes(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
     """Of all, of each part, and how many cells there are."""
-    parts = {part: digest(held)[:16] for part, held in pinned(study, cells).items()}
+    parts = {part: digest(value)[:16] for part, value in pinned(study, cells).items()}
     return {"all": digest(parts), "cells": len(cells), **parts}
 
 
@@ -148,9 +148,9 @@ def test_every_shipped_config_has_the_settings_that_it_had():
 
 @pytest.mark.parametrize("name", ["tiny/emerging-table1", "lab/impact-table9", "paper/cao2020-table3"])
 def test_no_path_of_the_checkout_is_pinned(name, place):
-    held = pinned(*study_config(name))
-    assert not any(str(path) in json.dumps(held) for path in (CONFIGS, CONFIGS.parent, place))
-    assert ("file of settings" in json.dumps(held)) == (name == "tiny/emerging-table1")
+    pins = pinned(*study_config(name))
+    assert not any(str(path) in json.dumps(pins) for path in (CONFIGS, CONFIGS.parent, place))
+    assert ("file of settings" in json.dumps(pins)) == (name == "tiny/emerging-table1")
 
 
 def test_where_the_checkout_lies_is_not_pinned():

@@ -101,10 +101,10 @@ def _fields(
         if path:
             yield path, "a mapping" + ("" if isinstance(default, Mapping) else _told(default))
         for key, value in properties.items():
-            held = default[key] if isinstance(default, Mapping) and key in default else value.get("default", ...)
-            if key in node.get("required", ()) and held is ...:
+            of_key = default[key] if isinstance(default, Mapping) and key in default else value.get("default", ...)
+            if key in node.get("required", ()) and of_key is ...:
                 yield place + key, "required"
-            yield from _fields(value, top, place + key, held, known, inside)
+            yield from _fields(value, top, place + key, of_key, known, inside)
         return
     plain = {key: value for key, value in node.items() if key not in {*WORDS, "default", "items", "prefixItems"}}
     inner = plain.pop("additionalProperties", None)

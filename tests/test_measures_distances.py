@@ -121,11 +121,11 @@ def test_distances_are_those_of_words_read_alone(kind, tmp_path):
     given, found = probe(pretrained, config)
     layers = tuple(range(pretrained.model.shape.layers + 1))
     expected = plain_distances(*plain_pairs(given, pretrained, layers))
-    (held,) = found.values["models"].values()
-    check(held, expected)
-    assert held["layer"] == layers[-1] and found.values["changes"] == {}
+    (of_model,) = found.values["models"].values()
+    check(of_model, expected)
+    assert of_model["layer"] == layers[-1] and found.values["changes"] == {}
     assert found.values["related"] == expected["l2"][0].shape[1] > 10
-    for name, histogram in held["histograms"].items():
+    for name, histogram in of_model["histograms"].items():
         edges = np.asarray(histogram["edges"])
         for key, distances in zip(("related", "unrelated"), expected[name], strict=True):
             near = np.abs(distances[-1][:, None] - edges).min(1) < 1e-4  # may fall on either side of an edge
@@ -158,9 +158,9 @@ def test_words_of_other_sentences_as_pairs_are_at_chance(tmp_path):
         (tmp_path / name).write_text("\n".join(content) + "\n")
     pretrained = open_pretrained(str(save_model(tmp_path / "m")), "other", True)
     _, found = probe(pretrained, config)
-    (held,) = found.values["models"].values()
-    assert held["dimensions"] is None and found.values["pictures"] is None
-    aucs = [one["auc"] for one in held["layers"]]
+    (of_model,) = found.values["models"].values()
+    assert of_model["dimensions"] is None and found.values["pictures"] is None
+    aucs = [one["auc"] for one in of_model["layers"]]
     assert all(abs(auc["mean"] - 0.5) < 0.06 for auc in aucs), aucs
 
 
@@ -213,9 +213,9 @@ def test_a_model_before_is_freed_before_the_next_is_read(bert, tmp_path, monkeyp
 
     def opening(*arguments):
         alive.append(sum(model() is not None for model in opened))
-        held = open_other(*arguments)
-        opened.append(weakref.ref(held.model))
-        return held
+        other = open_other(*arguments)
+        opened.append(weakref.ref(other.model))
+        return other
 
     monkeypatch.setattr("probes.measures.distances.probe.open_other", opening)
     before = [str(save_model(tmp_path / name, "bert")) for name in ("a", "b")]
@@ -265,9 +265,9 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
 def test_layers_are_those_of_the_config(run):
     config = settings(layer=-2, picture="none").model_copy(update={"layers": (-1, 1)})
     _, found = probe(run, config)
-    (held,) = found.values["models"].values()
-    assert held["layer"] == 1 and [one["layer"] for one in held["layers"]] == [1, 1, 2, 2]
-    assert [one["layer"] for one in held["dimensions"]] == [1, 1, 2, 2]
+    (of_model,) = found.values["models"].values()
+    assert of_model["layer"] == 1 and [one["layer"] for one in of_model["layers"]] == [1, 1, 2, 2]
+    assert [one["layer"] for one in of_model["dimensions"]] == [1, 1, 2, 2]
     assert any("fewer dimensions" in note for note in found.notes)
     with pytest.raises(InputError, match="layer 0 is not among"):
         probe(run, settings(layer=0).model_copy(update={"layers": (1,)}))
@@ -325,8 +325,8 @@ def test_two_models_of_other_widths_or_depths(bert, tmp_path):
 def test_tsne_and_a_table_of_dimensions_that_fits_a_terminal(run, monkeypatch):
     """However many counts are asked for: no cell is cut at 80 columns."""
     _, found = probe(run, settings(dev=20, picture="tsne", pairs=6, dimensions=[1, 2, 3, 4, 5, 6, 7, 8]))
-    (held,) = found.values["pictures"].values()
-    assert held["method"] == "tsne" and len(held["left"]) == 6
+    (picture,) = found.values["pictures"].values()
+    assert picture["method"] == "tsne" and len(picture["left"]) == 6
     table = next(table for table in found.tables if "largest dimensions" in str(table.title))
     written = StringIO()
     Console(width=80, file=written).print(table)

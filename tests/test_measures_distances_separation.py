@@ -70,7 +70,7 @@ def test_with_a_sentence_for_each_pair_it_is_delong():
 
 
 def test_interval_holds_the_truth_with_clusters_where_independent_pairs_would_not():
-    random, held, naive, rounds = np.random.default_rng(4), 0, 0, 200
+    random, covered, naive, rounds = np.random.default_rng(4), 0, 0, 200
     sentence = np.repeat(np.arange(60), 6)
     truth = stats.norm.cdf(1 / np.sqrt(2 + 1.5**2))
     for _ in range(rounds):
@@ -79,9 +79,9 @@ def test_interval_holds_the_truth_with_clusters_where_independent_pairs_would_no
         b = 1 + random.normal(size=360)
         found = influence(a, b, (sentence, sentence), (sentence[query], sentence[other]))
         interval = clustered_interval(found, share=True)
-        held += interval.low <= truth <= interval.high
+        covered += interval.low <= truth <= interval.high
         naive += abs(found.estimate - truth) <= 1.96 * np.sqrt((found.values**2).sum())
-    assert 0.89 <= held / rounds <= 0.99
+    assert 0.89 <= covered / rounds <= 0.99
     assert naive / rounds < 0.85
 
 

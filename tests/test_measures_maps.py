@@ -66,7 +66,7 @@ def test_every_number_is_that_of_a_plain_reading(runs, tmp_path, kind, subword, 
     values = values_of(given)
     plain = Plain(given, 2)
     types = [plain.types(1), plain.types(0)]  # parent, other language
-    names, vectors = [held[0] for held in types], [held[1] for held in types]
+    names, vectors = [pair[0] for pair in types], [pair[1] for pair in types]
     measured = {a for a, _ in test}, {b for _, b in test}
     fitted = [(a, b) for a, b in pairs if a not in measured[0] and b not in measured[1]]
     left, right, links = *plain.context()[::-1][1:], plain.context()[2]
@@ -82,11 +82,11 @@ def test_every_number_is_that_of_a_plain_reading(runs, tmp_path, kind, subword, 
     rounds = 5 if normalise == "iterative" else None
     for supervision in (None, *fits):
         of_left = of_right = lambda rows: rows
-        held = values["before"][0]
+        layer = values["before"][0]
         if supervision is not None:
-            held = values["maps"][supervision]["layers"][0]
+            layer = values["maps"][supervision]["layers"][0]
             x, y = fits[supervision]
-            assert held["fit"]["pairs"] == len(x) > 5
+            assert layer["fit"]["pairs"] == len(x) > 5
             if moves == "target":
                 of_left, of_right = plain_map(x, y, rounds)
             else:
@@ -97,12 +97,12 @@ def test_every_number_is_that_of_a_plain_reading(runs, tmp_path, kind, subword, 
         }
         for measure, scores in expected.items():
             for score, ways in scores.items():
-                assert held[measure][score] == pytest.approx(ways, abs=0.35), (supervision, measure, score)
+                assert layer[measure][score] == pytest.approx(ways, abs=0.35), (supervision, measure, score)
         words = plain_precision(of_right(vectors[0]), of_left(vectors[1]), names, test)
         for score, precisions in words.items():
             for way, numbers in precisions.items():
-                assert held["words"][score][way] == pytest.approx(numbers, abs=1e-3), (supervision, score, way)
-        assert held["files"] is None and held["layer"] == held["layer_target"] == 2
+                assert layer["words"][score][way] == pytest.approx(numbers, abs=1e-3), (supervision, score, way)
+        assert layer["files"] is None and layer["layer"] == layer["layer_target"] == 2
     assert values["measured"]["linked_words"] == len(links)
     translations = values["measured"]["translations"]
     assert (translations["unknown_source"], translations["unknown_target"]) == (1, 1)
@@ -116,9 +116,9 @@ def test_a_language_finds_itself(runs, normalise):
     """Positive control: the parent beside the parent."""
     pretrained = replace(runs["shared"], target=replace(runs["shared"].source, role="target"))
     values = values_of(subject_of(pretrained, {"normalise": normalise}, pairs=SAME))
-    for held in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
-        assert [layer["layer"] for layer in held] == [0, 1, 2]
-        for layer in held:
+    for layers in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
+        assert [layer["layer"] for layer in layers] == [0, 1, 2]
+        for layer in layers:
             # at layer 0 words that end alike are equal in the same place of two sentences: one of them is taken; and
             # under CSLS even a word itself may be passed by one in a less crowded place
             assert layer["context"]["cosine"]["mean"] > (99.9 if layer["layer"] else 50.0)
@@ -139,8 +139,8 @@ def test_shuffled_sentences_are_at_chance(runs):
     data = prepare_pair("x", shuffled, cutters, given.config.data, pretrained.length, 0)
     given.__dict__["aligned"] = Aligned(shuffled, data)  # where the cached property keeps what was read
     values = values_of(given)
-    for held in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
-        assert held[0]["context"]["cosine"]["mean"] < 10 and held[0]["sentences"]["cosine"]["mean"] < 30
+    for layers in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
+        assert layers[0]["context"]["cosine"]["mean"] < 10 and layers[0]["sentences"]["cosine"]["mean"] < 30
 
 
 def test_groups_of_layers_do_not_change_the_numbers(runs, monkeypatch):
@@ -167,7 +167,7 @@ class Turned(MaskedLM):
 
     def read(self, text: Text, slots=None, layers=None):
         states = self.other.read(text, slots, layers)
-        return [held @ self.turns[layer].T + 2.0 for layer, held in zip(layers, states, strict=True)]
+        return [vectors @ self.turns[layer].T + 2.0 for layer, vectors in zip(layers, states, strict=True)]
 
 
 def body_of(width=16, layers=2) -> MaskedLM:
@@ -190,8 +190,8 @@ def test_two_models_that_differ_by_a_turn(runs, tmp_path, moves):
     values = values_of(given)
     assert not values["same_model"]
     for name, maps in values["maps"].items():
-        held = load_maps(tmp_path / "maps" / name)
-        saved, about = held.maps, held.about
+        loaded = load_maps(tmp_path / "maps" / name)
+        saved, about = loaded.maps, loaded.about
         assert (about.moves, about.source, about.target) == (moves, (0, 1, 2), (0, 1, 2))
         assert about.model == pretrained.fingerprint and about.supervision == name
         for layer, (before, after) in enumerate(zip(values["before"], maps["layers"], strict=True)):
@@ -250,8 +250,8 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     values = found.values
     assert values["fitted"]["translations"]["known"] == 3 and values["counts"]["lines that are empty"] == 1
     assert sum(count for reason, count in values["counts"].items() if reason.startswith("lines over")) == 1
-    assert [held["layer"] for held in values["before"]] == [0, 1, 2, 3]
-    assert all(held["files"]["csls"]["mean"] in (0, 25, 50, 75, 100) for held in values["before"])
+    assert [layer["layer"] for layer in values["before"]] == [0, 1, 2, 3]
+    assert all(layer["files"]["csls"]["mean"] in (0, 25, 50, 75, 100) for layer in values["before"])
     titles = [str(table.title) for table in found.tables]
     assert len(titles) == len(found.figures) == 4
     assert titles[0].startswith("Translation of words, P@1 (%): 3 → and 3 ← words ask, among ")
@@ -277,10 +277,10 @@ def test_one_sentence_is_not_retrieved(runs):
     subjects = (
         subject_of(runs["shared"], {"normalise": "none"}, layers=[1, 2], data={"dev": dev}) for dev in range(2, 30)
     )
-    given = next(held for held in subjects if len(held.data.dev) == 1)  # those that are too long are left out
+    given = next(one for one in subjects if len(one.data.dev) == 1)  # those that are too long are left out
     with given.reading():
         found = maps_probe(given)
-    assert all(held["sentences"] is None and held["context"] for held in found.values["before"])
+    assert all(layer["sentences"] is None and layer["context"] for layer in found.values["before"])
     assert any("one sentence says nothing" in note for note in found.notes)
     assert [drawing.name for drawing in found.figures] == ["maps-words", "maps-context"]
     with pytest.raises(InputError, match="nothing is left of them without their mean"):
@@ -342,8 +342,8 @@ def test_real_dictionaries_and_sentences(tmp_path):
     if not (DATA / "muse_dict").is_dir():
         pytest.skip(f"no real data in {DATA}")
     lines = {side: (DATA / "multi30k" / f"val.{side}").read_text().lower().splitlines()[:150] for side in ("fr", "en")}
-    for side, held in lines.items():
-        (tmp_path / side).write_text("\n".join(held) + "\n")
+    for side, sentences in lines.items():
+        (tmp_path / side).write_text("\n".join(sentences) + "\n")
     shorter = [min(len(a.split()), len(b.split())) for a, b in zip(lines["fr"], lines["en"], strict=True)]
     (tmp_path / "links").write_text("".join(" ".join(f"{i}-{i}" for i in range(n)) + "\n" for n in shorter))
     folder = str(save_model(tmp_path / "model", "roberta", lines["fr"] + lines["en"]))
@@ -361,5 +361,5 @@ def test_real_dictionaries_and_sentences(tmp_path):
     }  # fmt: skip
     values = values_of(ProbeInput(open_pretrained(folder, "fr", True), parse(ProbeConfig, config)))
     assert values["measured"]["translations"]["queries"] > 5
-    for held in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
-        assert held[0]["files"]["csls"]["mean"] < 5
+    for layers in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
+        assert layers[0]["files"]["csls"]["mean"] < 5

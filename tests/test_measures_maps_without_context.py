@@ -39,9 +39,9 @@ def plain_rows(given) -> tuple[list[list[str]], list[np.ndarray]]:
     pre, dictionary = given.pretrained, read_dictionary(given)
     words, rows = [], []
     for body, reader, side in ((pre.model, pre.source, 1), (pre.target_model, pre.target, 0)):
-        held = {word: plain_ids(reader, [word])[0][1:-1] for word in dictionary.words(side)}
-        kept = {word: ids[0] for word, ids in held.items() if len(ids) == 1}
-        assert 10 < len(kept) < len(held)
+        pieces = {word: plain_ids(reader, [word])[0][1:-1] for word in dictionary.words(side)}
+        kept = {word: ids[0] for word, ids in pieces.items() if len(ids) == 1}
+        assert 10 < len(kept) < len(pieces)
         ids = torch.tensor(list(kept.values()))
         table = body.embeddings.words[body.embeddings.rows(ids, reader.number)]
         words.append(list(kept))
@@ -126,10 +126,10 @@ def test_every_number_is_that_of_a_plain_reading(runs, kind, moves, normalise):
         of_left, of_right = plain_map(left, right, rounds)
     else:
         of_right, of_left = plain_map(right, left, rounds)
-    for held, (a, b) in ((found["before"], (x, y)), (found["words"], (of_right(x), of_left(y)))):
+    for scores, (a, b) in ((found["before"], (x, y)), (found["words"], (of_right(x), of_left(y)))):
         for score, ways in plain_precision(a, b, (names, others), test).items():
             for way, numbers in ways.items():
-                assert held[score][way] == pytest.approx(numbers, abs=1e-3), (score, way)
+                assert scores[score][way] == pytest.approx(numbers, abs=1e-3), (score, way)
     assert found["measured"]["types"] == {"parent": len(names), "other": len(others)}
     low, high = found["intervals"]["words"]
     assert low <= found["words"]["csls"]["mean"]["p@1"] <= high
@@ -172,12 +172,12 @@ def test_a_planted_turn_of_static_vectors_is_undone(runs, tmp_path, supervision,
     found = values_of(
         subject_of(runs["shared"], {"static": static, "moves": moves, "supervision": ["parallel"]}, layers=[2])
     )
-    held = found["static"]
-    assert held["words"]["cosine"]["mean"]["p@1"] > 99 and held["fit"]["residual"] < 1e-6
+    scores = found["static"]
+    assert scores["words"]["cosine"]["mean"]["p@1"] > 99 and scores["fit"]["residual"] < 1e-6
     # a word that comes twice is found as one of the two without its sentence, and nearly always with it
-    assert held["alone"]["cosine"]["mean"] < held["context"]["cosine"]["mean"] > 85
+    assert scores["alone"]["cosine"]["mean"] < scores["context"]["cosine"]["mean"] > 85
     assert found["before"][0]["context"]["cosine"]["mean"] < 50
-    assert held["counts"]["linked words without a vector (parent)"] == 0
+    assert scores["counts"]["linked words without a vector (parent)"] == 0
 
 
 @pytest.mark.parametrize("kind", ["fasttext", "word2vec"])
@@ -197,12 +197,12 @@ def test_vectors_are_trained_on_both_sides(runs, kind):
 def queries(given, side):
     """Word → its translations, of the pairs that are measured."""
     dictionary = read_dictionary(given)
-    held = dictionary.forward if side == 1 else dictionary.backward
+    translations = dictionary.forward if side == 1 else dictionary.backward
     words, others = dictionary.corpora[side].form.names, dictionary.corpora[1 - side].form.names
     assert words is not None and others is not None
     types = dictionary.types[side], dictionary.types[1 - side]
     found: dict[str, set[str]] = {}
-    for query, answer in held.pairs().tolist():
+    for query, answer in translations.pairs().tolist():
         found.setdefault(words[types[0][query]], set()).add(others[types[1][answer]])
     return found
 
@@ -247,16 +247,16 @@ def test_static_vectors_of_the_words_of_one_subword_stand_beside(runs, tmp_path)
     given = subject_of(runs["shared"], maps, layers=[1])
     with given.reading():
         found = maps_probe(given)
-    held = found.values["embeddings"]
+    probed = found.values["embeddings"]
     # of the same words, not of all that have a vector
-    assert held["static"]["fit"]["pairs"] == held["fitted"]["translations"]["known"] > WIDTH
-    assert held["static"]["words"]["cosine"]["mean"]["p@1"] > 95 and set(held["static"]["counts"].values()) == {0}
+    assert probed["static"]["fit"]["pairs"] == probed["fitted"]["translations"]["known"] > WIDTH
+    assert probed["static"]["words"]["cosine"]["mean"]["p@1"] > 95 and set(probed["static"]["counts"].values()) == {0}
     assert "words of one subword" in str(found.tables[-1].title)
     rows = ["embeddings, no map", "embeddings, rotated", "static vectors, rotated"]
     assert list(found.tables[-1].columns[0].cells) == rows
     # a study reads them as measures without a layer
     measures = {name: (layer, value) for name, layer, _, value in probe_measures({"probes": {"maps": found.values}})}
-    for name, number in (("before", held["before"]), ("static.words", held["static"]["words"])):
+    for name, number in (("before", probed["before"]), ("static.words", probed["static"]["words"])):
         assert measures[f"maps.embeddings.{name}.csls.mean.p@1"] == (None, number["csls"]["mean"]["p@1"])
     # a word without a vector is not found, and is counted
     (names, _), _ = plain_rows(given)
@@ -265,7 +265,7 @@ def test_static_vectors_of_the_words_of_one_subword_stand_beside(runs, tmp_path)
     fewer = values_of(subject_of(runs["shared"], {**maps, "static": {"kind": "load", **files}}, layers=[1]))
     static = fewer["embeddings"]["static"]
     assert static["counts"]["measured words without a vector (parent)"] == 1
-    assert static["words"]["csls"]["forward"]["p@1"] < held["static"]["words"]["csls"]["forward"]["p@1"]
+    assert static["words"]["csls"]["forward"]["p@1"] < probed["static"]["words"]["csls"]["forward"]["p@1"]
 
 
 def test_few_pairs_are_told_and_none_are_refused(runs, tmp_path):

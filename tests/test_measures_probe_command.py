@@ -42,18 +42,18 @@ def test_every_preset_is_a_config(name):
 def test_one_command_gives_the_whole_report_of_a_run(run, capsys):
     folder = probe_command(str(run), read_probe_config(None, {}, SMALL), None)
     assert folder == run / "probes"
-    held = json.loads((folder / "probes.json").read_text())
-    assert list(held["probes"]) == sorted(PROBES) and held["language"] == "trans+inv"
+    saved = json.loads((folder / "probes.json").read_text())
+    assert list(saved["probes"]) == sorted(PROBES) and saved["language"] == "trans+inv"
     page = (folder / "probes.html").read_text()
     for heading in ("Word embeddings", "Words in context", "Rotations", "Similarity of layers", "Distances"):
         assert f"<h2>{heading}</h2>" in page
     figures = {path.suffix for path in (folder / "figures").iterdir()}
     assert figures == {".svg", ".png"} and page.count("<svg") == len(list((folder / "figures").glob("*.svg")))
-    assert "cka_against_retrieval" in held
+    assert "cka_against_retrieval" in saved
     assert not [path.name for path in run.iterdir() if path.name.startswith(".probes")]
     again = probe_command(str(run), read_probe_config(None, {}, [*SMALL, "probes=[words]"]), None)
     later = json.loads((again / "probes.json").read_text())
-    assert list(later["probes"]) == ["words"] and later["probes"]["words"] == held["probes"]["words"]
+    assert list(later["probes"]) == ["words"] and later["probes"]["words"] == saved["probes"]["words"]
     assert "report:" in capsys.readouterr().out
 
 
@@ -111,10 +111,10 @@ def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):
     """All sentence pairs are measured, or for CKA, which holds nothing out, none has to be."""
     few = ["layers=[0]", "cka.random=[]", "distances.picture=none"]
     everything = ["data={dev: 1000, test: 150}", *few]
-    held = found_by(run, ["retrieval", "distances", "cka"], everything)
-    assert held["retrieval"]["counts"]["sentence pairs to train on"] == 0 and held["distances"]["related"] > 50
+    results = found_by(run, ["retrieval", "distances", "cka"], everything)
+    assert results["retrieval"]["counts"]["sentence pairs to train on"] == 0 and results["distances"]["related"] > 50
     none = found_by(run, ["cka"], ["data={dev: 0, test: 150}", *few])
-    assert none["cka"]["sentences"] == held["cka"]["sentences"] > 20
+    assert none["cka"]["sentences"] == results["cka"]["sentences"] > 20
     with pytest.raises(InputError, match=r"data\.dev: no sentence pair is left to measure on"):
         found_by(run, ["retrieval"], ["data.dev=0"])
     with pytest.raises(InputError, match="cka: no sentence pair is left"):

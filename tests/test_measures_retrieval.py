@@ -202,13 +202,13 @@ def test_every_number_is_that_of_the_slow_version(request, kind, case):
         count = given.body("source").shape.layers
         tables = {}
         for variant in ("context", "types"):
-            held = values["variants"][variant]
-            for layer in held["layers"]:
+            of_variant = values["variants"][variant]
+            for layer in of_variant["layers"]:
                 slow = tables[variant, layer["layer"]] = Slow(given, variant, layer["layer"])
-                assert held["candidates"] == {"left": len(slow.sides[0]), "right": len(slow.sides[1])}
+                assert of_variant["candidates"] == {"left": len(slow.sides[0]), "right": len(slow.sides[1])}
                 for name in ("linked", "unlike", "counted"):
                     links = slow.kept(name)
-                    assert held["links"][name] == len(links)
+                    assert of_variant["links"][name] == len(links)
                     check(layer["pairs"][name]["csls"], slow.accuracy(links, slow.csls))
                     check(layer["pairs"][name]["cosine"], slow.accuracy(links, slow.cosines))
     slow = tables["context", count]

@@ -116,9 +116,9 @@ def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tm
     text = sentences()
     settings = {**KEEP, "parser": "spacy:toy"}
     found = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, settings))
-    held = found.values["tags"]
-    assert held["by"] == "toy 1" and held["pairs"] == "linked"
-    context = held["variants"]["context"]
+    by_tag = found.values["tags"]
+    assert by_tag["by"] == "toy 1" and by_tag["pairs"] == "linked"
+    context = by_tag["variants"]["context"]
     tags = context["groups"]["open class"]["tags"]
     assert tags["NOUN"]["links"] == tags["VERB"]["links"] == 39 and tags["ADV"] is None
     average = (tags["NOUN"]["mean"] + tags["VERB"]["mean"]) / 2
@@ -149,7 +149,7 @@ def test_what_cannot_be_measured_is_one_line(model, tmp_path, shape, retrieval, 
     if "num_hidden_layers" in shape:
         named = subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, KEEP, other, layers=[0, -1])
         layers = probe(named).values["variants"]["context"]["layers"]
-        assert [(held["layer"], held["left_layer"]) for held in layers] == [(0, 0), (3, 4)]
+        assert [(layer["layer"], layer["left_layer"]) for layer in layers] == [(0, 0), (3, 4)]
 
 
 def test_zero_vectors_are_counted_and_missed(model, tmp_path):
@@ -158,10 +158,10 @@ def test_zero_vectors_are_counted_and_missed(model, tmp_path):
     given.pretrained.model.norm.weight.data[:] = 0
     given.pretrained.model.norm.bias.data[:] = 0
     found = probe(replace(given, config=given.config.model_copy(update={"layers": (0,)})))
-    held = found.values
-    assert held["counts"]["context: vectors of zeros, layer 0"] == 400
+    values = found.values
+    assert values["counts"]["context: vectors of zeros, layer 0"] == 400
     assert any("in context, layer 0: 400 word vectors are zero" in note for note in found.notes)
-    (layer,) = held["variants"]["context"]["layers"]
+    (layer,) = values["variants"]["context"]["layers"]
     assert layer["zero_vectors"] == {"left": 200, "right": 200} and layer["pairs"]["linked"]["csls"]["mean"] == 0
 
 

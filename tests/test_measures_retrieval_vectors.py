@@ -106,11 +106,11 @@ def check_by_hand(given, found, rotation, rounds, of_sentences):
         else:
             functions = plain_map(left, right, rounds)
         for variant in ("context", "types"):
-            held = found.values["variants"][variant]["layers"][place]
+            of_layer = found.values["variants"][variant]["layers"][place]
             slow = Mapped(given, variant, layer, functions)
             for name in ("linked", "unlike"):
-                check(held["pairs"][name]["csls"], slow.accuracy(slow.kept(name), slow.csls))
-                check(held["pairs"][name]["cosine"], slow.accuracy(slow.kept(name), slow.cosines))
+                check(of_layer["pairs"][name]["csls"], slow.accuracy(slow.kept(name), slow.csls))
+                check(of_layer["pairs"][name]["cosine"], slow.accuracy(slow.kept(name), slow.cosines))
         assert found.values["rotation"]["fit"][place]["pairs"] == len(left)
 
 
@@ -171,17 +171,17 @@ def test_every_number_is_that_of_a_plain_reading(run, tmp_path, pools):
     found = probe(one)
     for variant in ("context", "types"):
         slow = SlowStatic(one, variant, (left, right), pools)
-        held = found.values["variants"][variant]
-        [layer] = held["layers"]
-        assert held["candidates"] == {"left": len(slow.sides[0]), "right": len(slow.sides[1])}
+        of_variant = found.values["variants"][variant]
+        [layer] = of_variant["layers"]
+        assert of_variant["candidates"] == {"left": len(slow.sides[0]), "right": len(slow.sides[1])}
         for name in ("linked", "unlike", "counted"):
             links = slow.kept(name)
             lost = [link for link in links if not (slow.known(0, link[0]) and slow.known(1, link[1]))]
-            assert (held["links"][name], held["lost"][name]) == (len(links), len(lost)) and lost
+            assert (of_variant["links"][name], of_variant["lost"][name]) == (len(links), len(lost)) and lost
             check(layer["pairs"][name]["csls"], slow.accuracy(links, slow.csls))
             check(layer["pairs"][name]["cosine"], slow.accuracy(links, slow.cosines))
         assert layer["layer"] == 0 and 0 < layer["pairs"]["linked"]["csls"]["mean"] < 90
-        assert found.values["counts"][f"{variant}: links of words without a vector"] == held["lost"]["linked"]
+        assert found.values["counts"][f"{variant}: links of words without a vector"] == of_variant["lost"]["linked"]
     assert sum("a word without a static vector" in note for note in found.notes) == 2
     assert found.values["static"]["pools"] == pools and found.values["rotation"] is None
     assert list(found.tables[0].columns[0].cells) == ["links", "static vectors"]
@@ -277,6 +277,6 @@ def test_a_word_of_zeros_is_one_without_a_vector(run, tmp_path):
     gone = {other: vector for other, vector in left.items() if other != word}
     for vectors in ({**left, word: np.zeros(WIDTH)}, gone):
         files = {"left": write_vec(tmp_path / "x.vec", vectors), "right": str(tmp_path / "r.vec")}
-        held = probe(given_static(run, {"kind": "load", **files}, seen="keep")).values["variants"]["context"]
-        found.append({key: held[key] for key in ("links", "lost", "candidates", "layers")})
+        context = probe(given_static(run, {"kind": "load", **files}, seen="keep")).values["variants"]["context"]
+        found.append({key: context[key] for key in ("links", "lost", "candidates", "layers")})
     assert found[0] == found[1] and found[0]["lost"]["linked"] > 0

@@ -51,7 +51,7 @@ def test_bands_and_checkpoints_of_a_run(run):
     values = found.values
     assert [band["from"] for band in values["bands"]] == [1, 11, 51]
     assert sum(band["types"] for band in values["bands"]) == values["types"]
-    assert [held["step"] for held in values["checkpoints"]] == [2, 4, 6]
+    assert [checkpoint["step"] for checkpoint in values["checkpoints"]] == [2, 4, 6]
     last = values["checkpoints"][-1]["languages"]["trans+inv"]
     for key in ("scores", "bands", "candidates", "types"):
         assert last[key] == values[key]
@@ -70,7 +70,7 @@ def test_a_damaged_checkpoint_is_left_out_aloud(run, tmp_path):
     shutil.copytree(run, copied)
     (copied / "checkpoints" / "step-2" / "model.safetensors").write_bytes(b"x")
     found = words_probe(subject_of(copied))
-    assert [held["step"] for held in found.values["checkpoints"]] == [4, 6]
+    assert [checkpoint["step"] for checkpoint in found.values["checkpoints"]] == [4, 6]
     assert "words: checkpoint step-2 is damaged and left out" in found.notes and len(found.figures) == 1
     (copied / "checkpoints" / "step-4" / "model.safetensors").write_bytes(b"x")
     found = words_probe(subject_of(copied))
@@ -199,8 +199,8 @@ def test_the_language_asked_for_is_the_one_that_is_shown(several):
     for name, found in both.items():
         values = found.values
         assert values["language"] == name and list(values["languages"]) == ["trans=0.5", "trans+inv", "inv"]
-        for key, held in values["languages"][name].items():
-            assert values[key] == held
+        for key, value in values["languages"][name].items():
+            assert values[key] == value
         assert len(found.tables) == 2 and all(name in str(table.title) for table in found.tables)
         assert f"{name}, all" in found.figures[0].alt
         assert not any(other in found.figures[0].alt for other in both if other != name)

@@ -211,7 +211,7 @@ def test_done_says_what_was_left_out_of_each_text(tmp_path):
             assert shards is not None
             long = int((np.diff(shards.offsets) > 38).sum())
             assert long and counts[f"{member.name} {split}"] == {"sentences dropped, over 38 tokens": long}
-    [pairs] = [held for name, held in counts.items() if name.endswith(" pairs")]
+    [pairs] = [count for name, count in counts.items() if name.endswith(" pairs")]
     assert pairs["pairs drawn"] > pairs["pairs dropped, a side has over 18 tokens"] > 0
 
 
@@ -231,7 +231,7 @@ def test_a_run_with_a_damaged_last_checkpoint_is_not_measured_as_an_older_model(
     assert_same_run(run, copied)
     opened = [open_pretrained(str(folder), None) for folder in (run, copied)]
     assert opened[0].fingerprint == opened[1].fingerprint
-    for a, b in zip(*(held.model.parameters() for held in opened), strict=True):
+    for a, b in zip(*(one.model.parameters() for one in opened), strict=True):
         assert torch.equal(a, b)
 
 

@@ -87,8 +87,8 @@ def expanded(pattern: str) -> list[str]:
 def test_the_list_of_runs_is_complete():
     part = DOC.split("## The papers' runs")[1]
     named = [n for pattern in re.findall(r"^\| `(\S+)` \| [^|]*\|$", part, re.MULTILINE) for n in expanded(pattern)]
-    held = sorted(name.removesuffix("/paper") for name in names("runs") if name.endswith("/paper"))
-    assert sorted(name for name in named if name not in ("paper", "lab", "tiny")) == held
+    known = sorted(name.removesuffix("/paper") for name in names("runs") if name.endswith("/paper"))
+    assert sorted(name for name in named if name not in ("paper", "lab", "tiny")) == known
 
 
 @pytest.mark.parametrize("line", COMMANDS)

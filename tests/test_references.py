@@ -99,10 +99,10 @@ def test_every_typed_field_is_found_and_can_be_replaced(case):
     settings = resolved(config, lambda named: f"<{named.kind}>")
     assert settings.keys() == type(config).model_fields.keys()
     for named in references(config):
-        held: Any = settings
+        value: Any = settings
         for key in named.place:
-            held = held[int(key)] if isinstance(held, list) else held[key]
-        assert held == f"<{named.kind}>"
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        assert value == f"<{named.kind}>"
 
 
 def test_what_is_no_reference_stays_as_json_has_it():

@@ -15,20 +15,20 @@ TARGET = {"chien": 5, "ciel": 4, "matou": 1, "chat": 0}
 
 
 def test_pairs_become_rows_and_unknown_words_are_counted():
-    held = translation_set(PAIRS, SOURCE, TARGET)
-    assert held.queries.tolist() == [2, 0, 1] and held.offsets.tolist() == [0, 2, 3, 4]
-    assert held.answers.tolist() == [0, 1, 5, 4]
-    assert held.pairs().tolist() == [[2, 0], [2, 1], [0, 5], [1, 4]]
-    assert held.to_json() == {
+    translations = translation_set(PAIRS, SOURCE, TARGET)
+    assert translations.queries.tolist() == [2, 0, 1] and translations.offsets.tolist() == [0, 2, 3, 4]
+    assert translations.answers.tolist() == [0, 1, 5, 4]
+    assert translations.pairs().tolist() == [[2, 0], [2, 1], [0, 5], [1, 4]]
+    assert translations.to_json() == {
         "queries": 3, "coverage": 60.0, "pairs": 7, "known": 4, "words": 5, "unknown_source": 1, "unknown_target": 2,
         "unanswered": 1,
     }  # fmt: skip
 
 
-def precision(held, neighbours, at, candidates=35):
+def precision(translations, neighbours, at, candidates=35):
     """Without ties."""
     scores = np.broadcast_to(-np.arange(float(neighbours.shape[1])), neighbours.shape)
-    return held.precision(neighbours, scores, np.zeros(len(held.answers)), candidates, at)
+    return translations.precision(neighbours, scores, np.zeros(len(translations.answers)), candidates, at)
 
 
 @pytest.mark.parametrize("candidates", [7, 25])
@@ -37,16 +37,16 @@ def test_ties_earn_what_chance_gives_them(candidates):
     random = np.random.default_rng(candidates)
     queries, top = 12, min(10, candidates)
     pairs = [(f"s{q}", f"t{a}") for q in range(queries) for a in random.choice(candidates, 2, replace=False)]
-    held = translation_set(pairs, {f"s{q}": q for q in range(queries)}, {f"t{a}": a for a in range(candidates)})
+    translations = translation_set(pairs, {f"s{q}": q for q in range(queries)}, {f"t{a}": a for a in range(candidates)})
     table = random.integers(0, 4, (queries, candidates)).astype(float)
     table[: queries // 2] = np.minimum(table[: queries // 2], 1)  # of 25, more than 10 are nearest
     order = np.argsort(-table, axis=1, kind="stable")[:, :top]
     answers = [{int(t[1:]) for s, t in pairs if s == f"s{q}"} for q in range(queries)]
-    row, column = held.pairs().T
+    row, column = translations.pairs().T
     best = table == table.max(1, keepdims=True)
     credit = best[row, column] / best.sum(1)[row]
     for k in (1, 3):
-        got = held.earned(order, np.take_along_axis(table, order, 1), k, credit)
+        got = translations.earned(order, np.take_along_axis(table, order, 1), k, credit)
         drawn = np.zeros(queries)
         rounds = 4000
         for _ in range(rounds):
@@ -65,22 +65,22 @@ def test_it_is_what_a_plain_loop_counts():
     pairs = [(f"s{a}", f"t{b}") for a, b in draws]
     source = {f"s{i}": int(row) for i, row in enumerate(permutation(key, 30))}
     target = {f"t{i}": int(row) for i, row in enumerate(permutation(key + 1, 35))}
-    held = translation_set(pairs, source, target)
-    neighbours = np.stack([permutation(key + 2 + i, 35)[:10] for i in range(len(held.queries))])
+    translations = translation_set(pairs, source, target)
+    neighbours = np.stack([permutation(key + 2 + i, 35)[:10] for i in range(len(translations.queries))])
     known = {a for a, b in pairs if a in source and b in target}
     words = [word for word in dict.fromkeys(a for a, _ in pairs) if word in known]
-    assert held.queries.tolist() == [source[word] for word in words]
+    assert translations.queries.tolist() == [source[word] for word in words]
     for k in (1, 3, 10):
         right = 0
         for word, row in zip(words, neighbours.tolist(), strict=True):
             gold = {target[b] for a, b in pairs if a == word and b in target}
             right += bool(gold & set(row[:k]))
-        assert precision(held, neighbours, (k,)) == {f"p@{k}": pytest.approx(100 * right / len(words))}
+        assert precision(translations, neighbours, (k,)) == {f"p@{k}": pytest.approx(100 * right / len(words))}
         assert 0 < right < len(words)
-    every = precision(held, neighbours, (10,))["p@10"]
-    assert precision(held, neighbours, (5, 20), candidates=10)["p@20"] == every  # all of them are listed
+    every = precision(translations, neighbours, (10,))["p@10"]
+    assert precision(translations, neighbours, (5, 20), candidates=10)["p@20"] == every  # all of them are listed
     with pytest.raises(AssertionError):
-        precision(held, neighbours, (5, 20))
+        precision(translations, neighbours, (5, 20))
 
 
 @pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason="the MUSE dictionaries are not there")
@@ -88,10 +88,10 @@ def test_it_is_what_a_plain_loop_counts():
 def test_a_real_dictionary(language):
     pairs = read_muse(DATA / "muse_dict" / f"en-{language}.5000-6500.txt")
     source, target = ({word: row for row, word in enumerate(dict.fromkeys(side))} for side in zip(*pairs, strict=True))
-    held = translation_set(pairs, source, target)
-    said = held.to_json()
+    translations = translation_set(pairs, source, target)
+    said = translations.to_json()
     assert said["queries"] == said["words"] == 1500 and said["known"] == said["pairs"] == len(pairs)
     assert said["unknown_source"] == said["unknown_target"] == said["unanswered"] == 0
-    last = held.answers[held.offsets[1:] - 1]
-    assert precision(held, last[:, None], (1,)) == {"p@1": 100.0}
-    assert precision(held, (last[:, None] + 1) % len(target), (1,))["p@1"] < 50
+    last = translations.answers[translations.offsets[1:] - 1]
+    assert precision(translations, last[:, None], (1,)) == {"p@1": 100.0}
+    assert precision(translations, (last[:, None] + 1) % len(target), (1,))["p@1"] < 50

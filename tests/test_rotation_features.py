@@ -149,11 +149,11 @@ def test_sentences_are_means_of_their_tokens(runs, kind, monkeypatch):
     )
     with torch.no_grad():
         for row in aligned.data.train.tolist():
-            for held, (sentences, body, reader) in zip((x, y), readers, strict=True):
+            for means, (sentences, body, reader) in zip((x, y), readers, strict=True):
                 ids = sentences.ids[sentences.bounds[row] : sentences.bounds[row + 1]].tolist()
                 ids = torch.tensor([[reader.specials.bos, *ids, reader.specials.eos]])
                 (states,) = body.read(Text.of(ids, reader.number), layers=[1])
-                held.append(states[0, 1:-1].mean(0).double().numpy())
+                means.append(states[0, 1:-1].mean(0).double().numpy())
     x, y = np.array(x), np.array(y)
     rotation = fit_rotation(config(supervision="sentences", centre=False), features(1), pretrained)
     expected, _ = orthogonal_procrustes(x, y)
@@ -200,7 +200,7 @@ def test_a_dictionary_from_ambiguous_links(runs):
 def test_it_is_a_function_of_its_settings(runs):
     pretrained = runs["shared"]
     pretrained.model.train()
-    held = copy.deepcopy(pretrained.model.state_dict())
+    before = copy.deepcopy(pretrained.model.state_dict())
     full = fit_rotation(config(), features(-1), pretrained)
     few = {seed: fit_rotation(config(words=50), features(-1), pretrained, seed) for seed in (0, 1)}
     again = fit_rotation(config(words=50), features(-1), pretrained, 0)
@@ -213,7 +213,7 @@ def test_it_is_a_function_of_its_settings(runs):
     )]  # fmt: skip
     assert len({full.name, few[0].name, few[1].name, *others}) == 8
     assert pretrained.model.training  # and it is as it was, without a gradient
-    assert all(torch.equal(held[key], value) for key, value in pretrained.model.state_dict().items())
+    assert all(torch.equal(before[key], value) for key, value in pretrained.model.state_dict().items())
     assert all(p.grad is None and p.requires_grad for p in pretrained.model.parameters())
 
 

@@ -107,12 +107,12 @@ def test_layers_in_one_stream_are_maps_one_by_one(method, monkeypatch):
     x[1, 7] = 0.0
     cuts = [(0, 30), (30, 30), (30, 101)]
     maps = fit_layers(((x[:, a:b], y[:, a:b]) for a, b in cuts), 3, WIDTH, method, 3)
-    for layer, held in enumerate(maps):
+    for layer, saved in enumerate(maps):
         expected = fit_map(x[layer], y[layer], method, rounds=3)
-        torch.testing.assert_close(held.fit.map.matrix, expected.fit.map.matrix, atol=1e-9, rtol=0)
-        torch.testing.assert_close(held.left.means, expected.left.means, atol=1e-12, rtol=0)
-        assert held.zeros == expected.zeros == (layer == 1) and held.fit.pairs == 101 - held.zeros
-        torch.testing.assert_close(held.apply(x[layer, :5]), expected.apply(x[layer, :5]), atol=1e-5, rtol=0)
+        torch.testing.assert_close(saved.fit.map.matrix, expected.fit.map.matrix, atol=1e-9, rtol=0)
+        torch.testing.assert_close(saved.left.means, expected.left.means, atol=1e-12, rtol=0)
+        assert saved.zeros == expected.zeros == (layer == 1) and saved.fit.pairs == 101 - saved.zeros
+        torch.testing.assert_close(saved.apply(x[layer, :5]), expected.apply(x[layer, :5]), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("method", METHODS)

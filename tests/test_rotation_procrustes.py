@@ -77,9 +77,9 @@ def test_batches_are_one_batch(centre):
         torch.testing.assert_close(getattr(often.map, name), getattr(once.map, name), atol=1e-8, rtol=1e-10)
     assert often.residual == pytest.approx(once.residual, rel=1e-8)
     assert (often.pairs, often.rank) == (once.pairs, once.rank) == (101, 5)
-    held = often.map.before.clone()
+    before = often.map.before.clone()
     fitter.update(x, y * 2)
-    assert torch.equal(often.map.before, held)  # a fit does not change when more is gathered
+    assert torch.equal(often.map.before, before)  # a fit does not change when more is gathered
     assert fitter.fit(centre).pairs == 202
 
 

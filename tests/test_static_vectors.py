@@ -131,15 +131,15 @@ SENTENCES = [["the", "cat", "ran"], [], ["dog"], ["cat", "dog", "the", ","], [",
 def test_a_word_is_augmented_by_its_sentence(at_a_time, pools, monkeypatch):
     """Against Cao et al. 2020, section 3.4, word by word."""
     monkeypatch.setattr("probes.static.vectors.SENTENCES", at_a_time)
-    held = vectors("the cat , ran")
-    got = torch.cat(list(augmented(held, Corpus.of_words(SENTENCES), pools)))
+    static = vectors("the cat , ran")
+    got = torch.cat(list(augmented(static, Corpus.of_words(SENTENCES), pools)))
     functions = {"mean": lambda r: r.mean(0), "max": lambda r: r.max(0).values, "min": lambda r: r.min(0).values}
     expected = []
     for sentence in SENTENCES:
-        rows = [held.vectors[held.words.index(word)] for word in sentence if word in held.words]
+        rows = [static.vectors[static.words.index(word)] for word in sentence if word in static.words]
         for word in sentence:
-            if word in held.words:
-                own = held.vectors[held.words.index(word)]
+            if word in static.words:
+                own = static.vectors[static.words.index(word)]
                 expected.append(torch.cat([own, *(functions[pool](torch.stack(rows)) for pool in pools)]))
             else:
                 expected.append(torch.zeros(4 * (1 + len(pools))))

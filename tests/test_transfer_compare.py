@@ -76,8 +76,8 @@ def result(
     write_predictions(predictions_path(path), parts)
     names = {"format": 1, "fingerprint": f"{path.stem}-{salt}", "task": task, "metric": next(iter(METRICS[task]))}
     records = [{"seed": seed, "scores": scores[seed]} for seed in seeds]
-    held = {"settings": {"task": task}, "seeds": records, "predictions": predictions_path(path).name}
-    write_json(path, names | held)
+    content = {"settings": {"task": task}, "seeds": records, "predictions": predictions_path(path).name}
+    write_json(path, names | content)
     return path
 
 
@@ -200,10 +200,10 @@ def test_other_runs(tmp_path: Path, options: dict[str, Any], message: str) -> No
 def changed(*where: Any, to: Any) -> Edit:
     """Set what stands at a place."""
 
-    def change(held: Any) -> None:
+    def change(content: Any) -> None:
         for key in where[:-1]:
-            held = held[key]
-        held[where[-1]] = to
+            content = content[key]
+        content[where[-1]] = to
 
     return change
 
@@ -221,7 +221,7 @@ SCORES = ("seeds", 0, "scores")
         (changed(*SCORES, "zs", "accuracy", to=1.0), "says 1.0 for accuracy of zs, seed 0, but its pred.* changed"),
         (changed(*SCORES, "zs", "accuracy", to=float("nan")), "but its predictions give"),
         (changed("format", to=2), "format 2, this version reads 1"),
-        (lambda held: held["seeds"].pop(), "hold the seeds 0, 1 for zs: one file was changed"),
+        (lambda content: content["seeds"].pop(), "hold the seeds 0, 1 for zs: one file was changed"),
         (changed("seeds", to=[]), NO_RESULT),
         (changed(*SCORES, to=[]), NO_RESULT),
         (changed(*SCORES, "zs", to=3), NO_RESULT),
@@ -232,9 +232,9 @@ SCORES = ("seeds", 0, "scores")
 )
 def test_changed_results(tmp_path: Path, change: Edit, message: str) -> None:
     files = pair(tmp_path, "nli", {"zs": 0.6})
-    held = json.loads(files[1].read_text())
-    change(held)
-    files[1].write_text(json.dumps(held))
+    content = json.loads(files[1].read_text())
+    change(content)
+    files[1].write_text(json.dumps(content))
     with pytest.raises(InputError, match=message) as error:
         compare(files)
     assert "b.json" in str(error.value) and "\n" not in str(error.value)

@@ -52,8 +52,8 @@ def folders(tmp_path_factory):
 
 
 def ours(folder):
-    held = open_base(str(folder)).checkpoints[""]
-    return from_hf(str(folder), SharingConfig(), ids=[np.arange(held.rows)], size=held.rows, language_ids=False, seed=0)
+    rows = open_base(str(folder)).checkpoints[""].rows
+    return from_hf(str(folder), SharingConfig(), ids=[np.arange(rows)], size=rows, language_ids=False, seed=0)
 
 
 def batch_of(folder, rows=(0, 1, 2), right=None):
@@ -210,10 +210,10 @@ def plain_loss(continual, texts, pretrained, body, before, step, layers, subword
             for layer in layers:
                 f_left = plain_states(body, pretrained.target, left, layer, subword)
                 f_right = plain_states(body, pretrained.source, right, layer, subword)
-                held = plain_states(before, pretrained.source, right, layer, subword)
+                unmoved = plain_states(before, pretrained.source, right, layer, subword)
                 for a, b in links:
                     total = total + (f_left[a] - f_right[b]).square().sum()
-                for now, then in zip(f_right, held, strict=True):
+                for now, then in zip(f_right, unmoved, strict=True):
                     total = total + (now - then.detach()).square().sum()
     return total
 

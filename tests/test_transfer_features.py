@@ -127,7 +127,7 @@ def test_a_body_is_fine_tuned_below_a_rotation_of_one_language(moves):
         torch.testing.assert_close(read(batch), goal, rtol=1e-4, atol=1e-5)
         torch.autograd.backward([(read(batch) * weight).sum(), (goal * weight).sum()])
         mine, theirs = (dict(one.body("source").named_parameters()) for one in (read, other))
-        grads = [name for name, held in mine.items() if held.grad is not None]
+        grads = [name for name, parameter in mine.items() if parameter.grad is not None]
         assert any(name.startswith("layers.1.") for name in grads)
         for name in grads:
             torch.testing.assert_close(mine[name].grad, theirs[name].grad, rtol=1e-4, atol=1e-5)
@@ -174,10 +174,10 @@ def test_dropout_is_a_function_of_the_key_and_off_in_frozen_bodies():
 def test_frozen_states_are_what_the_body_gives(settings):
     examples = tokens(40)
     model = model_of(tune="none", **settings).eval()
-    held = frozen_states(model, examples)
-    assert held is not None
+    frozen = frozen_states(model, examples)
+    assert frozen is not None
     batch = examples.batch(np.array([7, 3, 21]))
-    given, fresh = model.states(batch, held.of(batch)), model.states(batch)
+    given, fresh = model.states(batch, frozen.of(batch)), model.states(batch)
     seen = torch.cat([torch.ones(3, 1, dtype=torch.bool), batch.mask], 1)
     torch.testing.assert_close(given[seen], fresh[seen], rtol=1e-4, atol=1e-5)
     assert frozen_states(model, examples, most=100) is None

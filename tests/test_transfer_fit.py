@@ -140,10 +140,10 @@ def test_rates_decay_and_schedule(monkeypatch):
     assert len(seen) == STEPS
     for number, groups in enumerate(seen):
         for name, parameter in model.named_parameters():
-            held = [(lr, decay) for lr, decay, ids in groups if id(parameter) in ids]
+            settings = [(lr, decay) for lr, decay, ids in groups if id(parameter) in ids]
             peak = 1e-3 if name.startswith("features.bodies.") else 5e-2
             rate = pytest.approx(learning_rate(peak, 6, STEPS, number))
-            assert held == ([(rate, 0.3 if parameter.ndim >= 2 else 0.0)] if parameter.requires_grad else []), name
+            assert settings == ([(rate, 0.3 if parameter.ndim >= 2 else 0.0)] if parameter.requires_grad else []), name
     assert seen[0][0][0] < seen[5][0][0] > seen[-1][0][0]
 
 

@@ -55,20 +55,20 @@ def test_rows_equal_a_plain_reference(bert, names, length):
     rng = np.random.default_rng(length)
     readers = tuple(reader(name, int(name != "parent"), bert) for name in names)
     batch = random_batch(rng, 30)
-    for field, held in enumerate(readers):
-        batch, _ = derive_task(batch, held.language, (field,))
+    for field, own in enumerate(readers):
+        batch, _ = derive_task(batch, own.language, (field,))
     examples = encoded(batch, readers, length, YES_NO)
     room, many = length - (3 if bert else 4), 0
     for rows in np.array_split(rng.permutation(len(examples)), 4):
-        held = examples.batch(rows)
-        assert all((stop - start) % 8 == 0 or stop == length for start, stop, _ in held.text.spans)
+        inputs = examples.batch(rows)
+        assert all((stop - start) % 8 == 0 or stop == length for start, stop, _ in inputs.text.spans)
         for number, row in enumerate(rows.tolist()):
             texts = [tokens_of(batch, row, field, readers[field]) for field in (0, 1)]
             a, b = cut(texts, room)
             many += len(a) + len(b) < len(texts[0]) + len(texts[1])
             ids, segments, first = plain_row(a, b, bert)
             members = [readers[0].number] * first + [readers[1].number] * (len(ids) - first)
-            assert shown(held.text, number) == (ids, list(range(len(ids))), segments, members)
+            assert shown(inputs.text, number) == (ids, list(range(len(ids))), segments, members)
             assert examples.lengths[row] == len(ids) <= length
     assert examples.counts.get(f"pairs cut to {length} tokens", 0) == many
     assert (many > 0) == (length < 100)
@@ -78,10 +78,10 @@ def test_batches_have_what_the_contract_says():
     own = reader()
     batch = pairs(("q", "z", "neutral"), ("k", "j", "entailment"), ("k", "z", "neutral"))
     examples = encoded(batch, (own, own))
-    held = examples.batch(np.array([2, 0]))
-    assert (held.words.shape, held.mask.shape) == ((2, 0, 2), (2, 0))
-    assert held.targets["label"].tolist() == [1, 1] and held.role == "source"
-    assert held.rows.tolist() == [2, 0] and held.text.input_ids.dtype == torch.int64
+    inputs = examples.batch(np.array([2, 0]))
+    assert (inputs.words.shape, inputs.mask.shape) == ((2, 0, 2), (2, 0))
+    assert inputs.targets["label"].tolist() == [1, 1] and inputs.role == "source"
+    assert inputs.rows.tolist() == [2, 0] and inputs.text.input_ids.dtype == torch.int64
     assert examples.ids == ("0", "1", "2") and examples.gold == ["neutral", "entailment", "neutral"]
     assert examples.predictions([1, 0, 0]) == ["neutral", "entailment", "entailment"]
     assert nli().majority(["b", "a", "b"], ["a", "a"]) == ["b", "b"] and nli().majority(["b", "a"], ["x"]) == ["a"]
@@ -169,8 +169,8 @@ def model_of(sharing, readers, language_ids):
 def mixed(seed, names, bert=False):
     readers = tuple(reader(name, int(name != "parent"), bert) for name in names)
     batch = random_batch(np.random.default_rng(seed), 16)
-    for field, held in enumerate(readers):
-        batch, _ = derive_task(batch, held.language, (field,))
+    for field, own in enumerate(readers):
+        batch, _ = derive_task(batch, own.language, (field,))
     return batch, readers
 
 
@@ -182,8 +182,8 @@ def test_states_are_those_of_each_row_alone(sharing, names, bert):
     batch, readers = mixed(7, names, bert)
     model = model_of(SHARINGS[sharing], readers, bert)
     examples = nli(length=LENGTH).encode(batch, readers, YES_NO)
-    held = examples.batch(np.arange(len(examples)))
-    valid, states = held.text.valid, model.read(held.text, layers=(0, 2, 3))
+    inputs = examples.batch(np.arange(len(examples)))
+    valid, states = inputs.text.valid, model.read(inputs.text, layers=(0, 2, 3))
     assert valid is not None and not valid.all()
     for row in range(len(examples)):
         a, b = cut((tokens_of(batch, row, field, readers[field]) for field in (0, 1)), LENGTH - (3 if bert else 4))
@@ -295,15 +295,15 @@ def _items(spec: str, count: int) -> tuple[TaskBatch, Vocabulary]:
     task = open_task(spec)
     [split] = task.splits
     source: Source = task.as_source()
-    held, batches = 0, []
+    read, batches = 0, []
     for batch in task.batches(split):
         batches.append(batch)
-        held += len(batch)
-        if held >= count:
+        read += len(batch)
+        if read >= count:
             break
     joined = join_batches(batches)
     words = train_vocabulary([next(iter(source.batches(split)))], 1000)
-    return joined.take(np.arange(min(count, held))), words
+    return joined.take(np.arange(min(count, read))), words
 
 
 @pytest.mark.parametrize("language", ["parent", "trans+inv"])
@@ -346,8 +346,8 @@ def test_questions(name, names):
     examples = task.encode(batch, readers, task.labels(batch))
     outputs: list[tuple[float, list[tuple[float, int, int]]]] = []
     for rows in np.array_split(np.arange(len(examples)), 20):
-        held = examples.batch(rows)
-        for start, stop in zip(held.targets["start"].tolist(), held.targets["stop"].tolist(), strict=True):
+        inputs = examples.batch(rows)
+        for start, stop in zip(inputs.targets["start"].tolist(), inputs.targets["stop"].tolist(), strict=True):
             outputs.append((0.0, [(1.0, start, stop)] if stop else []))
     found = examples.predictions(outputs)
     lost = sum(n for reason, n in examples.counts.items() if reason.startswith("answers"))

@@ -24,8 +24,8 @@ def asked(seed, items, names=("parent", "parent"), bert=False):
     """Random questions on random contexts in the languages of two readers."""
     readers = tuple(reader(name, int(name != "parent"), bert) for name in names)
     batch = random_batch(np.random.default_rng(seed), items)
-    for field, held in enumerate(readers):
-        batch, _ = derive_task(batch, held.language, (field,))
+    for field, own in enumerate(readers):
+        batch, _ = derive_task(batch, own.language, (field,))
     return batch, readers
 
 
@@ -73,13 +73,13 @@ def test_windows_equal_a_plain_reference(bert, names, length, stride):
     assert examples.windows.item.tolist() == [item for item, *_ in expected]
     blocks = names[0] != names[1]
     for rows in np.array_split(np.random.default_rng(1).permutation(len(examples)), 5):
-        held = examples.batch(rows)
+        inputs = examples.batch(rows)
         for number, row in enumerate(rows.tolist()):
             _, ids, columns, span = expected[row]
-            assert shown(held.text, number)[0] == ids
-            moved = held.text.spans[0][1] - (columns[0] - 1 + bert) if blocks else 0  # the second text's block
-            assert held.mask[number].nonzero().ravel().tolist() == [0, *(c + moved for c in columns)]
-            target = [held.targets[name][number].item() for name in ("start", "stop")]
+            assert shown(inputs.text, number)[0] == ids
+            moved = inputs.text.spans[0][1] - (columns[0] - 1 + bert) if blocks else 0  # the second text's block
+            assert inputs.mask[number].nonzero().ravel().tolist() == [0, *(c + moved for c in columns)]
+            target = [inputs.targets[name][number].item() for name in ("start", "stop")]
             assert target == [column + moved if span[1] else 0 for column in span]
     if length == 24:
         assert len(examples) > len(batch) and "questions cut to" in " ".join(examples.counts)
@@ -89,8 +89,9 @@ def told(examples, size=7):
     """What a head that knows the targets would say of every row, in batches of ``size``."""
     outputs: list[Any] = [None] * len(examples)
     for rows in np.array_split(np.random.default_rng(0).permutation(len(examples)), -(-len(examples) // size)):
-        held = examples.batch(rows)
-        for row, start, stop in zip(rows.tolist(), *(held.targets[n].tolist() for n in ("start", "stop")), strict=True):
+        inputs = examples.batch(rows)
+        starts, stops = (inputs.targets[name].tolist() for name in ("start", "stop"))
+        for row, start, stop in zip(rows.tolist(), starts, stops, strict=True):
             outputs[row] = (0.0, [(1.0, start, stop)]) if stop else (2.0, [])
     return outputs
 
@@ -102,8 +103,8 @@ def told(examples, size=7):
 def test_answers_survive_windows(names, length, stride):
     readers = tuple(reader(name, int(name != "parent")) for name in names)
     batch = random_batch(np.random.default_rng(3), 40)
-    for field, held in enumerate(readers) if names[0] != INVERT_TOKENS else ():
-        batch, _ = derive_task(batch, held.language, (field,))
+    for field, own in enumerate(readers) if names[0] != INVERT_TOKENS else ():
+        batch, _ = derive_task(batch, own.language, (field,))
     if names[0] == INVERT_TOKENS:
         batch, _ = derive_task(batch, readers[0].language)
     examples = qa(length=length, stride=stride).encode(batch, readers, ANSWERABLE)
@@ -122,12 +123,12 @@ def test_answers_survive_windows(names, length, stride):
 
 def squad(tmp_path, context, *questions):
     """An opened batch of questions (text, answers) on one context."""
-    held = [
+    entries = [
         {"id": str(n), "question": q, "answers": [{"text": a, "answer_start": context.index(a)} for a in answers]}
         for n, (q, *answers) in enumerate(questions)
     ]
     path = tmp_path / "train.json"
-    path.write_text(json.dumps({"data": [{"title": "T", "paragraphs": [{"context": context, "qas": held}]}]}))
+    path.write_text(json.dumps({"data": [{"title": "T", "paragraphs": [{"context": context, "qas": entries}]}]}))
     [batch] = open_task(f"qa:{path}").batches("train")
     return batch
 
@@ -251,13 +252,13 @@ def test_a_span_counts_where_it_has_most_context():
     for _ in range(300):
         size, room, stride = (int(rng.integers(*r)) for r in ((1, 40), (5, 12), (0, 4)))
         windows = Windows.over(np.array([size]), np.array([room]), stride)
-        held = list(zip(windows.start.tolist(), windows.size.tolist(), strict=True))
+        places = list(zip(windows.start.tolist(), windows.size.tolist(), strict=True))
         found = []
-        for start, many in held:
+        for start, many in places:
             firsts = rng.integers(start, start + many, 3).tolist()
             spans = [(float(rng.integers(0, 50)), f, int(rng.integers(f, start + many))) for f in firsts]
             found.append(sorted(spans, key=lambda s: -s[0]))
-        expected = plain_best(held, found)
+        expected = plain_best(places, found)
         score, first, last = best_answer(windows.start, windows.size, found)
         assert any((score, first, last) in spans for spans in found)
         if expected is None:

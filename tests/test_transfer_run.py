@@ -68,18 +68,18 @@ def test_every_task_gives_sup_zs_and_delta(run, task, tmp_path):
     transfer.check()
     file = ResultFile(tmp_path / "t.json", transfer.fingerprint)
     file.add(transfer, transfer.run(0))
-    held = json.loads(file.path.read_text())
-    (record,) = held["seeds"]
+    saved = json.loads(file.path.read_text())
+    (record,) = saved["seeds"]
     assert record["delta"] == pytest.approx(record["sup"] - record["zs"], abs=1e-3)
-    assert held["all"]["zs"]["mean"] == pytest.approx(record["zs"], abs=1e-3)
-    assert held["counts"]["source test"]["items"] == 40 and held["majority"].keys() == set(transfer.tests)
+    assert saved["all"]["zs"]["mean"] == pytest.approx(record["zs"], abs=1e-3)
+    assert saved["counts"]["source test"]["items"] == 40 and saved["majority"].keys() == set(transfer.tests)
     kept = read_predictions(predictions_path(file.path))
     assert [part.test for part in kept] == list(transfer.tests)
     for part in kept:  # the scores can be made again from what is kept
         for metric in transfer.metrics.values():
             score = metric(part.gold, part.predicted)
             assert score == pytest.approx(record["scores"][part.test][metric.name], abs=1e-3)
-    assert len(rows_of(held)) == len(transfer.tests) + 1
+    assert len(rows_of(saved)) == len(transfer.tests) + 1
 
 
 def test_a_file_and_a_line_add_a_task(run, tmp_path, monkeypatch):
@@ -93,10 +93,10 @@ def test_a_file_and_a_line_add_a_task(run, tmp_path, monkeypatch):
         transfer.check()
         files.append(ResultFile(tmp_path / f"{tuned}.json", transfer.fingerprint))
         files[-1].add(transfer, transfer.run(0))
-    held = json.loads(files[0].path.read_text())
-    assert held["task"] == "length" and held["metric"] == "length_accuracy" and held["labels"]["label"][0] == "long"
-    assert held["all"]["parent"]["mean"] > held["majority"]["parent"] + 10, "the length of a row is easy to see"
-    assert result_table(held).row_count == 4
+    saved = json.loads(files[0].path.read_text())
+    assert (saved["task"], saved["metric"]) == ("length", "length_accuracy") and saved["labels"]["label"][0] == "long"
+    assert saved["all"]["parent"]["mean"] > saved["majority"]["parent"] + 10, "the length of a row is easy to see"
+    assert result_table(saved).row_count == 4
     found = compare([file.path for file in files])
     assert [row["by"] for row in found.rows] == ["paired t-test"] * 3 and found.rows[0]["difference"] <= 0
     assert config(task="length", head={"kind": "crf"}).idle == ["head.kind", "stride"]
@@ -321,8 +321,8 @@ def test_a_score_without_items_is_null_and_drops_of_a_cut_set_are_told_once(run,
 def test_a_result_tells_what_was_aligned(run):
     continual = transfer_of(run, sup=False, train_items=20, continual={"alpha": 0.1, "rows": 4})
     continual.run(0)
-    held = facts(continual)["aligned"]["pretraining"]
-    assert held["counts"]["sentence pairs to train on"] > 0 and held["fingerprint"]
+    pretraining = facts(continual)["aligned"]["pretraining"]
+    assert pretraining["counts"]["sentence pairs to train on"] > 0 and pretraining["fingerprint"]
     rotated = transfer_of(run, sup=False, train_items=20, rotation={}, features=FROZEN)
     rotated.run(0)
     assert facts(rotated)["rotations"][0]["layers"][0]["pairs"] > 0
@@ -341,7 +341,7 @@ def test_a_fine_tuned_model_with_a_rotation(run):
     assert found.fits["source"] == plain.fits["source"] and found.scores["parent"] == plain.scores["parent"]
     model, _ = target._fit(target.config, "source", 0, "", None)
     batch = target.examples("target test").batch(np.arange(8))
-    (fitted,) = (rotation for held in target._rotations.values() for rotation in held.values())
+    (fitted,) = (rotation for of_side in target._rotations.values() for rotation in of_side.values())
     bare = copy.copy(model.features)
     bare.rotations = {}
     with torch.no_grad():

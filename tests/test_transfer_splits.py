@@ -26,9 +26,9 @@ MINI = "builtin:mini-english?types=500&sentences=150&dev=30&test=40"
 
 def answers(batch: TaskBatch) -> dict[str, list[str]]:
     """Item → its answers as texts."""
-    words, held = batch.corpus.form.values(), batch.answers
+    words, spans = batch.corpus.form.values(), batch.answers
     found: dict[str, list[str]] = {name: [] for name in batch.ids}
-    for item, start, stop in zip(held.item.tolist(), held.start.tolist(), held.stop.tolist(), strict=True):
+    for item, start, stop in zip(spans.item.tolist(), spans.start.tolist(), spans.stop.tolist(), strict=True):
         found[batch.ids[item]].append(" ".join(words[start:stop]))
     return found
 
@@ -130,10 +130,10 @@ def test_it_is_what_a_derived_language_has(run, files):
     settings = config(train=f"nli:{folder / 'en'}", target={"test": f"nli:{folder / 'xx.tsv'}"})
     found = load_data(settings, natural)
     assert {name for name in found.sets if name.startswith("mixed")} == {"mixed premise", "mixed hypothesis"}
-    for name, held in found.sets.items():
+    for name, items in found.sets.items():
         wanted = derived.sets[name]
-        assert [held.batch.strings(field) for field in (0, 1)] == [wanted.batch.strings(field) for field in (0, 1)]
-        assert [reader.role for reader in held.readers] == [reader.role for reader in wanted.readers]
+        assert [items.batch.strings(field) for field in (0, 1)] == [wanted.batch.strings(field) for field in (0, 1)]
+        assert [reader.role for reader in items.readers] == [reader.role for reader in wanted.readers]
     one, other = (Transfer(*parts).run(0).scores for parts in ((run, derived, config()), (natural, found, settings)))
     assert {name: other[name] for name in ("parent", "zs", "mixed premise", "mixed hypothesis")} == {
         name: scores for name, scores in one.items() if name != "sup"
@@ -152,7 +152,7 @@ def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
     plain, with_trees = (load_data(config(**settings, **more), natural) for more in ({}, {"parser": "spacy:en"}))
     assert "upos" in with_trees.sets["source test"].batch.corpus.columns
     for field in ("premise", "hypothesis"):
-        one, other = (held.sets[f"mixed {field}"].batch for held in (plain, with_trees))
+        one, other = (data.sets[f"mixed {field}"].batch for data in (plain, with_trees))
         assert [other.strings(number) for number in (0, 1)] == [one.strings(number) for number in (0, 1)]
         assert (other.ids, other.counts) == (one.ids, one.counts)
 
@@ -180,5 +180,5 @@ def test_real_translations_go_together(task):
             assert mixed.strings(number) == [texts[name] for name in mixed.ids]
         context = dict(zip(mixed.ids, mixed.strings(CONTEXT), strict=True))
         said = answers(mixed)
-        assert all(answer in context[name] for name, held in said.items() for answer in held)
+        assert all(answer in context[name] for name, given in said.items() for answer in given)
         assert task == "nli" or all(said.values())

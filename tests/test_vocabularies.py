@@ -253,7 +253,7 @@ def test_training_holds_one_batch_at_a_time(store):
             for batch in super().batches(split):
                 alive.append(weakref.ref(batch))
                 gc.collect()
-                Watched.most = max(Watched.most, sum(held() is not None for held in alive))
+                Watched.most = max(Watched.most, sum(reference() is not None for reference in alive))
                 yield batch
 
     source = Watched(types=500, sentences=8_000, dev=0, test=0)

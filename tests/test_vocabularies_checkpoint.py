@@ -52,8 +52,8 @@ def changed(folder, target, name, **values):
     """A copy of a folder with some keys of a JSON file set (None: taken out)."""
     shutil.copytree(folder, target)
     path = target / name
-    held = json.loads(path.read_text(encoding="utf-8")) | values
-    path.write_text(json.dumps({k: v for k, v in held.items() if v is not None}), encoding="utf-8")
+    config = json.loads(path.read_text(encoding="utf-8")) | values
+    path.write_text(json.dumps({k: v for k, v in config.items() if v is not None}), encoding="utf-8")
     return target
 
 
@@ -181,8 +181,8 @@ def test_files_that_say_two_things(folders, tmp_path):
         read_checkpoint(str(folder))
     plain = changed(folder, tmp_path / "b", "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
     assert read_checkpoint(str(plain)).tokenizer.encode("a,b").tokens[1:-1] == ["[UNK]"]  # no cut at the comma
-    held = json.loads((folders["xlmr"] / "tokenizer.json").read_text(encoding="utf-8"))["model"]
-    folder = changed(folders["xlmr"], tmp_path / "c", "tokenizer.json", model=held | {"unk_id": 7})
+    model = json.loads((folders["xlmr"] / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    folder = changed(folders["xlmr"], tmp_path / "c", "tokenizer.json", model=model | {"unk_id": 7})
     with pytest.raises(InputError, match=r"\(unk_id\)"):
         read_checkpoint(str(folder))
 

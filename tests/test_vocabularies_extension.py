@@ -287,12 +287,12 @@ def test_longest_match():
 
 def test_an_extension_is_read_again(checkpoints, members, tmp_path, monkeypatch):
     spec, model = ExtendSpec(language="trans", size=100), str(checkpoints["xlmr"])
-    held = []
+    written = []
     for name in ("a", "b"):
         made = hf_id_space(model, members, Store(tmp_path / name), spec)
         files = sorted((tmp_path / name).glob("extension*/*.json"))
-        held.append([(file.parent.name, file.read_bytes()) for file in files])
-    assert held[0] == held[1] and len(held[0]) == 2 + len(members)
+        written.append([(file.parent.name, file.read_bytes()) for file in files])
+    assert written[0] == written[1] and len(written[0]) == 2 + len(members)
     monkeypatch.setattr("synthlang.vocabularies.extension._counts", None)
     assert hf_id_space(model, members, Store(tmp_path / "a"), spec)[0].fingerprint == made[0].fingerprint
     next((tmp_path / "a").glob("extension-*/tokenizer.json")).write_text("{}", encoding="utf-8")

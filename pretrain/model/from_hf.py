@@ -178,8 +178,8 @@ def _extended(
     else:
         new[:] = words.mean(0)
     if initialise == "pieces":
-        for i, (start, stop) in enumerate(zip(extension.offsets[:-1], extension.offsets[1:], strict=True)):
-            if stop > start:  # a token that the old tokenizer could not cut starts from the mean of all
-                pieces = torch.from_numpy(extension.pieces[start:stop])
+        for i in range(len(new)):
+            pieces = torch.from_numpy(extension.pieces_of(i))
+            if len(pieces):  # a token that the old tokenizer could not cut starts from the mean of all
                 new[i], new_bias[i] = words[pieces].mean(0), bias[pieces].mean()
     return torch.cat([words, new]), torch.cat([bias, new_bias])

@@ -57,13 +57,6 @@ ASIDES = {
     **{f"obl {word}": "time" for word in dict(CHOICES["event of request"])},
     **{f"advcl {word}": "reason" if word == "because" else "time" for word in dict(CHOICES["reason"])},
 }
-SLOTS = tuple(
-    sorted(
-        {slot for domain in DOMAINS.values() for _, choices in domain.adjuncts for _, _, slot in choices}
-        | {domain.taken for domain in DOMAINS.values() if domain.taken}
-        | {"agent", "message", "quantity", "reason", "recipient", "time"}
-    )
-)
 WHOLE = ("message", "reason", "time")  # slots that hold all the words of their phrase
 FRONT = 0.3  # how often a phrase of time stands at the front of a statement
 
