@@ -27,7 +27,7 @@ PAIRS = [("a", "x"), ("a", "y"), ("b", "x"), ("c", "z"), ("d", "w")]
 COUNTS = Counter({"a": 50, "b": 30, "c": 15, "d": 4, "e": 1})
 
 
-class Words:
+class Listed:
     """A source of given sentences."""
 
     splits, columns, fingerprint = ("dev", "train"), ("form",), "f"
@@ -108,7 +108,7 @@ def test_a_derived_language_by_its_own_words(source):
 
 
 def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
-    text = Words("a b a", "b c", "a\u00a0b a d")
+    text = Listed("a b a", "b c", "a\u00a0b a d")
     chain: Any = Chain(Noise(1, drop=0.0, delete=0.3, insert=0.3), parse_language("trans:0.5"))
     pairs: Counter[tuple[str, str]] = Counter()
     for batch in text.batches("train"):

@@ -30,7 +30,7 @@ SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
 DROPPING = {"name": "torn", "torn_entities": "drop", "transforms": [{"kind": "permute"}]}
 
 
-class Words:
+class Listed:
     """A source of plain sentences, as lists of batches by split."""
 
     columns, fingerprint = ("form",), "0123456789abcdef"
@@ -133,7 +133,7 @@ TRICKY = [["é", "日本", "🙂‍↔️", "ا"], [], ["w"] * 50_000, ["a|b", "
 
 
 def test_unicode_and_empty_and_long_sentences_come_back(tmp_path):
-    source = Words(train=[Corpus.of_words(TRICKY)])
+    source = Listed(train=[Corpus.of_words(TRICKY)])
     export_language(source, parse_language("inv"), tmp_path / "d", source_name="text:a b.txt")
     assert [r["words"] for r in rows(tmp_path / "d", "parent")] == TRICKY
     assert [r["words"] for r in rows(tmp_path / "d", "derived")] == [s[::-1] for s in TRICKY]
@@ -147,10 +147,10 @@ ONE = Corpus.of([{"form": ["Ann", "Lee", "x", "y"], "ner": ["B-PER", "I-PER", "O
 @pytest.mark.parametrize(
     ("source", "language", "options", "message"),
     [
-        (Words(train=[]), PARENT, {}, "holds no sentence in any split"),
-        (Words(train=[Corpus.of_words([])], dev=[]), PARENT, {}, "holds no sentence in any split"),
-        (Words(train=[ONE] * 3), parse_language({**DROPPING, "seed": 1}), {}, r"torn drops every sentence \(.*torn"),
-        (Words(train=[ONE]), PARENT, {"licence": "all rights\nmine"}, "licence .* must be an SPDX id"),
+        (Listed(train=[]), PARENT, {}, "holds no sentence in any split"),
+        (Listed(train=[Corpus.of_words([])], dev=[]), PARENT, {}, "holds no sentence in any split"),
+        (Listed(train=[ONE] * 3), parse_language({**DROPPING, "seed": 1}), {}, r"torn drops every sentence \(.*torn"),
+        (Listed(train=[ONE]), PARENT, {"licence": "all rights\nmine"}, "licence .* must be an SPDX id"),
     ],
 )
 def test_what_cannot_be_exported_leaves_nothing(source, language, options, message, tmp_path):

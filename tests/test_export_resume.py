@@ -17,7 +17,7 @@ from synthlang.export import export_language, run
 from synthlang.language import PARENT, parse_language
 from synthlang.sources.text import TextSource
 from synthlang.workers import WorkerDiedError, ordered_map
-from tests.test_export import Words, digest
+from tests.test_export import Listed, digest
 
 LANGUAGE = parse_language("trans+inv")
 
@@ -178,7 +178,7 @@ def test_killed_between_the_rename_and_the_clearing_up(text, whole, tmp_path, mo
 def test_wrong_input_leaves_nothing_in_any_process(tmp_path):
     bad = Corpus.of_words([["кириллица"]])  # stays as it is, but has letters of the script
     for workers in (1, 2):
-        source = Words(train=[Corpus.of_words([["fine"]]), bad])
+        source = Listed(train=[Corpus.of_words([["fine"]]), bad])
         with pytest.raises(InputError, match="has letters of the script"):
             export_language(source, parse_language("trans:0.0"), tmp_path / "d", source_name="x", workers=workers)
         assert list(tmp_path.iterdir()) == []
