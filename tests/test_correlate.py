@@ -70,8 +70,8 @@ def test_files_written_repeat(study, tmp_path, capsys):
         run([study / "results.csv"], out, figure, by="task", block="objective")
     assert places[0][0].read_bytes() == places[1][0].read_bytes()
     assert places[0][1].read_bytes() == places[1][1].read_bytes()
-    held = json.loads(places[0][0].read_text())
-    assert held["rows"] == 48 and held["cluster"] == ["cell"] and len(held["correlations"]) == 6
+    result = json.loads(places[0][0].read_text())
+    assert result["rows"] == 48 and result["cluster"] == ["cell"] and len(result["correlations"]) == 6
     svg = places[0][1].read_text()
     assert svg.startswith("<?xml") and "Scatter of alignment_all against delta. pos: ρ = " in svg
     assert "rows of one cell belong together" in capsys.readouterr().out

@@ -155,9 +155,9 @@ def key_of(stage, store=None):
     known = Digests(store)
     look = Look(known)
     parents = {
-        field: held.model_copy(update={"key": look.key(held)})
-        for field, held in ((name, getattr(stage, name)) for name in type(stage).model_fields)
-        if isinstance(held, PretrainStage)
+        field: parent.model_copy(update={"key": look.key(parent)})
+        for field, parent in ((name, getattr(stage, name)) for name in type(stage).model_fields)
+        if isinstance(parent, PretrainStage)
     }
     key = look.key(stage.model_copy(update=parents))
     if store is not None:

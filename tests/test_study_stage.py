@@ -64,14 +64,14 @@ def keys_of(*stages):
 
 def test_the_stages_of_a_cell():
     whole, (cell,) = graph_of(FULL)
-    held = whole.of_cell[cell.name]
+    keys = whole.of_cell[cell.name]
     transfers = [f"transfer {task} seed {seed}" for task in ("pos", "ner") for seed in (0, 1)]
-    assert list(held) == ["pretrain", "alignment", "probe words", *transfers]
-    assert list(held.values()) == list(whole.stages)
-    assert [whole.stages[held[name]].config.task for name in transfers] == ["pos", "pos", "ner", "ner"]
+    assert list(keys) == ["pretrain", "alignment", "probe words", *transfers]
+    assert list(keys.values()) == list(whole.stages)
+    assert [whole.stages[keys[name]].config.task for name in transfers] == ["pos", "pos", "ner", "ner"]
     for key, stage in whole.stages.items():
         assert stage.key == key
-        assert keys_of(*stage.parents) == ([held["pretrain"]] if stage.kind != "pretrain" else [])
+        assert keys_of(*stage.parents) == ([keys["pretrain"]] if stage.kind != "pretrain" else [])
 
 
 def test_cells_share_stages_and_every_parent_comes_first():
@@ -126,8 +126,8 @@ def test_cells_of_other_target_languages_share_the_fine_tuning_for_probes():
     plain, continual = of_kind(whole, TuneStage)
     assert (plain.seed, plain.config.language, continual.config.language) == (3, None, "trans")
     assert keys_of(*plain.parents) == [names["a", "pos"]["pretrain"]]
-    for (_, tuning), held in names.items():
-        assert isinstance(whole.stages[held["probe d"]].model, TuneStage) == (tuning != "none")
+    for (_, tuning), keys in names.items():
+        assert isinstance(whole.stages[keys["probe d"]].model, TuneStage) == (tuning != "none")
     assert plain.label == "tune mlm trans on pos seed 3"
     assert continual.label == "tune mlm trans on pos+continual seed 3"
 

@@ -45,7 +45,7 @@ class Section:
             return None
         if not isinstance(value, dict):
             raise InputError(f"must be a mapping or null, not {value!r}")
-        return cls(value.get(BASE, []), {key: held for key, held in value.items() if key != BASE})
+        return cls(value.get(BASE, []), {key: inner for key, inner in value.items() if key != BASE})
 
     def changed(self, keys: Sequence[str], value: Any) -> Section:
         """With another value at ``keys``; of ``base``, or of one of its files by number, it changes what is read
@@ -74,9 +74,9 @@ class Draft:
 
     def __init__(self, study: StudyConfig) -> None:
         self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
-        held: dict[Place, Any] = {(root,): getattr(study, root) for root in PARTS}
-        held |= {(root, name): value for root in NAMED for name, value in (getattr(study, root) or {}).items()}
-        self.sections = {place: Section.of(value) for place, value in held.items()}
+        values: dict[Place, Any] = {(root,): getattr(study, root) for root in PARTS}
+        values |= {(root, name): value for root in NAMED for name, value in (getattr(study, root) or {}).items()}
+        self.sections = {place: Section.of(value) for place, value in values.items()}
         self.default_task = study.tasks is None
 
     def apply(self, setting: Setting) -> None:
@@ -96,9 +96,9 @@ class Draft:
         elif root in NAMED and len(keys) == 1:
             if not isinstance(value, dict):
                 raise InputError(f"must be a mapping of names, not {value!r}")
-            self.sections = {place: held for place, held in self.sections.items() if place[0] != root}
-            for name, held in value.items():
-                self._replace((root, str(name)), held)
+            self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
+            for name, part in value.items():
+                self._replace((root, str(name)), part)
             self.default_task = self.default_task and root != "tasks"
         else:
             length = 2 if root in NAMED else 1
@@ -124,7 +124,7 @@ class Draft:
         self.default_task = self.default_task and place[0] != "tasks"
 
     def names(self, root: str) -> list[str]:
-        return [place[1] for place, held in self.sections.items() if place[0] == root and held is not None]
+        return [place[1] for place, section in self.sections.items() if place[0] == root and section is not None]
 
 
 def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
@@ -163,9 +163,9 @@ def check_task(
     if "task" not in own and "task" not in common:
         hint = did_you_mean(name, list(TASKS))
         raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(TASKS)}; name one with tasks.{name}.task")
-    mine = _leaves(own)
+    leaves = _leaves(own)
     for keys, value in assigned_to_all.items():
-        if any(place[: len(keys)] == keys and (place, held) != (keys, value) for place, held in mine.items()):
+        if any(place[: len(keys)] == keys and (place, leaf) != (keys, value) for place, leaf in leaves.items()):
             key = ".".join(keys)
             raise InputError(f"transfer.{key} does not reach tasks.{name}, which has its own: set tasks.{name}.{key}")
 

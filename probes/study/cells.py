@@ -110,9 +110,11 @@ def _labelled_the_same(points: list[Point]) -> str | None:
                 f"two cells of the grid have the same labels, {point.full_name}, by which results are told apart; "
                 "give one a label of its own"
             )
-        own = [choice for choice in point.choices if not is_seed(choice.axis)]
-        other, held = first.setdefault(tuple(sorted((c.axis, c.label) for c in own)), (point, own))
-        axis = next((c.axis for c in own for o in held if c.axis == o.axis and c.settings != o.settings), None)
+        choices = [choice for choice in point.choices if not is_seed(choice.axis)]
+        other, other_choices = first.setdefault(tuple(sorted((c.axis, c.label) for c in choices)), (point, choices))
+        axis = next(
+            (c.axis for c in choices for o in other_choices if c.axis == o.axis and c.settings != o.settings), None
+        )
         if axis is not None:
             return (
                 f"two cells of the grid have the label {point.labels[axis]!r} of {axis} for different settings, "
@@ -175,8 +177,8 @@ def _called(axes: Iterable[str], name: str) -> list[str]:
     return [a for a in titles if name in (a, a.rsplit(".", 1)[-1], short_key(a), titles[a].replace(" ", "_"))]
 
 
-def _same(held: str | None, label: str) -> bool:
-    if held is None or held == label:
-        return held == label
-    numbers = numbers_of([held, label])
-    return numbers is not None and "%" not in held + label and numbers[held] == numbers[label]
+def _same(cell_label: str | None, label: str) -> bool:
+    if cell_label is None or cell_label == label:
+        return cell_label == label
+    numbers = numbers_of([cell_label, label])
+    return numbers is not None and "%" not in cell_label + label and numbers[cell_label] == numbers[label]

@@ -92,12 +92,12 @@ def reach_of_model(model: str) -> Reach | None:
 
     if not path.is_dir() and not constants.HF_HUB_OFFLINE:
         return None
-    held = read_json(open_base(model).folder / CONFIG)
-    names = ARCHITECTURES.get(held.get("model_type"))
-    layers, positions = held.get("num_hidden_layers"), held.get("max_position_embeddings")
+    settings = read_json(open_base(model).folder / CONFIG)
+    names = ARCHITECTURES.get(settings.get("model_type"))
+    layers, positions = settings.get("num_hidden_layers"), settings.get("max_position_embeddings")
     if names is None or not isinstance(layers, int) or not isinstance(positions, int):
         return None  # opening it says what is wrong
-    before = held.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
+    before = settings.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
     return Reach(layers, positions - before, bert=names.config == "BertConfig")
 
 
@@ -315,7 +315,7 @@ class _CellChecks:
         self.opened.check_pairs("pairs", config.pairs, config.data if config.fits else None)
         if config.maps.save is not None:
             raise InputError("maps.save: the cells of a study would write one folder; use synthlang probe for that")
-        needs_words = not self.is_run or any(held is not None for held in (cell.adjust, cell.tuned, cell.second))
+        needs_words = not self.is_run or any(extra is not None for extra in (cell.adjust, cell.tuned, cell.second))
         if "words" in config.probes and needs_words and config.words.dictionary is None:
             raise InputError("words: which words are translations is known of runs alone; name words.dictionary")
         if config.reads_sentences and not any(config.pairs.values()):

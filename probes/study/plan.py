@@ -82,7 +82,7 @@ class StudyPlan:
 
 def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> StudyPlan:
     """What there is to do for a study with this store; nothing is written. ``done``: the keys of stages that are."""
-    needed = Counter(graph.stages[key].kind for held in graph.of_cell.values() for key in held.values())
+    needed = Counter(graph.stages[key].kind for keys in graph.of_cell.values() for key in keys.values())
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
     means = mean_seconds(store, left)
     kinds = []
@@ -91,5 +91,5 @@ def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) 
             mean, measured = means.get(kind, (None, 0))
             seconds = None if mean is None else mean * left[kind]
             kinds.append(Kind(kind, count, count - left[kind], needed[kind] - count, seconds, measured))
-    cells = {name: sum(key not in done for key in held.values()) for name, held in graph.of_cell.items()}
+    cells = {name: sum(key not in done for key in keys.values()) for name, keys in graph.of_cell.items()}
     return StudyPlan(study.name, tuple(kinds), cells, len(study.seeds))

@@ -381,8 +381,8 @@ class Graph:
     of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def chosen(self, cells: Collection[str]) -> Graph:
-        of_cell = {name: held for name, held in self.of_cell.items() if name in cells}
-        wanted = {key for held in of_cell.values() for key in held.values()}
+        of_cell = {name: keys for name, keys in self.of_cell.items() if name in cells}
+        wanted = {key for keys in of_cell.values() for key in keys.values()}
         return Graph({key: stage for key, stage in self.stages.items() if key in wanted}, of_cell)
 
 
@@ -390,9 +390,9 @@ def graph(cells: Sequence[Cell], seeds: Sequence[int], look: Look | None = None)
     """The stages of all cells; equal work is one stage, whoever needs it."""
     whole, look = Graph(), look or Look(Digests())
     for cell in cells:
-        held = whole.of_cell[cell.name] = {}
+        keys = whole.of_cell[cell.name] = {}
         for name, stage in _stages_of(cell, seeds, look):
-            held[name] = stage.key
+            keys[name] = stage.key
             whole.stages.setdefault(stage.key, stage)
     return whole
 

@@ -117,9 +117,9 @@ def _of_results(table: pa.Table) -> pa.Table:
     common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
     parts = []
     for measure in (*SCORES, *ALIGNMENTS):
-        held = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
-        held["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
-        parts.append(pa.table(held).filter(pc.is_valid(table[measure])))
+        columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
+        columns["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
+        parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))
     mixed = [
         (row, name, value)
         for row, text in enumerate(table["mixed"].to_pylist())
@@ -191,7 +191,7 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     place = whole["labels"].map(lambda text: unseeded(labels_of(text))).astype(str)
     owned = pd.DataFrame({"run": whole["run"].astype(str), "task": own, "place": place, "bit": study})
     keys = ["run", "task", "place"]
-    owners = owned.drop_duplicates().assign(bit=lambda held: held["bit"].map(lambda number: 1 << number))
+    owners = owned.drop_duplicates().assign(bit=lambda owner: owner["bit"].map(lambda number: 1 << number))
     bits = owned[keys].merge(owners.groupby(keys, as_index=False)["bit"].sum(), on=keys, how="left")["bit"]
     bits.index = whole.index
     first = owned.groupby(keys)["bit"].transform("min")
@@ -221,21 +221,21 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
 @lru_cache(maxsize=8192)
 def _parsed(text: str) -> Mapping[str, str]:
     try:
-        held = json_object(text)
+        labels = json_object(text)
     except InputError as error:
         raise ValueError(f"labels must be a JSON object, not {text!r}") from error
-    return {str(axis): text_of(label) for axis, label in held.items()}
+    return {str(axis): text_of(label) for axis, label in labels.items()}
 
 
 def json_object(text: str | None) -> dict[str, Any]:
     """Of a column that holds a JSON object; {} of nothing, InputError for anything else."""
     try:
-        held = json.loads(text or "{}")
+        parsed = json.loads(text or "{}")
     except json.JSONDecodeError:
-        held = None
-    if not isinstance(held, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise InputError(f"what a row says of its cell must be a JSON object, not {text!r}")
-    return held
+    return parsed
 
 
 def labels_of(value: Any) -> Mapping[str, str]:

@@ -125,7 +125,7 @@ def _tune(stage: TuneStage, store: Store, report: Report, reading: _Reading) -> 
     def build(path: Path) -> None:
         transfer.check()
         body, fit = transfer.tune(stage.seed, _unfinished(store, stage))
-        texts = {f"aligned text {name}": held["counts"] for name, held in transfer.aligned.get("aligned", {}).items()}
+        texts = {f"aligned text {name}": text["counts"] for name, text in transfer.aligned.get("aligned", {}).items()}
         counts = {**drops(transfer), **texts}
         record = {"model": opened.name, "task": stage.config.task, "seed": stage.seed, "fit": fit, "counts": counts}
         with atomic_folder(path) as folder:
@@ -258,7 +258,7 @@ def _opened(stage: TransferStage | TuneStage | ProbeStage, store: Store) -> tupl
         named, natural, language = None, True, source_of(root, configs)
     second = None if named is None else models.get(named, named)
     opened = open_model(model, language, natural, second, None if root == model else root, configs)
-    both = [short(held) for held in (stage.model, other) if held is not None]
+    both = [short(each) for each in (stage.model, other) if each is not None]
     return replace(opened, name=" and ".join(both)), models
 
 
@@ -305,9 +305,11 @@ def open_model(
         return open_pretrained(model, language, natural, second, configs)
     config, artifacts = open_run(Path(before), configs.get(before))
     base = open_base(model)
-    held = list(base.checkpoints.values())
-    ids = np.unique([n for checkpoint in held for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()])
-    rows = max(checkpoint.rows for checkpoint in held)
+    checkpoints = list(base.checkpoints.values())
+    ids = np.unique(
+        [n for checkpoint in checkpoints for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()]
+    )
+    rows = max(checkpoint.rows for checkpoint in checkpoints)
     body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
     opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
     return replace(opened, name=Path(model).name, target=replace(opened.target, number=0))
@@ -330,5 +332,5 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
         is_own = is_run(model_path(model))  # an adjusted one has one body, which knows no languages
         numbered = enumerate(opened.run[1].languages)
         return {language.name: (language.tokenizer, number if is_own else 0) for number, language in numbered}
-    held = open_base(model).checkpoints
-    return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in held.items()}
+    checkpoints = open_base(model).checkpoints
+    return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in checkpoints.items()}

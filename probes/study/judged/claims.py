@@ -124,7 +124,7 @@ class Compare(Entry):
         """``left``, ``right`` and what is taken off each, as far as there are such."""
         sides = [self.left] if self.right is None else [self.left, self.right]
         taken_off = [side.taken_off(self) for side in sides]
-        return [*(side.within(self) for side in sides), *(held for held in taken_off if held is not None)]
+        return [*(side.within(self) for side in sides), *(quantity for quantity in taken_off if quantity is not None)]
 
 
 class Order(Entry):
@@ -196,8 +196,8 @@ class Claim(StrictModel):
         return None if entries is None else [one for entry in entries for one in entry.one_a_label()]
 
     @model_validator(mode="after")
-    def _one(self) -> Claim:
-        if sum(held is not None for held in (self.compare, self.order, self.correlate)) != 1:
+    def _one_form(self) -> Claim:
+        if sum(form is not None for form in (self.compare, self.order, self.correlate)) != 1:
             raise ValueError("needs one of compare, order and correlate")
         return self
 
@@ -217,7 +217,7 @@ class _ClaimsFile(StrictModel):
     claims: list[Claim] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _once(self) -> _ClaimsFile:
+    def _ids_differ(self) -> _ClaimsFile:
         for one, other in pairwise(sorted(claim.id for claim in self.claims)):
             if one == other:
                 raise ValueError(f"two claims are called {one!r}")
@@ -237,11 +237,11 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
     Raises InputError for anything wrong, a label that the file's paper does not have included.
     """
     path = whole_file("claims", str(name), folder)
-    held = load(_ClaimsFile, path)
-    if held.paper is None:
-        return tuple(held.claims)
-    labels = read_paper(held.paper, path.parent).labels
-    for claim in held.claims:
+    content = load(_ClaimsFile, path)
+    if content.paper is None:
+        return tuple(content.claims)
+    labels = read_paper(content.paper, path.parent).labels
+    for claim in content.claims:
         try:
             for quantity in claim.quantities():
                 check_quantity(quantity, labels)
@@ -250,4 +250,4 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
                 check_labels(correlate.among, labels)
         except ValueError as error:
             raise InputError(f"{claim.id}: {error}", path) from error
-    return tuple(held.claims)
+    return tuple(content.claims)

@@ -104,12 +104,13 @@ def clustered(
     Pearson's r and that of Bonett & Wright (2000), (1 + ρ² / 2) / (n − 3), for Spearman's ρ, n the number of
     conditions: with that many and one model each they agree with what resampling finds.
     """
-    held: dict[str, list[tuple[str, float, float]]] = {}
+    clusters: dict[str, list[tuple[str, float, float]]] = {}
     for name, block, (left, right) in zip(conditions, blocks or [""] * len(pairs), pairs, strict=True):
-        held.setdefault(name, []).append((block, left, right))
-    ordered = [(i, *row) for i, rows in enumerate(sorted(sorted(rows) for rows in held.values())) for row in rows]
+        clusters.setdefault(name, []).append((block, left, right))
+    in_order = sorted(sorted(rows) for rows in clusters.values())
+    ordered = [(i, *row) for i, rows in enumerate(in_order) for row in rows]
     x, y = (np.array([row[side] for row in ordered], np.float64) for side in (2, 3))
-    count = len(held)
+    count = len(clusters)
     if count <= RESAMPLED or blocks is not None or kind == "kendall" or np.ptp(x) == 0 or np.ptp(y) == 0:
         return correlation(x, y, KEY, kind, blocks=[row[1] for row in ordered], clusters=[row[0] for row in ordered])
     r = float((stats.spearmanr(x, y) if kind == "spearman" else stats.pearsonr(x, y)).statistic)
@@ -139,17 +140,17 @@ def correlate_pairs(
     return Correlated(found, len(pairs), models, len(set(names)) < len(clusters), one_model)
 
 
-def _one_measurement(held: Sequence[Mapping[Known, tuple[float, float]]]) -> list[int]:
+def _one_measurement(measured: Sequence[Mapping[Known, tuple[float, float]]]) -> list[int]:
     """For each condition, by the x and y of its models, the number of the first one that repeats the measurement of one
     side: the same x, or the same y, of every model that both have. One model may have two numbers alike by chance."""
     of_model: dict[Known, list[int]] = {}
-    for number, one in enumerate(held):
+    for number, one in enumerate(measured):
         for model in one:
             of_model.setdefault(model, []).append(number)
-    links: list[set[tuple[int, int]]] = [set() for _ in held]
+    links: list[set[tuple[int, int]]] = [set() for _ in measured]
     for first, second in {pair for numbers in of_model.values() for pair in combinations(numbers, 2)}:
-        both = held[first].keys() & held[second].keys()
-        if any(all(held[first][model][side] == held[second][model][side] for model in both) for side in (0, 1)):
+        both = measured[first].keys() & measured[second].keys()
+        if any(all(measured[first][model][side] == measured[second][model][side] for model in both) for side in (0, 1)):
             links[first].add((first, second))
             links[second].add((first, second))
     return connected_groups(links)
@@ -199,8 +200,8 @@ def shared_by_all(sides: Sequence[Series], axes: Sequence[str]) -> list[Series]:
     kept = _of_all_points(set.intersection(*({_only(c, joint) for c in side} for side in sides)), axes)
     found = []
     for side in sides:
-        mine = _of_all_points([c for c in side if _only(c, joint) in kept], axes)
-        found.append({condition: parts for condition, parts in side.items() if condition in mine})
+        of_side = _of_all_points([c for c in side if _only(c, joint) in kept], axes)
+        found.append({condition: parts for condition, parts in side.items() if condition in of_side})
     return found
 
 
@@ -219,8 +220,8 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
     for condition in conditions:
         points.setdefault(_point(condition, axes), []).append(condition)
     others = {axis for condition in conditions for axis, _ in condition} - set(axes)
-    inner = [axis for axis in others if any(len({_only(c, {axis}) for c in held}) > 1 for held in points.values())]
-    every = [{_only(condition, inner) for condition in held} for held in points.values()]
+    inner = [axis for axis in others if any(len({_only(c, {axis}) for c in group}) > 1 for group in points.values())]
+    every = [{_only(condition, inner) for condition in group} for group in points.values()]
     common = set.intersection(*every) if every else set()
     return {condition for condition in conditions if _only(condition, inner) in common}
 
@@ -243,11 +244,11 @@ def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
 def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[Model, float]]:
     """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have, of
     those that are numbers; NaN where there is none."""
-    held: dict[Point, list[Replicates]] = {}
+    at_point: dict[Point, list[Replicates]] = {}
     for condition, parts in series.items():
-        held.setdefault(_point(condition, axes), []).extend(parts.values())
+        at_point.setdefault(_point(condition, axes), []).extend(parts.values())
     found: dict[Point, dict[Model, float]] = {}
-    for point, replicates in held.items():
+    for point, replicates in at_point.items():
         models: dict[Model, list[float]] = {}
         for one in set(replicates[0]).intersection(*replicates[1:]):
             models.setdefault(one[0], []).append(sum(part[one] for part in replicates) / len(replicates))

@@ -67,10 +67,10 @@ class Estimate:
 
     def text(self, digits: int = 1) -> str:
         """As 3.1 (1.0 … 5.2), n = 3 models; over ner, pos."""
-        held = self.interval
-        bounds = "" if held.low is None or held.high is None else f" ({held.low:.{digits}f} … {held.high:.{digits}f})"
+        interval, low, high = self.interval, self.interval.low, self.interval.high
+        bounds = "" if low is None or high is None else f" ({low:.{digits}f} … {high:.{digits}f})"
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"{held.mean:.{digits}f}{bounds}, n = {counted(held.n, self.unit)}{notes}"
+        return f"{interval.mean:.{digits}f}{bounds}, n = {counted(interval.n, self.unit)}{notes}"
 
 
 class EstimateOrWhy(NamedTuple):
@@ -167,12 +167,13 @@ def pretrainings(replicates: Replicates) -> int:
 
 def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Replicate]) -> _Pairs:
     """Pairs of the same ``name``: of each side the mean over those that have it."""
-    held: dict[Replicate, tuple[list[float], list[float]]] = {}
+    by_name: dict[Replicate, tuple[list[float], list[float]]] = {}
     for place, side in enumerate((left, right)):
-        for one, value in side.items():
-            held.setdefault(name(one), ([], []))[place].append(value)
-    differences = {one: sum(a) / len(a) - sum(b) / len(b) for one, (a, b) in held.items() if a and b}
-    return _Pairs(differences, {one for one in left.keys() | right.keys() if name(one) not in differences})
+        for replicate, value in side.items():
+            by_name.setdefault(name(replicate), ([], []))[place].append(value)
+    differences = {replicate: sum(a) / len(a) - sum(b) / len(b) for replicate, (a, b) in by_name.items() if a and b}
+    alone = {replicate for replicate in left.keys() | right.keys() if name(replicate) not in differences}
+    return _Pairs(differences, alone)
 
 
 def common(sides: Iterable[Series]) -> list[Condition]:
@@ -188,8 +189,8 @@ def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOr
     every = list(dict.fromkeys(condition for side in sides for condition in side))
     dropped = [condition for condition in every if condition not in conditions]
     if not conditions:
-        held = " against ".join(_named(list(side), every) for side in sides)
-        return EstimateOrWhy(None, f"no condition is common to all that is compared: {held}")
+        listed = " against ".join(_named(list(side), every) for side in sides)
+        return EstimateOrWhy(None, f"no condition is common to all that is compared: {listed}")
     means, missing, infinite = list[Replicates](), set[Replicate](), set[Replicate]()
     for side in sides:
         mean, absent, wrong = _averaged([side[condition] for condition in conditions])
@@ -229,10 +230,10 @@ def _averaged(
     conditions: Sequence[Mapping[Condition, Replicates]],
 ) -> tuple[Replicates, set[Replicate], set[Replicate]]:
     """The mean over conditions of the means within them; replicates that not all have, and those without a number."""
-    held = [one for parts in conditions for one in parts.values()]
-    every = dict.fromkeys(replicate for one in held for replicate in one)
-    infinite = {replicate for one in held for replicate, value in one.items() if not math.isfinite(value)}
-    shared = [one for one in every if one not in infinite and all(one in part for part in held)]
+    measured = [one for parts in conditions for one in parts.values()]
+    every = dict.fromkeys(replicate for one in measured for replicate in one)
+    infinite = {replicate for one in measured for replicate, value in one.items() if not math.isfinite(value)}
+    shared = [one for one in every if one not in infinite and all(one in part for part in measured)]
     means = {
         one: sum(sum(part[one] for part in parts.values()) / len(parts) for parts in conditions) / len(conditions)
         for one in shared
@@ -246,15 +247,15 @@ def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tu
 
     None, NaN and infinity are no values.
     """
-    held = list(values)
+    rows = list(values)
     for place, unit in ((0, "models"), (1, "adjustments")):
         groups: dict[Hashable, list[float | None]] = {}
-        for one in held:
-            groups.setdefault(one[place], []).append(one[2])
+        for row in rows:
+            groups.setdefault(row[place], []).append(row[2])
         if len(groups) > 1:
             means = map(mean_of, groups.values())
             return [mean for mean in means if mean is not None], unit  # type: ignore[return-value]
-    return numbers_among(value for _, _, value in held), "fine-tuning seeds"
+    return numbers_among(value for _, _, value in rows), "fine-tuning seeds"
 
 
 def _units(replicates: Replicates) -> tuple[list[float], Unit]:

@@ -144,15 +144,17 @@ def _tally(run: Sequence[Part], asked: int, deciding: Part) -> str:
     return f"{counts['holds']} of {len(run)} hold{others}; ours is {deciding.what}"
 
 
-def _part(one: Comparison) -> Part:
-    found = over(*drop_shared_runs(one.sides, one.conditions))
+def _part(comparison: Comparison) -> Part:
+    what, relation, margin = comparison.what, comparison.relation, comparison.margin
+    found = over(*drop_shared_runs(comparison.sides, comparison.conditions))
     if found.ours is None:
-        return Part(one.what, None, "not run", found.why)
-    held = found.ours.interval
-    low, high = (None if bound is None else bound - one.value for bound in (held.low, held.high))
-    ours = replace(found.ours, interval=Interval(held.mean - one.value, low, high, held.n, held.level))
-    asked = {"near": f"within ±{one.margin:g}", "greater": f"> {one.margin:g}", "less": f"< {-one.margin or 0:g}"}
-    return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin), asked=asked[one.relation])
+        return Part(what, None, "not run", found.why)
+    estimated, value = found.ours.interval, comparison.value
+    low, high = (None if bound is None else bound - value for bound in (estimated.low, estimated.high))
+    interval = Interval(estimated.mean - value, low, high, estimated.n, estimated.level)
+    asked = {"near": f"within ±{margin:g}", "greater": f"> {margin:g}", "less": f"< {-margin or 0:g}"}[relation]
+    outcome = outcome_of(interval, relation, margin)
+    return Part(what, replace(found.ours, interval=interval), outcome, asked=asked)
 
 
 def _compared(compare: Compare, results: Results) -> Comparison:
@@ -211,7 +213,7 @@ def _name(left: Quantity, right: Quantity | None) -> str:
     if right is None:
         return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
     measures = {_measure(left), _measure(right)}
-    mine, others = (
+    of_left, of_right = (
         " ".join(
             [
                 *(label for axis, label in one.where.items() if other.where.get(axis) != label),
@@ -223,7 +225,8 @@ def _name(left: Quantity, right: Quantity | None) -> str:
         for one, other in ((left, right), (right, left))
     )
     shared = [label for axis, label in left.where.items() if right.where.get(axis) == label]
-    return f"{' '.join([*shared, *(measures if len(measures) == 1 else [])])}, {mine} − {others}".removeprefix(", ")
+    in_common = " ".join([*shared, *(measures if len(measures) == 1 else [])])
+    return f"{in_common}, {of_left} − {of_right}".removeprefix(", ")
 
 
 def _averaged(quantity: Quantity) -> list[str]:

@@ -156,9 +156,9 @@ def read_study(folder: Path) -> Study:
 
 def names_of(studies: Sequence[Study]) -> list[str]:
     """The studies' names, with the start of the fingerprint where two have the same."""
-    held = [study.name for study in studies]
+    names = [study.name for study in studies]
     return [
-        study.name if held.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
+        study.name if names.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
         for i, study in enumerate(studies, 1)
     ]
 

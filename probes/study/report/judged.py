@@ -134,9 +134,10 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     tables = _read("paper", read_tables, studies, notes)
     if not claims and not tables:
         return Comparisons(notes=notes)
-    found = {name: results_of(held) for name, held in pools(studies).items()}
-    asked = [name for claim in claims for held in claim.quantities() for name in (held.measure, held.instead) if name]
-    measures = dict.fromkeys(name.removeprefix(OF_PROBE) for name in asked if name.startswith(OF_PROBE))
+    found = {name: results_of(members) for name, members in pools(studies).items()}
+    quantities = [quantity for claim in claims for quantity in claim.quantities()]
+    names = [name for quantity in quantities for name in (quantity.measure, quantity.instead) if name]
+    measures = dict.fromkeys(name.removeprefix(OF_PROBE) for name in names if name.startswith(OF_PROBE))
     return Comparisons(
         [_claimed(claim, found) for claim in claims],
         [(table, _lines(table, found)) for table in tables],
@@ -164,10 +165,10 @@ def _claimed(claim: Claim, found: Mapping[str, Results]) -> Claimed:
 
 
 def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[Line]:
-    rows = {pool: compare_table(table, results) for pool, results in found.items()}
-    measured = {pool: held for pool, held in rows.items() if any(row.ours is not None for row in held)}
+    comparisons = {pool: compare_table(table, results) for pool, results in found.items()}
+    measured = {pool: rows for pool, rows in comparisons.items() if any(row.ours is not None for row in rows)}
     return [
-        Line(cell, [_judged(pool, held[number]) for pool, held in measured.items()])
+        Line(cell, [_judged(pool, rows[number]) for pool, rows in measured.items()])
         for number, cell in enumerate(table.cells)
     ]
 
@@ -180,14 +181,14 @@ def _judged(pool: str, row: TableComparison) -> Judged:
     return Judged(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
 
 
-def judged_claims(beside: Comparisons) -> Section | None:
+def judged_claims(comparisons: Comparisons) -> Section | None:
     """The table of claims; None where the study names none."""
-    notes: list[Block] = [Paragraph(note, "note") for note in beside.notes]
-    if not beside.claims:
+    notes: list[Block] = [Paragraph(note, "note") for note in comparisons.notes]
+    if not comparisons.claims:
         return Section("Claims", notes) if notes else None
-    every = [(c, j) for c in beside.claims for j in c.judged]
+    every = [(c, j) for c in comparisons.claims for j in c.judged]
     run = [(c, j) for c, j in every if j.verdict != "not run"]
-    rest = [c for c in beside.claims if all(j.verdict == "not run" for j in c.judged)]
+    rest = [c for c in comparisons.claims if all(j.verdict == "not run" for j in c.judged)]
     several = len({j.pool for _, j in every}) > 1
     counts = {word: sum(j.verdict == word for _, j in every) for word in WORDS}
     blocks: list[Block] = [Paragraph("; ".join(f"{word}: {n}" for word, n in counts.items() if n) + ".")]
@@ -213,15 +214,15 @@ def judged_claims(beside: Comparisons) -> Section | None:
     return Section("Claims", [*blocks, *notes])
 
 
-def beside_papers(beside: Comparisons) -> Section | None:
+def beside_papers(comparisons: Comparisons) -> Section | None:
     """Each table of a paper with our numbers; None where the study names none."""
-    if not beside.tables:
+    if not comparisons.tables:
         return None
     blocks: list[Block] = [Paragraph(READING)]
-    claims_marked = any(j.marked for c in beside.claims for j in c.judged)
-    if not claims_marked and any(j.marked for _, lines in beside.tables for line in lines for j in line.judged):
+    claims_marked = any(j.marked for c in comparisons.claims for j in c.judged)
+    if not claims_marked and any(j.marked for _, lines in comparisons.tables for line in lines for j in line.judged):
         blocks.append(Paragraph(MARKED))
-    for number, (table, lines) in enumerate(beside.tables, 1):
+    for number, (table, lines) in enumerate(comparisons.tables, 1):
         heading = f"{table.paper}, {table.name}: {table.title}."
         note = f"{f'Printed in {table.printed}.' if table.printed else ''} {table.note}".strip()
         if not lines:

@@ -118,12 +118,12 @@ class Member:
     def _same_data(self, other: Member) -> bool:
         """Whether both read the same for each part that both have."""
         for part in {part for data in self._data for part in data}:
-            held = [
+            pairs = [
                 (one[part], two[part])
                 for one, two in zip(self._data, other._data, strict=True)
                 if part in one.keys() & two.keys()
             ]
-            if held and not _same(*held):
+            if pairs and not _same(*pairs):
                 return False
         return True
 
@@ -163,14 +163,14 @@ def _sorted(labels: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels_of(labels).items()))
 
 
-def _same(held: tuple[Any, Any], *written: tuple[Any, Any]) -> bool:
+def _same(resolved: tuple[Any, Any], *written: tuple[Any, Any]) -> bool:
     """Whether two say the same, key by key; what differs among the cells is compared as ``written``, if it is."""
-    if all(value is None or isinstance(value, Mapping) for value in held):
-        keys = {key for value in held for key in mapping(value)}
-        return all(_same(*(_at(pair, key) for pair in (held, *written))) for key in keys)
-    if DIFFERS in str(held):
+    if all(value is None or isinstance(value, Mapping) for value in resolved):
+        keys = {key for value in resolved for key in mapping(value)}
+        return all(_same(*(_at(pair, key) for pair in (resolved, *written))) for key in keys)
+    if DIFFERS in str(resolved):
         return not written or _same(*written)
-    return bool(plain_place(held[0]) == plain_place(held[1]))
+    return bool(plain_place(resolved[0]) == plain_place(resolved[1]))
 
 
 def _at(pair: tuple[Any, Any], key: str) -> tuple[Any, Any]:

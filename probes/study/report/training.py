@@ -30,12 +30,12 @@ LEFT_OUT = 12
 Records = list[dict[str, float]]
 
 
-def training(study: Study, held: Layout, budget: Budget) -> Section:
+def training(study: Study, layout: Layout, budget: Budget) -> Section:
     """Curves of the runs; cells that share a run share its curves."""
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
     if not cells:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
-    conditions = {run: held.whole(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
+    conditions = {run: layout.whole(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
     turns = {run: turn for same in grouped(cells, conditions.get).values() for turn, run in enumerate(same)}
     runs = sorted(cells, key=turns.__getitem__)  # the first of each condition, then those of other seeds
     logs: dict[str, Records] = {}
