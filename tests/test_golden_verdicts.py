@@ -23,7 +23,7 @@ from probes.study.judged.paper_tables import compare_table
 from probes.study.judged.papers import read_paper
 from probes.study.judged.verdicts import WORDS, judge
 from probes.study.report.data import read_study
-from probes.study.report.judged import Judged, compared
+from probes.study.report.judged import PoolVerdict, compared
 from probes.study.table import measurements
 from tests.golden import FOLDER, check_golden
 from tests.report_study import change, make_grid
@@ -119,5 +119,5 @@ def _compared(folders: tuple[Path, ...]) -> dict[str, Any]:
     return {"claims": said, "tables": tables, "notes": list(found.notes)}
 
 
-def _said(found: Judged) -> list[Any]:
+def _said(found: PoolVerdict) -> list[Any]:
     return [found.pool, found.verdict, _interval(found.ours), found.entries[2], found.one_model, found.text]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probes.study.cells import load_study
-from probes.study.judged.claims import Compare, Correlate, Entry, read_claims
+from probes.study.judged.claims import ClaimEntry, Compare, Correlate, read_claims
 from probes.study.judged.papers import read_tables
 from probes.study.judged.verdicts import judge
 from tests.judged import observed, result
@@ -158,6 +158,6 @@ def test_the_files_of_the_document_are_read_and_judged(tmp_path, monkeypatch):
 
 def test_every_key_is_told():
     text = (ROOT / "docs" / "claims.md").read_text()
-    keys = {*Entry.model_fields, *Compare.model_fields, *Correlate.model_fields} - set("xy") - {"left", "right"}
+    keys = {*ClaimEntry.model_fields, *Compare.model_fields, *Correlate.model_fields} - set("xy") - {"left", "right"}
     told = {key for key in keys if f"`{key}`" in text or f"`{key}:" in text}
     assert keys - told <= {"among", "expect", "kind", "over", "by"}

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes.study.cell import START, Cell, Reach
+from probes.study.cell import START, Cell, ModelLimits
 from probes.study.cells import load_study
 from probes.study.checks import check_cells, language_of
 from probes.study.config import StudyConfig
@@ -213,7 +213,7 @@ def nothing_needed(monkeypatch):
     stubs: dict[str, Any] = {
         "open_source": Anything,
         "find_aligner": lambda program: program,
-        "reach_of_model": lambda model: Reach(12, 512, bert=True),
+        "limits_of_model": lambda model: ModelLimits(12, 512, bert=True),
         "count_text": lambda pair: None,
         "check_start": lambda *_: None,
         "find_spec": lambda name: name,

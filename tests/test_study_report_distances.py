@@ -19,7 +19,7 @@ from probes.measures.distances.probe import model_values
 from probes.measures.distances.separation import Separation
 from probes.measures.distances.show import Measured
 from probes.study.report import distances
-from probes.study.report.data import Budget, read_study
+from probes.study.report.data import FigureBudget, read_study
 from probes.study.report.scores import scores_of
 from synthlang.files import write_json
 from tests.report_study import (
@@ -160,7 +160,7 @@ def test_a_study_without_distances_has_no_section_and_paths_stay_in_the_store(tm
 def test_what_the_budget_has_no_room_for_is_told(tmp_path):
     probe_study(tmp_path)
     study = read_study(tmp_path)
-    budget = Budget(8)
+    budget = FigureBudget(8)
     budget.left = 1
     section = distances.word_distances(study, scores_of(study).layout, budget)
     assert section is not None and "3 further figures of distances left out here" in str(section.blocks)

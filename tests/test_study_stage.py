@@ -14,9 +14,9 @@ from probes.study.settings import DIFFERS, common_settings
 from probes.study.stage import (
     OF_DATA,
     AdjustStage,
-    Look,
     PretrainStage,
     ProbeStage,
+    StageKeys,
     TransferStage,
     TuneStage,
     graph,
@@ -158,7 +158,7 @@ def test_json_and_back_is_the_same_stage(name):
     for stage in graph_of(STUDIES[name])[0].stages.values():
         again = stage_from_json(json.loads(json.dumps(stage.to_json())))
         assert again == stage and type(again) is type(stage)
-        assert again.key == Look(Digests()).key(again) == stage.key
+        assert again.key == StageKeys(Digests()).key(again) == stage.key
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_probe_of_every_checkpoint_depends_on_which_there_are():
 
 def test_keys_cover_models_by_their_names_and_the_fine_tuning_for_probes():
     first = of_kind(graph_of(FULL)[0], TransferStage)[0]
-    assert len({Look().key(first.model_copy(update={"model": model})) for model in ("a", "b")}) == 2
+    assert len({StageKeys().key(first.model_copy(update={"model": model})) for model in ("a", "b")}) == 2
     plain, _ = of_kind(graph_of(CELLS)[0], TuneStage)
     longer = plain.config.model_copy(update={"train_items": 120})
     others = [plain.model_copy(update=change) for change in ({"config": longer}, {"seed": 4}, {"model": "a"})]

@@ -14,7 +14,7 @@ from scipy import stats
 from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
 from probes.study.judged.estimates import UNPAIRED, difference, estimate, outcome_of
-from probes.study.judged.observed import Model, Replicates
+from probes.study.judged.observed import ModelSeeds, Replicates
 from probes.study.judged.verdicts import WORDS, judge
 from tests.judged import claim, delta_rows, echo, interval, less, measured, observed, result
 
@@ -113,14 +113,14 @@ def test_models_are_the_units_where_there_are_several():
 
 
 def test_estimates():
-    one: Replicates = {(Model("0", ""), seed): value for seed, value in enumerate([1.0, 2.0, 4.0])}
+    one: Replicates = {(ModelSeeds("0", ""), seed): value for seed, value in enumerate([1.0, 2.0, 4.0])}
     expected = stats.t.interval(0.95, 2, np.mean([1, 2, 4]), stats.sem([1, 2, 4]))
     found, none = estimate(one), difference(one, one)
     assert found is not None and none is not None
     assert (found.interval.low, found.interval.high) == pytest.approx(expected) and found.unit == "fine-tuning seeds"
     assert estimate({}) is None and difference(one, {}) is None
     assert none.interval == Interval(0.0, 0.0, 0.0, 3, 0.95)
-    a, b = Model("a", ""), Model("b", "")
+    a, b = ModelSeeds("a", ""), ModelSeeds("b", "")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same = difference({(a, 0): 1.0, (a, 1): 1.0}, {(b, 0): 3.0, (b, 1): 3.0})

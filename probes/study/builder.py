@@ -15,7 +15,7 @@ from pydantic import Field
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
-from probes.study.cell import MODEL, SECOND, START, Cell, reach_of
+from probes.study.cell import MODEL, SECOND, START, Cell, limits_of
 from probes.study.config import LARGEST, StudyConfig, check_part_name
 from probes.study.grid import Point, Setting
 from probes.transfer.config import TransferConfig
@@ -249,10 +249,10 @@ class CellBuilder:
         if start is not None:
             if section.says("start", "model"):
                 raise InputError(f"{root}.start.model: {root} starts from the run that start describes; leave it out")
-            own = data.get("start") or {}
-            if not isinstance(own, dict):
-                raise InputError(f"{root}.start: must be a mapping, not {own!r}")
-            data = {**data, "start": {**own, "model": START}}
+            start_settings = data.get("start") or {}
+            if not isinstance(start_settings, dict):
+                raise InputError(f"{root}.start: must be a mapping, not {start_settings!r}")
+            data = {**data, "start": {**start_settings, "model": START}}
         return self._parse(PretrainConfig, data, (root,), point)
 
     def _adjustment(self, draft: Draft, point: Point) -> AdjustConfig | None:
@@ -267,9 +267,9 @@ class CellBuilder:
         """The fine-tuning of the model that probes read, on top of what all tasks have in common; and its seed."""
         if draft.sections["tuned",] is None:
             return None, 0
-        own = self._data(draft, ("tuned",))
-        seed = self._parse(_Seed, {"seed": own.pop("seed", self.study.seeds[0])}, ("tuned",), point).seed
-        data = merged(self._data(draft, ("transfer",)), own)
+        of_tuning = self._data(draft, ("tuned",))
+        seed = self._parse(_Seed, {"seed": of_tuning.pop("seed", self.study.seeds[0])}, ("tuned",), point).seed
+        data = merged(self._data(draft, ("transfer",)), of_tuning)
         return self._parse(TransferConfig, data, ("tuned",), point).of_source, seed
 
     def _task_names(self, draft: Draft) -> list[str]:
@@ -281,10 +281,10 @@ class CellBuilder:
         place: Place = ("transfer",)
         data = self._data(draft, place)
         if not draft.default_task:
-            own = self._data(draft, ("tasks", name))
-            own = {"task": name, **own} if name in TASKS else own
-            check_task(name, own, data, self._common)
-            data, place = merged(data, own), ("tasks", name)
+            of_task = self._data(draft, ("tasks", name))
+            of_task = {"task": name, **of_task} if name in TASKS else of_task
+            check_task(name, of_task, data, self._common)
+            data, place = merged(data, of_task), ("tasks", name)
         if two and data.get("target_model") is None:
             data = {**data, "target_model": SECOND}
         return self._parse(TransferConfig, data, place, point)
@@ -343,8 +343,8 @@ def _check_parts(draft: Draft) -> None:
 def _check_lengths(cell: Cell, default_task: bool) -> None:
     """Raise InputError for rows that a model of the cell cannot read, as far as it is known how much it reads."""
     runs = (cell.pretrain, cell.start), (cell.second, None)
-    known = [reach_of(run, start) for run, start in runs if run is not None]
-    limit = min((reach.positions for reach in known if reach is not None), default=None)
+    known = [limits_of(run, start) for run, start in runs if run is not None]
+    limit = min((limits.positions for limits in known if limits is not None), default=None)
     named = {"transfer" if default_task else f"tasks.{name}": task for name, task in cell.tasks.items()}
     for where, task in (named if cell.tuned is None else {**named, "tuned": cell.tuned}).items():
         if limit is not None and task.length > limit:

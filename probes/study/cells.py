@@ -13,7 +13,7 @@ from probes.study.cell import Cell
 from probes.study.config import StudyConfig
 from probes.study.grid import Choice, Point, with_assignments
 from probes.study.labels import axis_titles, is_seed, numbers_of, short_key
-from probes.study.stage import Look, graph
+from probes.study.stage import StageKeys, graph
 from synthlang.catalogue import load_yaml
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -43,12 +43,12 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         raise InputError(problem, path)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
-    look = Look()
-    problem = _two_the_same(cells, look, len(points) - len(study.grid.include)) or _labelled_the_same(points)
+    stage_keys = StageKeys()
+    problem = _two_the_same(cells, stage_keys, len(points) - len(study.grid.include)) or _labelled_the_same(points)
     if problem:
         raise InputError(problem, path)
     cells = _distinctly_named(cells, points, study)
-    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, look)] for cell in cells]))
+    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, stage_keys)] for cell in cells]))
     return cells
 
 
@@ -66,26 +66,26 @@ def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
     return None
 
 
-def _settings(cell: Cell, look: Look) -> str:
+def _settings(cell: Cell, stage_keys: StageKeys) -> str:
     """Of all settings of a cell; not of its name and labels."""
-    configs = {name: look.whole(config) for name, config in cell.configs.items()}
+    configs = {name: stage_keys.whole(config) for name, config in cell.configs.items()}
     return fingerprint("cell", model=cell.model, tuned_seed=cell.tuned_seed, configs=configs)
 
 
-def _two_the_same(cells: list[Cell], look: Look, included: int) -> str | None:
+def _two_the_same(cells: list[Cell], stage_keys: StageKeys, included: int) -> str | None:
     """What is wrong if two cells would be one, or the same work: stages with the same keys, as far as these are known
     without a look at any data. From the number ``included`` on they are those of grid.include."""
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}
     for number, cell in enumerate(cells):
-        first = equal.setdefault(_settings(cell, look), number)
+        first = equal.setdefault(_settings(cell, stage_keys), number)
         other = cells[first]
         if first < number and number >= included:
             what = "a cell of the product" if first < included else f"grid.include.{first - included}"
             return f"grid.include.{number - included} is already {what}: {other.name}"
         if first < number:
             return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
-        other = cells[alike.setdefault(canonical_json(graph([cell], [0], look).of_cell[cell.name]), number)]
+        other = cells[alike.setdefault(canonical_json(graph([cell], [0], stage_keys).of_cell[cell.name]), number)]
         if other is not cell:
             one, two = other.overrides, cell.overrides
             told = ", ".join(key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...))

@@ -195,8 +195,8 @@ def _model(name: str, _task: str | None, digests: Digests) -> Content:
     if name in (MODEL, SECOND, START) or not folder.is_dir():
         return [], lambda: name
     # of a checkpoint, or with one in ``export``; not other checkpoints that a trainer left there
-    own = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
-    tree = [folder, *own, *_tree(folder / EXPORT)]
+    top_files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
+    tree = [folder, *top_files, *_tree(folder / EXPORT)]
     records = [folder / record for record in RECORDS if (folder / record).is_file()]
     config = _config_of_run(folder)
     files = [*records, *(() if config is None else _files_named(config, digests))] or tree

@@ -74,10 +74,10 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
             listed = {folder.resolve(): read_record(folder) for folder in studies_of(root)}
             users = []
             for folder, record in {**listed, **asked}.items():
-                own = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
+                policy = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
                 ours = folder in listed or _root(folder, record) == root
                 stages = _stages_of(record["cells"] if ours else ())
-                users.append(User(folder, folder in asked, own, stages, _named_by(record, store)))
+                users.append(User(folder, folder in asked, policy, stages, _named_by(record, store)))
             yield store, users
 
 
@@ -183,8 +183,8 @@ def _collect(run: Path, users: Sequence[User], found: Collected, dry_run: bool) 
         found.named_runs += 1
         found.namers |= naming
     else:
-        own = min(POLICIES.index(user.keep) for user in using if user.asked)
-        more = {user.folder: user.keep for user in using if POLICIES.index(user.keep) < own}
+        asked_policy = min(POLICIES.index(user.keep) for user in using if user.asked)
+        more = {user.folder: user.keep for user in using if POLICIES.index(user.keep) < asked_policy}
         found.kept_runs += bool(more)
         found.keepers |= more
         freed = _freed(run.resolve(), min((user.keep for user in using), key=POLICIES.index))

@@ -40,7 +40,7 @@ from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
 from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.settings import common_settings, told_changes
-from probes.study.stage import Look, Stage, graph
+from probes.study.stage import Stage, StageKeys, graph
 from synthlang.errors import InputError
 from synthlang.files import remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
@@ -127,7 +127,7 @@ class RunOptions:
     """How a study is run; nothing of it changes what comes out.
 
     store   where stages are (None: where they were, or ``stages`` in the study's folder)
-    only    texts that choose cells (select.py); the others keep what they have
+    only    texts that choose cells (cells.selected); the others keep what they have
     retry   how often a task that failed is tried again
     wait    False: hand everything over to Slurm and leave
     """
@@ -157,7 +157,7 @@ class StudyRun:
         check_store(root)
         self.store = Store(root)
         self.digests = Digests(self.store)
-        self.graph = graph(cells, study.seeds, Look(self.digests))
+        self.graph = graph(cells, study.seeds, StageKeys(self.digests))
         self.chosen = selected(cells, options.only)
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
         self._axes = AxisColumns(cells)

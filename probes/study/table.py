@@ -145,16 +145,16 @@ def _of_measures(table: pa.Table, stages: Stages) -> pa.Table:
     probes = [name for name in table["probe"].unique().to_pylist() if name]
     kinds = {name: name if name == measures.ALIGNMENT else f"probe {name}" for name in probes}
     runs = {
-        f"{cell}\0{name}": f"{kind.split(' ')[0]} {own[kind]}"
-        for cell, own in stages.items()
+        f"{cell}\0{name}": f"{kind.split(' ')[0]} {keys[kind]}"
+        for cell, keys in stages.items()
         for name, kind in kinds.items()
-        if own.get(kind)
+        if keys.get(kind)
     }
     found = {name: table[name] for name in table.column_names}
     found["row"] = pa.array([-1], pa.int64()).take(pa.array([0] * len(table), pa.int32()))
     found["run"] = _looked_up(pc.binary_join_element_wise(table["cell"], pc.fill_null(table["probe"], ""), "\0"), runs)
     for stage in ("pretrain", "adjust"):
-        found[stage] = _looked_up(table["cell"], {cell: own.get(stage, "") for cell, own in stages.items()})
+        found[stage] = _looked_up(table["cell"], {cell: keys.get(stage, "") for cell, keys in stages.items()})
     return pa.table(found)
 
 
@@ -187,9 +187,9 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         return tables[0].assign(run="", studies=0)
     whole = concat(tables)
     study = pd.Series(np.repeat(range(len(tables)), [len(table) for table in tables]), whole.index)
-    own = whole["task"].astype(str).where(~whole["measure"].isin(list(ALIGNMENTS)), "")
+    task = whole["task"].astype(str).where(~whole["measure"].isin(list(ALIGNMENTS)), "")
     place = whole["labels"].map(lambda text: unseeded(labels_of(text))).astype(str)
-    owned = pd.DataFrame({"run": whole["run"].astype(str), "task": own, "place": place, "bit": study})
+    owned = pd.DataFrame({"run": whole["run"].astype(str), "task": task, "place": place, "bit": study})
     keys = ["run", "task", "place"]
     owners = owned.drop_duplicates().assign(bit=lambda owner: owner["bit"].map(lambda number: 1 << number))
     bits = owned[keys].merge(owners.groupby(keys, as_index=False)["bit"].sum(), on=keys, how="left")["bit"]

@@ -136,12 +136,12 @@ def _tune(stage: TuneStage, store: Store, report: Report, reading: _Reading) -> 
 
 def _probe(stage: ProbeStage, store: Store, report: Report, reading: _Reading) -> None:
     opened, models = _opened(stage, store)
-    own = model_path(_model(store, stage.model))
+    folder = model_path(_model(store, stage.model))
 
     def build(path: Path) -> None:
         if isinstance(stage.model, PretrainStage) and "words" in stage.config.probes and stage.config.words.checkpoints:
             _with_checkpoints(stage.model, store, report)
-        run = own if is_run(own) else None
+        run = folder if is_run(folder) else None
         measure(ProbeInput(opened, _filled(stage.config, models), run, store, report), path, told=stage.config)
 
     _obtain(stage, store, reading, build)

@@ -241,20 +241,20 @@ class SlurmExecutor:
 
     def _parameters(self, kind: str, needed: Sequence[str]) -> dict[str, Any]:
         """What submitit writes into the job script."""
-        asked = self.options.of(kind)
+        job = self.options.of(kind)
         parameters: dict[str, Any] = {
-            **{key: getattr(asked, key) for key in ("partition", "account", "qos", "constraint", "exclude", "gres")},
-            "time": asked.time,
-            "mem": asked.mem,
-            "cpus_per_task": asked.cpus,
-            "gpus_per_node": asked.gpus or None,
-            "setup": list(asked.setup) or None,
+            **{key: getattr(job, key) for key in ("partition", "account", "qos", "constraint", "exclude", "gres")},
+            "time": job.time,
+            "mem": job.mem,
+            "cpus_per_task": job.cpus,
+            "gpus_per_node": job.gpus or None,
+            "setup": list(job.setup) or None,
             "dependency": f"afterok:{':'.join(needed)}" if needed else None,
             "job_name": f"synthlang-{kind}",
             "array_parallelism": self.options.array_parallelism,
             "signal_delay_s": self.options.warning,
             # since 22.05 srun does not take the processors of the job by itself
-            "srun_args": [f"--cpus-per-task={asked.cpus}"],
+            "srun_args": [f"--cpus-per-task={job.cpus}"],
             "additional_parameters": {"requeue": True, "kill-on-invalid-dep": "yes"},
         }
         return {key: value for key, value in parameters.items() if value is not None}

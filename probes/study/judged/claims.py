@@ -40,11 +40,11 @@ from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
 Relation = Literal["greater", "less", "near"]
-_Entry = TypeVar("_Entry", bound="Entry")
+_ClaimEntry = TypeVar("_ClaimEntry", bound="ClaimEntry")
 
 
 class ClaimSide(StrictModel):
-    """What is looked up (see ``quantities.Quantity``); what is left out is that of the comparison it stands in."""
+    """What is looked up (see ``papers.Quantity``); what is left out is that of the comparison it stands in."""
 
     where: Where = Field(default_factory=dict)
     measure: str | None = None
@@ -64,7 +64,7 @@ class ClaimSide(StrictModel):
         return Quantity({**common.where, **self.where}, measure, average, layer, instead)
 
 
-class Compared(ClaimSide):
+class ComparedSide(ClaimSide):
     """A side of a comparison. ``minus``: what is taken off it; what that leaves out is that of this side."""
 
     minus: ClaimSide | None = None
@@ -76,7 +76,7 @@ class Compared(ClaimSide):
         return self.minus.within(ClaimSide.model_construct(**vars(self.within(common))))
 
 
-class Entry(ClaimSide):
+class ClaimEntry(ClaimSide):
     """Of ``compare`` or ``order``. ``each``: axis → labels; the entry stands for one with each combination of them."""
 
     each: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
@@ -95,15 +95,15 @@ class Entry(ClaimSide):
         return self
 
 
-class Compare(Entry):
+class Compare(ClaimEntry):
     """``left`` against ``right`` (or against a number, ``value``); both may have a ``minus``.
 
     relation   greater: left − right > margin; less: left − right < −margin; near: |left − right| < margin. A negative
                margin allows as much in the other direction
     """
 
-    left: Compared
-    right: Compared | None = None
+    left: ComparedSide
+    right: ComparedSide | None = None
     value: float | None = None
     relation: Relation
     margin: float = 0.0
@@ -127,7 +127,7 @@ class Compare(Entry):
         return [*(side.within(self) for side in sides), *(quantity for quantity in taken_off if quantity is not None)]
 
 
-class Order(Entry):
+class Order(ClaimEntry):
     """Three or more things ``along`` which the measure is ``rising`` or ``falling``."""
 
     along: list[Where] = Field(min_length=3)
@@ -192,7 +192,7 @@ class Claim(StrictModel):
 
     @field_validator("compare", "order")
     @classmethod
-    def _one_a_label(cls, entries: list[_Entry] | None) -> list[_Entry] | None:
+    def _one_a_label(cls, entries: list[_ClaimEntry] | None) -> list[_ClaimEntry] | None:
         return None if entries is None else [one for entry in entries for one in entry.one_a_label()]
 
     @model_validator(mode="after")

@@ -23,7 +23,7 @@ from probes.report.numbers import plural
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import SAME, Outcome
-from probes.study.judged.observed import GIVEN, Condition, Known, Measured, Model, Replicates, Series
+from probes.study.judged.observed import GIVEN, Condition, Measured, ModelFingerprints, ModelSeeds, Replicates, Series
 
 Point = tuple[str, ...]
 """What a condition of a correlation is told by, as its labels of the axes."""
@@ -46,8 +46,8 @@ class Pair(NamedTuple):
     point: Point
     x: float
     y: float
-    models: frozenset[Known] = frozenset()
-    model: Model | None = None
+    models: frozenset[ModelFingerprints] = frozenset()
+    model: ModelSeeds | None = None
 
     @property
     def pretrainings(self) -> set[str]:
@@ -127,7 +127,7 @@ def correlate_pairs(
     pairs: Sequence[Pair], kind: CorrelationKind = "spearman", blocks: Sequence[str] | None = None
 ) -> Correlated:
     """The correlation of x and y over the conditions of ``pairs`` [n], in ``blocks`` [n] if there are some."""
-    measured: dict[Point, dict[Known, tuple[float, float]]] = {}
+    measured: dict[Point, dict[ModelFingerprints, tuple[float, float]]] = {}
     for pair in pairs:  # in single precision: means of one number over unlike many seeds differ by rounding
         numbers = float(np.float32(pair.x)), float(np.float32(pair.y))
         measured.setdefault(pair.point, {}).update(dict.fromkeys(pair.models, numbers))
@@ -140,10 +140,10 @@ def correlate_pairs(
     return Correlated(found, len(pairs), models, len(set(names)) < len(clusters), one_model)
 
 
-def _one_measurement(measured: Sequence[Mapping[Known, tuple[float, float]]]) -> list[int]:
+def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, float]]]) -> list[int]:
     """For each condition, by the x and y of its models, the number of the first one that repeats the measurement of one
     side: the same x, or the same y, of every model that both have. One model may have two numbers alike by chance."""
-    of_model: dict[Known, list[int]] = {}
+    of_model: dict[ModelFingerprints, list[int]] = {}
     for number, one in enumerate(measured):
         for model in one:
             of_model.setdefault(model, []).append(number)
@@ -229,7 +229,7 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
 def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
     """x and y (``sides``) of each model that both sides have at a point of the ``axes``."""
     x, y = (_by_axes(series, axes) for series in sides)
-    known: dict[tuple[Point, Model], set[Known]] = {}
+    known: dict[tuple[Point, ModelSeeds], set[ModelFingerprints]] = {}
     for condition, parts in (item for side in sides for item in side.items()):
         for model, name in (pair for one in parts.values() if isinstance(one, Measured) for pair in one.models):
             known.setdefault((_point(condition, axes), model), set()).add(name)
@@ -241,15 +241,15 @@ def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
     ]
 
 
-def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[Model, float]]:
+def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[ModelSeeds, float]]:
     """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have, of
     those that are numbers; NaN where there is none."""
     at_point: dict[Point, list[Replicates]] = {}
     for condition, parts in series.items():
         at_point.setdefault(_point(condition, axes), []).extend(parts.values())
-    found: dict[Point, dict[Model, float]] = {}
+    found: dict[Point, dict[ModelSeeds, float]] = {}
     for point, replicates in at_point.items():
-        models: dict[Model, list[float]] = {}
+        models: dict[ModelSeeds, list[float]] = {}
         for one in set(replicates[0]).intersection(*replicates[1:]):
             models.setdefault(one[0], []).append(sum(part[one] for part in replicates) / len(replicates))
         means = {model: mean_of(values) for model, values in sorted(models.items())}

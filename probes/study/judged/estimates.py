@@ -37,7 +37,7 @@ from scipy import stats
 from probes.report.numbers import first_few, plural
 from probes.statistics import Interval, mean_interval, mean_of, numbers_among
 from probes.study.judged.claims import Relation
-from probes.study.judged.observed import Condition, Model, Replicate, Replicates, Series
+from probes.study.judged.observed import Condition, ModelSeeds, Replicate, Replicates, Series
 
 Outcome = Literal["holds", "fails", "open", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
@@ -153,7 +153,7 @@ def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
     common then, but the pretrainings.
     """
     as_they_are = _matched(left, right, lambda one: one)
-    by_pretraining = _matched(left, right, lambda one: (Model(one[0].pretraining, ""), one[1]))
+    by_pretraining = _matched(left, right, lambda one: (ModelSeeds(one[0].pretraining, ""), one[1]))
     if pretrainings(as_they_are.differences) < 2 <= pretrainings(by_pretraining.differences):
         return by_pretraining
     models = [{model for model, _ in side} for side in (left, right, as_they_are.differences)]
@@ -272,7 +272,7 @@ def _named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
 
 def _seeds(replicates: Iterable[Replicate]) -> str:
     """Replicates by model, as: seeds 1, 2 of pretraining 0."""
-    models: dict[Model, list[str]] = {}
+    models: dict[ModelSeeds, list[str]] = {}
     for model, seed in sorted(replicates, key=lambda one: (one[0], -1 if one[1] is None else one[1])):
         models.setdefault(model, []).extend([] if seed is None else [str(seed)])
     names = []

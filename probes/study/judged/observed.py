@@ -30,14 +30,14 @@ PROBE = "probe"
 """What tells the conditions of a measure apart where several probes of a cell have it."""
 
 
-class Model(NamedTuple):
+class ModelSeeds(NamedTuple):
     """The seeds of a pretraining, "" of a given model, and those of what was done to it since."""
 
     pretraining: str
     adjustment: str
 
 
-class Known(NamedTuple):
+class ModelFingerprints(NamedTuple):
     """What tells a model from others: the fingerprints of its pretraining, GIVEN of a given model, and of its
     adjustment, "" of none."""
 
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 Condition = tuple[tuple[str, str], ...]
 """(axis, label), sorted."""
-Replicate = tuple[Model, int | None]
+Replicate = tuple[ModelSeeds, int | None]
 """Model and seed of fine-tuning."""
 Replicates = dict[Replicate, float]
 """NaN is a value, too: what is left out is told."""
@@ -59,7 +59,7 @@ class Measured(dict[Replicate, float]):
     """Replicates with the runs they are of (none where one is not known), and their models, where they are known."""
 
     runs: Mapping[str, int] = {}
-    models: frozenset[tuple[Model, Known]] = frozenset()
+    models: frozenset[tuple[ModelSeeds, ModelFingerprints]] = frozenset()
 
 
 Series = dict[Condition, dict[Condition, Replicates]]
@@ -74,7 +74,7 @@ class _Point(NamedTuple):
     run: str
     studies: int
     probe: str
-    model: Known | None
+    model: ModelFingerprints | None
 
 
 _Points = tuple[Mapping[tuple[str, str], Sequence[_Point]], bool]
@@ -161,8 +161,8 @@ class Results:
             _, first, rest = self._labels[labels, task]
             # of a given model what varies was done to it
             seeds = ("", [*first, *rest]) if pretrained is None else (", ".join((str(pretrained), *first)), rest)
-            replicate = Model(seeds[0], ", ".join(seeds[1])), None if measure in ALIGNMENTS else seed
-            known = known_by(pretrain, adjust, pretrained) if row >= 0 else None
+            replicate = ModelSeeds(seeds[0], ", ".join(seeds[1])), None if measure in ALIGNMENTS else seed
+            known = fingerprints_of(pretrain, adjust, pretrained) if row >= 0 else None
             found.setdefault((labels, task), []).append(_Point._make((replicate, *rest_of_row, known)))
         several = any(len({point.probe for point in of}) > 1 for of in found.values())
         self._points[measure] = found, several
@@ -182,14 +182,16 @@ def _labels_and_seeds(text: str, task: str, later: Collection[str]) -> tuple[dic
     return dict(sorted(labels.items())), before, after
 
 
-def known_by(pretrain: str | None, adjust: str | None, seed: str | int | None) -> Known | None:
+def fingerprints_of(pretrain: str | None, adjust: str | None, seed: str | int | None) -> ModelFingerprints | None:
     """The model of a row of results, by its fingerprints and its ``pretrain_seed``: without either it is the given one,
     with a seed alone it is not known.
 
-    >>> known_by("ab12", "", "0"), known_by(None, "cd34", None), known_by("", "", 0)
-    (Known(pretraining='ab12', adjustment=''), Known(pretraining='given', adjustment='cd34'), None)
+    >>> fingerprints_of("ab12", "", "0"), fingerprints_of("", "", 0)
+    (ModelFingerprints(pretraining='ab12', adjustment=''), None)
+    >>> fingerprints_of(None, "cd34", None)
+    ModelFingerprints(pretraining='given', adjustment='cd34')
     """
-    return Known(pretrain or GIVEN, adjust or "") if pretrain or seed in (None, "") else None
+    return ModelFingerprints(pretrain or GIVEN, adjust or "") if pretrain or seed in (None, "") else None
 
 
 def is_after(key: str) -> bool:

@@ -47,7 +47,7 @@ class TableComparison:
     notes: tuple[str, ...] = ()
 
 
-class _Ours(NamedTuple):
+class _CellEstimate(NamedTuple):
     """A cell, what is a tie in its column, what was measured of it by the labels it is a mean over, ours and why there
     is none."""
 
@@ -63,7 +63,7 @@ def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]
     columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, cell in enumerate(table.cells):
         columns[*cell.column, cell.quantity.measure].append(number)
-    cells: dict[int, _Ours] = {}
+    cells: dict[int, _CellEstimate] = {}
     orders: dict[int, Counter[str]] = {}
     for column in columns.values():
         tie = _tie([table.cells[number] for number in column])
@@ -78,16 +78,16 @@ def _tie(column: Sequence[Cell]) -> float:
     return TIE / 100 if shares else TIE
 
 
-def _look_up(cell: Cell, tie: float, results: Results) -> _Ours:
+def _look_up(cell: Cell, tie: float, results: Results) -> _CellEstimate:
     sides: list[Series] = []
     for quantity in (cell.quantity, cell.against):
         if quantity is not None:
             series, why = _series_at(quantity, results)
             if not series:
-                return _Ours(cell, tie, {}, None, why)
+                return _CellEstimate(cell, tie, {}, None, why)
             sides.append(series)
     found = over(*drop_shared_runs(sides, common(sides)))
-    return _Ours(cell, tie, sides[0], found.ours, found.why)
+    return _CellEstimate(cell, tie, sides[0], found.ours, found.why)
 
 
 def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
@@ -115,7 +115,7 @@ def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
     return found[nearest[0]], ""
 
 
-def _row(ours: _Ours, orders: Counter[str]) -> TableComparison:
+def _row(ours: _CellEstimate, orders: Counter[str]) -> TableComparison:
     value = ours.cell.value
     if ours.estimate is None:
         return TableComparison(ours.cell, None, "not run", ours.why)
@@ -135,7 +135,7 @@ def _row(ours: _Ours, orders: Counter[str]) -> TableComparison:
     return TableComparison(ours.cell, ours.estimate, verdict, "; ".join([text, *notes]), notes)
 
 
-def _orders(cells: Mapping[int, _Ours], column: Sequence[int]) -> dict[int, Counter[str]]:
+def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[int, Counter[str]]:
     """Of each cell of a column (numbers of ``cells``) how many of its orders are the paper's (holds), reversed (fails),
     open, and a tie in print."""
     pairs = list(combinations(column, 2))
@@ -155,6 +155,6 @@ def _orders(cells: Mapping[int, _Ours], column: Sequence[int]) -> dict[int, Coun
     return counts
 
 
-def _tied(one: _Ours, other: _Ours) -> bool:
+def _tied(one: _CellEstimate, other: _CellEstimate) -> bool:
     """Values have six digits (papers.py): without rounding 0.705 − 0.7 is more than 0.005."""
     return round(abs(one.cell.value - other.cell.value), 6) <= one.tie

@@ -70,7 +70,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Part:
+class JudgedComparison:
     """One comparison of a claim: ``what`` is compared, ours, how it came out, ``why`` it was not run, and what would
     hold (``asked``)."""
 
@@ -102,7 +102,7 @@ class Verdict:
     ours: Interval | None
     n: int
     text: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[JudgedComparison, ...] = ()
     unit: Unit = "models"
     one_model: bool = False
     tally: str = ""
@@ -134,27 +134,27 @@ def judge(claim: Claim, results: Results) -> Verdict:
     return Verdict(word, ours.interval, ours.interval.n, said, parts, ours.unit, ours.one_model, tally)
 
 
-def _tally(run: Sequence[Part], asked: int, deciding: Part) -> str:
-    """Of those that were run and of all that are ``asked``; "" of a claim of one comparison, whose verdict says all."""
-    if asked < 2:
+def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparison) -> str:
+    """Of those that were run and of ``total`` in all; "" of a claim of one comparison, whose verdict says all."""
+    if total < 2:
         return ""
     counts = Counter(part.outcome for part in run)
     others = "".join(f", {counts[outcome]} {word}" for outcome, word in REST.items() if counts[outcome])
-    others += f", {asked - len(run)} of {asked} not run" if len(run) < asked else ""
+    others += f", {total - len(run)} of {total} not run" if len(run) < total else ""
     return f"{counts['holds']} of {len(run)} hold{others}; ours is {deciding.what}"
 
 
-def _part(comparison: Comparison) -> Part:
+def _part(comparison: Comparison) -> JudgedComparison:
     what, relation, margin = comparison.what, comparison.relation, comparison.margin
     found = over(*drop_shared_runs(comparison.sides, comparison.conditions))
     if found.ours is None:
-        return Part(what, None, "not run", found.why)
+        return JudgedComparison(what, None, "not run", found.why)
     estimated, value = found.ours.interval, comparison.value
     low, high = (None if bound is None else bound - value for bound in (estimated.low, estimated.high))
     interval = Interval(estimated.mean - value, low, high, estimated.n, estimated.level)
     asked = {"near": f"within ±{margin:g}", "greater": f"> {margin:g}", "less": f"< {-margin or 0:g}"}[relation]
     outcome = outcome_of(interval, relation, margin)
-    return Part(what, replace(found.ours, interval=interval), outcome, asked=asked)
+    return JudgedComparison(what, replace(found.ours, interval=interval), outcome, asked=asked)
 
 
 def _compared(compare: Compare, results: Results) -> Comparison:

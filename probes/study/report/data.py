@@ -105,7 +105,7 @@ class Study:
         return self.table[placed | self.table["measure"].isin(list(WITHOUT_CONTEXT))]
 
 
-class Budget:
+class FigureBudget:
     """How many figures a report may still draw: each takes about a tenth of a second and 50 KB of the page."""
 
     def __init__(self, cells: int) -> None:

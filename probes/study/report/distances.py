@@ -13,7 +13,7 @@ from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Paragraph, Section
 from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
-from probes.study.report.data import Budget, Study
+from probes.study.report.data import FigureBudget, Study
 from probes.study.stage import PROBES
 from probes.study.table import distinct
 from synthlang.errors import InputError
@@ -43,7 +43,7 @@ ConditionGroup = dict[str, _Condition]
 """Label → condition, of one probe and what is not compared: a figure for each distance."""
 
 
-def word_distances(study: Study, layout: Layout, budget: Budget) -> Section | None:
+def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
     """Histograms of every condition, a figure for each language and distance; None where no probe has any.
 
     Each condition is read once, of its first run that is at hand.
@@ -54,7 +54,7 @@ def word_distances(study: Study, layout: Layout, budget: Budget) -> Section | No
     cells = {cell.name: cell for cell in study.cells}
     groups: dict[tuple[str, str], ConditionGroup] = {}
     unread: dict[tuple[str, str], set[str]] = {}
-    gone, read, again = list[str](), 0, 0
+    missing, read, repeats = list[str](), 0, 0
     for name, probe in distinct(measures, "cell", "probe"):
         if (cell := cells.get(name)) is None:
             continue
@@ -63,7 +63,7 @@ def word_distances(study: Study, layout: Layout, budget: Budget) -> Section | No
         group = groups.setdefault(key, {})
         label = layout.only(settings, layout.compared) or layout.alone
         if label in group:
-            again += 1
+            repeats += 1
         elif read == READ:
             unread.setdefault(key, set()).add(label)
         else:
@@ -71,17 +71,17 @@ def word_distances(study: Study, layout: Layout, budget: Budget) -> Section | No
             if panels := _panels(cell.stage(f"probe {probe}"), label):
                 group[label] = _Condition(settings, panels)
             else:
-                gone.append(name)
+                missing.append(name)
     told = []
-    if again:
-        told.append(f"Drawn is the first run of each condition; {plural(again, 'other')} in measures.csv.")
+    if repeats:
+        told.append(f"Drawn is the first run of each condition; {plural(repeats, 'other')} in measures.csv.")
     if unread:
         count = plural(sum(map(len, unread.values())), "further condition")
         whole = first_few([", ".join(filter(None, key)) for key in unread if not groups[key]], NAMED, "; ")
         named = f"; without a figure: {whole}" if whole else ""
         told.append(f"{count} not read, for want of room, and not among the rows left out of the figures{named}.")
-    if gone:
-        told.append(f"{MISSING}: {first_few(gone, NAMED, '; ')}.")
+    if missing:
+        told.append(f"{MISSING}: {first_few(missing, NAMED, '; ')}.")
     return Section("Distances of words", [*_drawn(groups, layout, budget), *(Paragraph(t, "note") for t in told)])
 
 
@@ -106,7 +106,7 @@ def _panel(label: str, counts: Mapping[str, Any], layer: Mapping[str, Any]) -> P
     return Panel(label, edges, related, unrelated, (median, of_unrelated), Interval(**layer["auc"]))
 
 
-def _drawn(groups: Mapping[tuple[str, str], ConditionGroup], layout: Layout, budget: Budget) -> list[Block]:
+def _drawn(groups: Mapping[tuple[str, str], ConditionGroup], layout: Layout, budget: FigureBudget) -> list[Block]:
     """A figure for each group and distance, as far as the budget goes."""
     known = {key: group for key, group in groups.items() if group}
     several = len({probe for probe, _ in known}) > 1

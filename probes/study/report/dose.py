@@ -10,7 +10,7 @@ from probes.figures.lines import Series, dose_response, interval_series
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.study.labels import numbers_of
-from probes.study.report.data import Budget
+from probes.study.report.data import FigureBudget
 from probes.study.report.scores import Condition, ScoreTable, delta_axis, grouped, metric_name
 
 NOTE = "Bands: 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
@@ -22,7 +22,7 @@ Lines = dict[str, list[tuple[float, Condition]]]
 """The other labels of a line → its points in order of the number."""
 
 
-def dose_responses(scores: ScoreTable, budget: Budget) -> Section | None:
+def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
     """Curves of every axis that varies and whose labels are all numbers, and these; None where there is none."""
     blocks: list[Block] = []
     known = {

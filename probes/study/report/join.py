@@ -82,13 +82,13 @@ def _stages(cell: Cell) -> set[str]:
 
 def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
     table = study.table
-    again = table[_is_scored(table) & table["run"].isin(list(runs))]
-    gone = is_score(table) & table["row"].isin(again["row"]) | ~is_score(table) & table["run"].isin(list(stages))
+    repeated = table[_is_scored(table) & table["run"].isin(list(runs))]
+    gone = is_score(table) & table["row"].isin(repeated["row"]) | ~is_score(table) & table["run"].isin(list(stages))
     kept = table[~gone]
     scored = set(kept.loc[is_score(kept), "cell"].unique())
     cells = [c for c in study.cells if c.status != "done" or c.name in scored or _stages(c) - stages]
-    first = ", ".join(dict.fromkeys(runs[run] for run in again["run"]))
-    number, total = again["row"].nunique(), table.loc[is_score(table), "row"].nunique()
+    first = ", ".join(dict.fromkeys(runs[run] for run in repeated["run"]))
+    number, total = repeated["row"].nunique(), table.loc[is_score(table), "row"].nunique()
     told = f"{number:,} of {plural(total, 'row')} of results are the same runs as in {first} (equal fingerprints of "
     told += "all their stages): they count once, there."
     return replace(study, cells=tuple(cells), table=kept, notes=(*study.notes, told) if number else study.notes)

@@ -63,7 +63,7 @@ ROWS = 100
 
 
 @dataclass(frozen=True)
-class Judged(Verdict):
+class PoolVerdict(Verdict):
     """What one pool of ours says to a claim or a number of a paper."""
 
     pool: str = ""
@@ -81,11 +81,11 @@ class Judged(Verdict):
         return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), of]
 
 
-class Claimed(NamedTuple):
+class JudgedClaim(NamedTuple):
     """A claim and a verdict for each pool."""
 
     claim: Claim
-    judged: Sequence[Judged]
+    judged: Sequence[PoolVerdict]
 
     @property
     def heading(self) -> str:
@@ -93,11 +93,11 @@ class Claimed(NamedTuple):
         return f"{self.claim.claim}\n{self.claim.source}"
 
 
-class Line(NamedTuple):
+class JudgedNumber(NamedTuple):
     """A number of a paper, and ours of each pool that has measured anything of its table."""
 
     cell: Cell
-    judged: Sequence[Judged]
+    judged: Sequence[PoolVerdict]
 
     @property
     def where(self) -> dict[str, str]:
@@ -121,8 +121,8 @@ class Comparisons(NamedTuple):
     measures   of probes, by their paths, that the claims read, each once in their order
     """
 
-    claims: Sequence[Claimed] = ()
-    tables: Sequence[tuple[papers.Table, Sequence[Line]]] = ()
+    claims: Sequence[JudgedClaim] = ()
+    tables: Sequence[tuple[papers.Table, Sequence[JudgedNumber]]] = ()
     notes: Sequence[str] = ()
     measures: Sequence[str] = ()
 
@@ -157,28 +157,28 @@ def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study]
     return found
 
 
-def _claimed(claim: Claim, found: Mapping[str, Results]) -> Claimed:
-    judged = [Judged(**vars(judge(claim, results)), pool=pool) for pool, results in found.items()]
+def _claimed(claim: Claim, found: Mapping[str, Results]) -> JudgedClaim:
+    judged = [PoolVerdict(**vars(judge(claim, results)), pool=pool) for pool, results in found.items()]
     run = [one for one in judged if one.verdict != "not run"]
     telling = [one for one in judged if any(part.why not in ("", NOTHING) for part in one.parts)]
-    return Claimed(claim, run or telling[:1] or judged[:1])
+    return JudgedClaim(claim, run or telling[:1] or judged[:1])
 
 
-def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[Line]:
+def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[JudgedNumber]:
     comparisons = {pool: compare_table(table, results) for pool, results in found.items()}
     measured = {pool: rows for pool, rows in comparisons.items() if any(row.ours is not None for row in rows)}
     return [
-        Line(cell, [_judged(pool, rows[number]) for pool, rows in measured.items()])
+        JudgedNumber(cell, [_judged(pool, rows[number]) for pool, rows in measured.items()])
         for number, cell in enumerate(table.cells)
     ]
 
 
-def _judged(pool: str, row: TableComparison) -> Judged:
+def _judged(pool: str, row: TableComparison) -> PoolVerdict:
     if row.ours is None:
-        return Judged(row.verdict, None, 0, row.text, pool=pool)
+        return PoolVerdict(row.verdict, None, 0, row.text, pool=pool)
     within = range_of(row.cell.quantity.measure) if row.cell.against is None else None
     ours, text = replace(row.ours.interval, within=within), "; ".join(row.notes)
-    return Judged(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
+    return PoolVerdict(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
 
 
 def judged_claims(comparisons: Comparisons) -> Section | None:
@@ -234,7 +234,9 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
     return Section("Beside the papers", blocks)
 
 
-def _paper_blocks(table: papers.Table, lines: Sequence[Line], heading: str, note: str, number: int) -> list[Block]:
+def _paper_blocks(
+    table: papers.Table, lines: Sequence[JudgedNumber], heading: str, note: str, number: int
+) -> list[Block]:
     """The numbers that were measured here, and behind a line all that are printed."""
     labels: dict[str, set[str]] = {axis: set() for line in lines for axis in line.where if axis != "task"}
     for axis, of in labels.items():

@@ -16,7 +16,7 @@ from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.statistics import Interval
 from probes.study.labels import Layout
-from probes.study.report.data import WITHOUT_CONTEXT, Budget, Study
+from probes.study.report.data import WITHOUT_CONTEXT, FigureBudget, Study
 from probes.study.report.scores import CLIPPED, conditions_of, intervals_over_models
 
 Along = Literal["layer", "step"]
@@ -65,7 +65,7 @@ class Curve:
         return draw(f"{along}-{slug(title, number)}", title, series, label, note).figure()
 
 
-def by_layer(study: Study, layout: Layout, budget: Budget, claimed: Sequence[str] = ()) -> Section | None:
+def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
     """CKA, retrieval and whatever else probes measured at each layer; of several checkpoints the last.
 
     Measures that are ``claimed`` (that claims read) are drawn first.
@@ -78,7 +78,7 @@ def by_layer(study: Study, layout: Layout, budget: Budget, claimed: Sequence[str
     return _section("By layer", "layer", curves(final, layout, "layer", claimed), over_layers, note, budget)
 
 
-def over_training(study: Study, layout: Layout, budget: Budget, claimed: Sequence[str] = ()) -> Section | None:
+def over_training(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
     """What probes measured at several checkpoints."""
     found = curves(study.measures[study.measures["step"].notna()], layout, "step", claimed)
     note = f"A point is a checkpoint. {NOTE}"
@@ -107,7 +107,7 @@ def curves(measures: pd.DataFrame, layout: Layout, along: Along, claimed: Sequen
 
 
 def _section(
-    heading: str, along: Along, found: Sequence[Curve], draw: Callable[..., Drawing], note: str, budget: Budget
+    heading: str, along: Along, found: Sequence[Curve], draw: Callable[..., Drawing], note: str, budget: FigureBudget
 ) -> Section | None:
     if not found:
         return None
@@ -132,7 +132,7 @@ def _section(
     return Section(heading, blocks)
 
 
-def words_alone(study: Study, layout: Layout, budget: Budget) -> Section | None:
+def words_alone(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
     """A figure and a table for each probe that measured rows of the embedding matrix; None where none did."""
     rows = study.measures[study.measures["measure"].isin(list(WITHOUT_CONTEXT))]
     rows = rows.assign(condition=conditions_of(rows, layout))

@@ -72,7 +72,7 @@ def names_of_parts(studies: Sequence[Study]) -> list[str]:
 def results_of(studies: Sequence[Study]) -> Results:
     """What the studies of a pool measured, by the labels of each, so that a study loses nothing by the others."""
     later = [axes_that_set(study.config, is_after) for study in studies]
-    first = {axis for study, own in zip(studies, later, strict=True) for axis in {*study.axes} - own}
+    first = {axis for study, after in zip(studies, later, strict=True) for axis in {*study.axes} - after}
     return Results(pooled([study.table for study in studies]), set().union(*later) - first)
 
 

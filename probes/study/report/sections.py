@@ -25,7 +25,7 @@ from probes.report.page import (
     html_page,
     markdown_page,
 )
-from probes.study.report.data import Budget, Study
+from probes.study.report.data import FigureBudget, Study
 from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
 from probes.study.report.files import FIGURES, HTML, MARKDOWN, TABLES
@@ -65,7 +65,7 @@ RESOLVED = (
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Everything the report says."""
-    scores, budget = scores_of(study), Budget(len(study.cells))
+    scores, budget = scores_of(study), FigureBudget(len(study.cells))
     parts = (
         _summary(study, scores),
         judged_claims(comparisons),
@@ -151,7 +151,7 @@ def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, numbe
     return Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS).without_constant(("Δ",))
 
 
-def _transfer(scores: ScoreTable, budget: Budget) -> Section:
+def _transfer(scores: ScoreTable, budget: FigureBudget) -> Section:
     layout = scores.layout
     gaps: dict[str, list[Gap]] = {}
     for c in scores.conditions:
@@ -162,7 +162,7 @@ def _transfer(scores: ScoreTable, budget: Budget) -> Section:
     return Section("Zero-shot transfer", blocks or [Paragraph("No Δ to draw.", "note")])
 
 
-def _alignment(scores: ScoreTable, budget: Budget) -> Section:
+def _alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
     layout, points = scores.layout, dict[str, list[Point]]()
     for c in scores.cells:
         aligned = c.mean("alignment_all")
@@ -176,7 +176,12 @@ def _alignment(scores: ScoreTable, budget: Budget) -> Section:
 
 
 def _by_task(
-    scores: ScoreTable, tasks: Mapping[str, Any], budget: Budget, most: int, name: str, draw: Callable[..., Figure]
+    scores: ScoreTable,
+    tasks: Mapping[str, Any],
+    budget: FigureBudget,
+    most: int,
+    name: str,
+    draw: Callable[..., Figure],
 ) -> list[Block]:
     """A figure a task; a colour for each label of the main axis, also of those that only measures have."""
     layout = scores.layout

@@ -11,7 +11,7 @@ from probes.report.numbers import Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
 from probes.statistics import Interval, mean_of
 from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
-from probes.study.judged.observed import known_by
+from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
 from probes.study.report.scores import Condition, ScoreTable, grouped
 
@@ -169,7 +169,7 @@ def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
         for cell in grouped(condition.rows, lambda row: row.cell).values():
             x, y = (mean_of(row.values.get(column) for row in cell) for column in (which, "delta"))
             if x is not None and y is not None:
-                known = {known_by(row.pretrain, row.adjust, row.pretrain_seed) for row in cell}
+                known = {fingerprints_of(row.pretrain, row.adjust, row.pretrain_seed) for row in cell}
                 pairs.append(Pair((str(place),), x, y, frozenset(model for model in known if model)))
     return correlate_pairs(pairs)
 
