@@ -319,7 +319,7 @@ def test_the_main_axis_and_names() -> None:
     layout = layout_of(["objective", "strength", "pretrain.seed"], labels, "study")
     assert (layout.main, list(layout.axes)) == ("objective", ["objective", "strength"])
     assert layout.group(labels[1]) == "strength 1" and layout.name(labels[1]) == "MLM"
-    assert layout_of(["seed"], [{"seed": "1"}, {"seed": "2"}], "study").whole({"seed": "1"}) == "study"
+    assert layout_of(["seed"], [{"seed": "1"}, {"seed": "2"}], "study").full_name({"seed": "1"}) == "study"
     assert is_seed("adjust.seed") and is_seed("fit_seed") and not is_seed("seedling")
     assert axis_titles(["a.steps", "b.steps", "x.rate"]) == {
         "a.steps": "a.steps",
@@ -334,9 +334,9 @@ def test_a_single_condition_is_called_by_its_labels_not_by_the_study() -> None:
     labels = [{"alpha": a, "script": s, "pretrain.seed": "0"} for a in ("1", "2") for s in ("trans", "none")]
     layout = layout_of(["alpha", "script", "pretrain.seed"], labels[2:3], "study", grid=labels)
     assert layout.fixed == {"alpha": "2", "script": "trans"} and not layout.axes
-    assert layout.name(labels[2]) == layout.whole(labels[2]) == layout.all_fixed == "alpha 2, trans"
+    assert layout.name(labels[2]) == layout.full_name(labels[2]) == layout.all_fixed == "alpha 2, trans"
     some = layout_of(["alpha", "script", "pretrain.seed"], labels[2:], "study", grid=labels)
-    assert some.fixed == {"alpha": "2"} and some.whole(labels[2]) == "trans"
+    assert some.fixed == {"alpha": "2"} and some.full_name(labels[2]) == "trans"
     assert layout_of(["alpha"], [], "study", grid=labels).alone == "study"
 
 

@@ -142,7 +142,7 @@ def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
     return found if found.startswith(f"{where}.") else f"{where}: {found}"
 
 
-def blame(problem: str, place: Place, point: Point) -> str:
+def blamed_axis(problem: str, place: Place, point: Point) -> str:
     """The axis whose change a problem is about, as far as the key at its start tells."""
     wrong = problem.split(":", maxsplit=1)[0].split(".")
     for setting in reversed(point.settings):
@@ -315,7 +315,7 @@ class CellBuilder:
             try:
                 self._parsed[key] = parse(model, data)
             except InputError as error:
-                whose = blame(str(error), place, point)
+                whose = blamed_axis(str(error), place, point)
                 raise InputError(f"{in_study(str(error), '.'.join(place), model)}{whose}") from error
         config: M = self._parsed[key]
         return config

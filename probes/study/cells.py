@@ -68,7 +68,7 @@ def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
 
 def _settings(cell: Cell, stage_keys: StageKeys) -> str:
     """Of all settings of a cell; not of its name and labels."""
-    configs = {name: stage_keys.whole(config) for name, config in cell.configs.items()}
+    configs = {name: stage_keys.digest(config) for name, config in cell.configs.items()}
     return fingerprint("cell", model=cell.model, tuned_seed=cell.tuned_seed, configs=configs)
 
 

@@ -168,7 +168,7 @@ class _CellChecks:
             self._check_once(f"probes.{name}", probe, self._probe, digest(probe), unchanged, *models)
 
     def _digest(self, config: pydantic.BaseModel | None) -> str:
-        return "" if config is None else self.opened.stage_keys.whole(config)
+        return "" if config is None else self.opened.stage_keys.digest(config)
 
     def _check_once(self, where: str, config: Any, check: Callable[[Any], None], *key: str) -> None:
         """Check a config, if there is one, unless one like it was checked for another cell."""
@@ -205,12 +205,12 @@ class _CellChecks:
         known = limits_of(run, start)
         return self._limits(run.start.model) if known is None and run.start and start is None else known
 
-    def _known(self, *models: str | None) -> list[ModelLimits]:
+    def _known_limits(self, *models: str | None) -> list[ModelLimits]:
         return [limits for limits in map(self._limits, models) if limits is not None]
 
     def _length(self, config: TransferConfig) -> int:
         """How many tokens the cell's model reads, or else a row of the config has."""
-        return next((limits.positions for limits in self._known(MODEL)), config.length)
+        return next((limits.positions for limits in self._known_limits(MODEL)), config.length)
 
     # --- the parts of a cell ---
 
@@ -219,7 +219,7 @@ class _CellChecks:
         config.micro_batches(1)  # a stage is one process
         if start is not None:
             _check_start(config, start)
-        elif config.start is not None and self._known(config.start.model):
+        elif config.start is not None and self._known_limits(config.start.model):
             check_start(config.start.model, config.batch.length, config.sharing.layers)
         check_names(config)
 
@@ -235,7 +235,7 @@ class _CellChecks:
         check_names(config)
         self.opened.check_pairs("pairs", config.texts, config.data)
         micro_batches(config.rows, config.accumulation, 1)
-        for limits in self._known(MODEL):
+        for limits in self._known_limits(MODEL):
             numbered(config.loss.layers, limits.layers, "loss.layers")
             config.data.longest(limits.positions)
         if (run := self.cell.pretrain) is None:
@@ -292,7 +292,7 @@ class _CellChecks:
     def _transfer(self, config: TransferConfig) -> None:
         """The files, models and sentence pairs that a transfer names, and the layers and rows that it reads."""
         check_names(config, self.cell.second is not None)
-        known = self._known(MODEL, config.target_model)
+        known = self._known_limits(MODEL, config.target_model)
         check_tried(config, [limits.layers for limits in known])
         task_of(config).check_length(all(limits.bert for limits in known))
         continual = config.continual if config.continual is not None and config.continual.alpha else None
@@ -352,11 +352,11 @@ class _CellChecks:
         before = config.distances.before.values() if "distances" in config.probes else []
         static = {"retrieval"} if config.retrieval.static is not None else set()  # which reads no layer
         if set(config.probes) - {"words"} - static:
-            for limits in self._known(MODEL, config.model2, *others, *before):
+            for limits in self._known_limits(MODEL, config.model2, *others, *before):
                 config.numbers(limits.layers)
-        for limits in self._known(MODEL) if "distances" in config.probes else ():
+        for limits in self._known_limits(MODEL) if "distances" in config.probes else ():
             config.distances.drawn(sorted(config.numbers(limits.layers)), limits.layers)
-        if known := self._known(MODEL, config.model2):
+        if known := self._known_limits(MODEL, config.model2):
             config.data.longest(min(limits.positions for limits in known))
 
     def _check_text(self, where: str) -> None:

@@ -98,11 +98,13 @@ def _stages_of(cells: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
 def _named_by(record: Mapping[str, Any], store: Store) -> set[str]:
     """The stages that a study names by a path, and those that the named runs were made of in turn."""
     overrides = [cell.get("overrides") for cell in record["cells"]]
-    found, new = set[str](), _in(json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides]))
+    text = json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides])
+    found, new = set[str](), _stages_in(text)
     while new:
         found |= new
         files = (store.root / stage / name for stage in new for name in SETTINGS)
-        new = {name for path in files if path.is_file() for name in _in(path.read_text("utf-8", "replace"))} - found
+        texts = [path.read_text("utf-8", "replace") for path in files if path.is_file()]
+        new = {stage for text in texts for stage in _stages_in(text)} - found
     return found
 
 
@@ -116,10 +118,10 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
     for config in {id(config): config for cell in every_cell for config in cell.configs.values()}.values():
         names |= {str(named.name) for named in references(config) if named.kind in ("model", "file")}
     paths = [os.path.abspath(os.path.expanduser(name)) for name in names]
-    return sorted({stage for path in paths for stage in _in(path) | _in(os.path.realpath(path))})
+    return sorted({stage for path in paths for stage in _stages_in(path) | _stages_in(os.path.realpath(path))})
 
 
-def _in(text: str) -> set[str]:
+def _stages_in(text: str) -> set[str]:
     return set(STAGE.findall(text))
 
 

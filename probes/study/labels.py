@@ -40,13 +40,15 @@ class Layout:
         return f"{self.titles[axis]} {label}" if bare else label
 
     def name(self, labels: Mapping[str, str]) -> str:
+        """The label of the main axis."""
         return self.alone if self.main is None else self.text(self.main, labels)
 
     def group(self, labels: Mapping[str, str]) -> str:
         """The labels of the other axes; "" where there is none."""
         return self.without(labels, *filter(None, [self.main]))
 
-    def whole(self, labels: Mapping[str, str]) -> str:
+    def full_name(self, labels: Mapping[str, str]) -> str:
+        """The labels of all axes that vary."""
         return self.without(labels) or self.alone
 
     @property
@@ -55,9 +57,11 @@ class Layout:
         return ", ".join(self.text(axis, self.fixed) for axis in self.fixed)
 
     def only(self, labels: Mapping[str, str], axes: Collection[str]) -> str:
+        """The labels of these axes."""
         return ", ".join(self.text(axis, labels) for axis in self.axes if axis in axes)
 
     def without(self, labels: Mapping[str, str], *left_out: str) -> str:
+        """The labels of all axes that vary but these."""
         return self.only(labels, [axis for axis in self.axes if axis not in left_out])
 
 

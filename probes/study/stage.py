@@ -141,8 +141,8 @@ class PretrainStage(Stage):
         names |= {"parallel"} if config.objective.needing("pairs") else set()
         names |= {"dictionary"} if config.objective.needing("dictionary") else set()
         names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
-        found = {name: value for name, value in stage_keys.at(config).items() if name in names}
-        languages = [stage_keys.at(language) for language in config.all_languages]
+        found = {name: value for name, value in stage_keys.settings_of(config).items() if name in names}
+        languages = [stage_keys.settings_of(language) for language in config.all_languages]
         return {**found, "objective": config.objective.identity(), "members": languages}
 
 
@@ -164,7 +164,7 @@ class AlignmentStage(Stage):
 
     def settings(self, stage_keys: StageKeys) -> Any:
         """What counts as translations, which a run whose objective reads no dictionary need not depend on."""
-        return stage_keys.whole(self.pretrained.config.dictionary)
+        return stage_keys.digest(self.pretrained.config.dictionary)
 
 
 class ModelStage(Stage):
@@ -196,10 +196,10 @@ class AdjustStage(ModelStage):
 
     def settings(self, stage_keys: StageKeys) -> Any:
         names = OF_ADJUSTMENT | {"pairs"}
-        found = {name: value for name, value in stage_keys.at(self.config).items() if name in names}
+        found = {name: value for name, value in stage_keys.settings_of(self.config).items() if name in names}
         # the names of derived languages choose the tokenizers
         spoken = [[pair.left.name, pair.right.name] for pair in self.config.texts.values() if pair.kind == "derived"]
-        return {**found, "model": stage_keys.model(self.model), "names": spoken}
+        return {**found, "model": stage_keys.model_digest(self.model), "names": spoken}
 
 
 Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
@@ -223,7 +223,7 @@ class TuneStage(ModelStage):
         return f"tune {short(self.model)} on {_task(self.config)} seed {self.seed}"
 
     def settings(self, stage_keys: StageKeys) -> Any:
-        return [stage_keys.whole(self.config), self.seed, stage_keys.model(self.model)]
+        return [stage_keys.digest(self.config), self.seed, stage_keys.model_digest(self.model)]
 
 
 class ProbeStage(ModelStage):
@@ -253,10 +253,10 @@ class ProbeStage(ModelStage):
         return (self.model,) if reads and isinstance(self.model, PretrainStage) else ()
 
     def settings(self, stage_keys: StageKeys) -> Any:
-        found: list[Any] = [stage_keys.whole(self.config), stage_keys.model(self.model)]
+        found: list[Any] = [stage_keys.digest(self.config), stage_keys.model_digest(self.model)]
         for run in self._words_of:  # what runs with one key need not have in common
             steps = kept_steps(run.config.checkpoints, run.config.steps) if self.config.words.checkpoints else None
-            found += [stage_keys.whole(run.config.dictionary), None if steps is None else list(steps)]
+            found += [stage_keys.digest(run.config.dictionary), None if steps is None else list(steps)]
         return found
 
 
@@ -277,7 +277,7 @@ class TransferStage(ModelStage):
         return f"{self.name} seed {self.seed} of {short(self.model)}"
 
     def settings(self, stage_keys: StageKeys) -> Any:
-        return [stage_keys.whole(self.config), self.seed, stage_keys.model(self.model)]
+        return [stage_keys.digest(self.config), self.seed, stage_keys.model_digest(self.model)]
 
 
 KINDS: dict[str, type[Stage]] = {
@@ -331,9 +331,9 @@ class StageKeys:
 
     def __init__(self, digests: Digests | None = None) -> None:
         self.digests = digests
-        self._whole: dict[int, tuple[pydantic.BaseModel, str]] = {}
+        self._known: dict[int, tuple[pydantic.BaseModel, str]] = {}
 
-    def at(self, config: pydantic.BaseModel) -> dict[str, Any]:
+    def settings_of(self, config: pydantic.BaseModel) -> dict[str, Any]:
         """The settings as JSON, what is named by its digest."""
         task = _items_of(config)
 
@@ -344,14 +344,15 @@ class StageKeys:
 
         return resolved(config, said)
 
-    def whole(self, config: pydantic.BaseModel) -> str:
-        if id(config) not in self._whole:  # with the config itself, so that no other one gets its place in memory
-            self._whole[id(config)] = config, fingerprint("settings", settings=self.at(config))
-        return self._whole[id(config)][1]
+    def digest(self, config: pydantic.BaseModel) -> str:
+        """The fingerprint of the settings of a config."""
+        if id(config) not in self._known:  # with the config itself, so that no other one gets its place in memory
+            self._known[id(config)] = config, fingerprint("settings", settings=self.settings_of(config))
+        return self._known[id(config)][1]
 
-    def model(self, model: Stage | str) -> str | None:
+    def model_digest(self, model: Stage | str) -> str | None:
         """The digest of a model that is named; None for a stage, which is a parent."""
-        return None if isinstance(model, Stage) else self.whole(_NamedModel(model=model))
+        return None if isinstance(model, Stage) else self.digest(_NamedModel(model=model))
 
     def key(self, stage: Stage) -> str:
         """The key of a stage whose parents have theirs."""

@@ -104,7 +104,7 @@ def estimate(replicates: Replicates) -> Estimate | None:
     """The mean of one quantity, over models or, of one model, over its seeds of fine-tuning; None of nothing."""
     if not replicates:
         return None
-    values, unit = _units(replicates)
+    values, unit = _values_and_unit(replicates)
     interval, p = mean_interval(values, LEVEL), None
     if interval.high is not None and interval.high - interval.mean > SAME:
         p = float(stats.ttest_1samp(values, 0).pvalue)
@@ -119,12 +119,14 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
 def _difference(left: Replicates, right: Replicates) -> Unpaired:
     """Of sides that are not empty."""
     paired = _pairs(left, right)
-    return (_apart(left, right), set()) if paired is None else (estimate(paired.differences), paired.alone)
+    if paired is None:
+        return _unpaired_difference(left, right), set()
+    return estimate(paired.differences), paired.alone
 
 
-def _apart(left: Replicates, right: Replicates) -> Estimate:
+def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
     """left − right of sides that are not paired."""
-    (a, of_a), (b, of_b) = _units(left), _units(right)
+    (a, of_a), (b, of_b) = _values_and_unit(left), _values_and_unit(right)
     firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
     mean, p = float(np.mean(a) - np.mean(b)), None
@@ -176,13 +178,13 @@ def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Re
     return _Pairs(differences, alone)
 
 
-def common(sides: Iterable[Series]) -> list[Condition]:
+def common_conditions(sides: Iterable[Series]) -> list[Condition]:
     """The conditions that all sides have, in the order of the first."""
     first, *others = sides
     return [condition for condition in first if all(condition in side for side in others)]
 
 
-def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
+def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
     """The mean of one side, the difference of two or the gap of four, over ``conditions``, which all sides have."""
     if not all(sides):
         return EstimateOrWhy(None, NOTHING)
@@ -258,7 +260,7 @@ def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tu
     return numbers_among(value for _, _, value in rows), "fine-tuning seeds"
 
 
-def _units(replicates: Replicates) -> tuple[list[float], Unit]:
+def _values_and_unit(replicates: Replicates) -> tuple[list[float], Unit]:
     values, unit = over_models((*model, value) for (model, _), value in replicates.items())
     return values, unit if any(seed is not None for _, seed in replicates) or unit == "adjustments" else "models"
 

@@ -25,7 +25,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from probes.statistics import corrected
-from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common, outcome_of, over
+from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common_conditions, estimate_over, outcome_of
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import Cell, Quantity, Table
 from probes.study.judged.verdicts import Word
@@ -86,7 +86,7 @@ def _look_up(cell: Cell, tie: float, results: Results) -> _CellEstimate:
             if not series:
                 return _CellEstimate(cell, tie, {}, None, why)
             sides.append(series)
-    found = over(*drop_shared_runs(sides, common(sides)))
+    found = estimate_over(*drop_shared_runs(sides, common_conditions(sides)))
     return _CellEstimate(cell, tie, sides[0], found.ours, found.why)
 
 
@@ -142,7 +142,8 @@ def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[i
     ours: list[Estimate | None] = []
     for one, other in pairs:  # over the labels that both have, if they are means
         sides = [cells[one].series, cells[other].series]
-        ours.append(None if _tied(cells[one], cells[other]) else over(*drop_shared_runs(sides, common(sides))).ours)
+        tied = _tied(cells[one], cells[other])
+        ours.append(None if tied else estimate_over(*drop_shared_runs(sides, common_conditions(sides))).ours)
     stands = corrected([None if found is None else found.p for found in ours])
     counts: dict[int, Counter[str]] = {number: Counter() for number in column}
     for (one, other), found, p in zip(pairs, ours, stands, strict=True):

@@ -44,9 +44,9 @@ from probes.study.judged.estimates import (
     Estimate,
     Outcome,
     Unit,
-    common,
+    common_conditions,
+    estimate_over,
     outcome_of,
-    over,
 )
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import Quantity
@@ -146,7 +146,7 @@ def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparis
 
 def _part(comparison: Comparison) -> JudgedComparison:
     what, relation, margin = comparison.what, comparison.relation, comparison.margin
-    found = over(*drop_shared_runs(comparison.sides, comparison.conditions))
+    found = estimate_over(*drop_shared_runs(comparison.sides, comparison.conditions))
     if found.ours is None:
         return JudgedComparison(what, None, "not run", found.why)
     estimated, value = found.ours.interval, comparison.value
@@ -169,7 +169,7 @@ def _compared(compare: Compare, results: Results) -> Comparison:
     what = _name(left, others[0])
     if len(others) > 1:
         what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
-    return Comparison(what, sides, common(sides), compare.relation, compare.margin)
+    return Comparison(what, sides, common_conditions(sides), compare.relation, compare.margin)
 
 
 def _as_measured(quantity: Quantity, results: Results) -> Quantity:
@@ -186,7 +186,7 @@ def _ordered(order: Order, results: Results) -> list[Comparison]:
     found = [(quantity, results.series(quantity, named)) for quantity in wanted]
     there = [one for one in found if one[1]]
     relation: Relation = "greater" if order.direction == "rising" else "less"
-    shared = common([series for _, series in there]) if there else []
+    shared = common_conditions([series for _, series in there]) if there else []
     comparisons = [
         Comparison(_name(after, before), (of_after, of_before), shared, relation)
         for (before, of_before), (after, of_after) in pairwise(there)
@@ -250,7 +250,7 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
             for labels in [dict(condition)]
             if labels.keys() >= set(axes) and all(labels[axis] in among for axis, among in claim.among.items())
         }
-        for series in drop_shared_runs(both, common(both))[0]
+        for series in drop_shared_runs(both, common_conditions(both))[0]
     ]
     shared = shared_by_all(sides, axes)
     pairs = pairs_by_axes(shared, axes)

@@ -154,7 +154,7 @@ def scores_of(study: Study) -> ScoreTable:
     return ScoreTable(
         rows,
         [Condition(of_cell[cell], cell, task, of) for (cell, task), of in by_cell.items()],
-        [Condition(dict(items), layout.whole(dict(items)), task, of) for (task, *items), of in by_settings.items()],
+        [Condition(dict(items), layout.full_name(dict(items)), task, of) for (task, *items), of in by_settings.items()],
         layout,
     )
 
@@ -182,7 +182,7 @@ def _rows(study: Study) -> list[Row]:
 def conditions_of(table: pd.DataFrame, layout: Layout) -> pd.Series[str]:
     """What the condition of each row of a table is called."""
     pairs = distinct(table, "cell", "labels")
-    names = {cell: layout.whole(settings_of(labels_of(text), cell)) for cell, text in pairs}
+    names = {cell: layout.full_name(settings_of(labels_of(text), cell)) for cell, text in pairs}
     return table["cell"].astype(str).map(names)
 
 

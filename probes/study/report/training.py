@@ -35,7 +35,7 @@ def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
     if not cells:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
-    conditions = {run: layout.whole(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
+    conditions = {run: layout.full_name(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
     turns = {run: turn for same in grouped(cells, conditions.get).values() for turn, run in enumerate(same)}
     runs = sorted(cells, key=turns.__getitem__)  # the first of each condition, then those of other seeds
     logs: dict[str, Records] = {}
