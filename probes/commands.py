@@ -116,9 +116,9 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
 def _kept(found: Collected) -> str:
     """Which other studies keep what this one would let go, and which name a run by its path, so that it stays."""
     kept = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
-    if found.held:
-        names = [f"{folder.name}: keep {policy}" for folder, policy in found.held.items()]
-        runs = plural(found.held_runs, "run")
+    if found.keepers:
+        names = [f"{folder.name}: keep {policy}" for folder, policy in found.keepers.items()]
+        runs = plural(found.kept_runs, "run")
         kept += f"; {runs} kept by other studies of the store ({first_few(names, STUDIES)})"
     if found.named_runs:
         names = [folder.name for folder in found.namers]

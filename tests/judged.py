@@ -43,7 +43,7 @@ def observed(
 ) -> Results:
     """Results of such rows."""
     both = ((rows, RESULT_COLUMNS), (measures, MEASURE_COLUMNS))
-    tables = (pa.Table.from_pylist(list(held), pa.schema(list(columns.items()))) for held, columns in both)
+    tables = (pa.Table.from_pylist(list(rows), pa.schema(list(columns.items()))) for rows, columns in both)
     return Results(measurements(*tables), later)
 
 
@@ -58,12 +58,12 @@ def less(**more: Any) -> Claim:
     return claim(compare=[{"measure": "delta", "relation": "less", **sides, **more}])
 
 
-def rows(a: Iterable[float], b: Iterable[float]) -> list[dict[str, Any]]:
+def delta_rows(a: Iterable[float], b: Iterable[float]) -> list[dict[str, Any]]:
     """Δ of objectives A and B, a value a model."""
-    held = [("A", model, value) for model, value in enumerate(a)] + [
+    values = [("A", model, value) for model, value in enumerate(a)] + [
         ("B", model, value) for model, value in enumerate(b)
     ]
-    return [result({"objective": name}, model, delta=value) for name, model, value in held]
+    return [result({"objective": name}, model, delta=value) for name, model, value in values]
 
 
 def measured(labels: Mapping[str, str], model: int | None, measure: str, value: float, **at: int) -> dict[str, Any]:

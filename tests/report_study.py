@@ -166,8 +166,8 @@ def write_rows(folder: Path, rows: list[dict[str, Any]]) -> None:
 def write_measures(folder: Path, rows: Sequence[Sequence[Any]]) -> None:
     with (folder / "measures.csv").open("w", newline="") as handle:
         csv.writer(handle).writerows([MEASURES, *rows])
-    held = [dict(zip(MEASURES, row, strict=True)) for row in rows]
-    _write_parquet(folder / "measures.parquet", measures.COLUMNS, held)
+    records = [dict(zip(MEASURES, row, strict=True)) for row in rows]
+    _write_parquet(folder / "measures.parquet", measures.COLUMNS, records)
 
 
 def _write_parquet(path: Path, columns: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> None:

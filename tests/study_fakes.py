@@ -33,7 +33,7 @@ class FakeStage(Stage):
     def reread(self, store):
         return self
 
-    def settings(self, look):
+    def settings(self, stage_keys):
         return [self.does, self.where]
 
     def make(self, store, report):

@@ -11,7 +11,7 @@ from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.digests import Digests
 from probes.study.done import is_done
-from probes.study.stage import Look, graph
+from probes.study.stage import StageKeys, graph
 from synthlang.config import parse
 from synthlang.progress import silent
 from tests.tiny import PRETRAIN, STUDY, changed
@@ -82,7 +82,7 @@ def graph_of(data, path=None):
 
 def keyed(stage):
     """A stage by itself, with its key."""
-    return Look(Digests()).keyed(stage)
+    return StageKeys(Digests()).keyed(stage)
 
 
 def run_all(stages, store) -> list[str]:

@@ -277,6 +277,6 @@ def test_the_studies_of_tiny_size_keep_their_cells_and_stages(tmp_path):
             found = planned(Path(name), "--out", tmp_path / study)
             plans[study] = {
                 "cells": found["cells"],
-                "stages": {kind: [held["all"], held["shared"]] for kind, held in found["stages"].items()},
+                "stages": {kind: [counts["all"], counts["shared"]] for kind, counts in found["stages"].items()},
             }
     check_golden("tiny-plans", plans)

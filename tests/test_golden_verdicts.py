@@ -23,7 +23,7 @@ from probes.study.judged.paper_tables import compare_table
 from probes.study.judged.papers import read_paper
 from probes.study.judged.verdicts import WORDS, judge
 from probes.study.report.data import read_study
-from probes.study.report.judged import Judged, compared
+from probes.study.report.judged import PoolVerdict, compared
 from probes.study.table import measurements
 from tests.golden import FOLDER, check_golden
 from tests.report_study import change, make_grid
@@ -68,8 +68,8 @@ def _estimate(ours: Estimate | None) -> list[Any]:
     return [] if ours is None else [_interval(ours.interval), ours.interval.n, ours.unit, ours.p, ours.one_model]
 
 
-def _interval(held: Interval | None) -> list[float | None] | None:
-    return None if held is None else [held.mean, held.low, held.high]
+def _interval(interval: Interval | None) -> list[float | None] | None:
+    return None if interval is None else [interval.mean, interval.low, interval.high]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -80,11 +80,11 @@ def test_verdicts_on_kept_results(paper):
 def test_every_verdict_occurs():
     """So that no rule is left unpinned."""
     found = [judged(paper) for paper in PAPERS]
-    of_claims = Counter(claim["verdict"] for held in found for claim in held["claims"].values())
-    of_rows = Counter(row[2] for held in found for table in held["tables"].values() for row in table)
+    of_claims = Counter(claim["verdict"] for verdicts in found for claim in verdicts["claims"].values())
+    of_rows = Counter(row[2] for verdicts in found for table in verdicts["tables"].values() for row in table)
     assert set(of_claims) == set(of_rows) == set(WORDS)
     assert min(of_claims[word] for word in ("agrees in sign", "differs", "too small to tell")) >= 10
-    units = {claim["unit"] for held in found for claim in held["claims"].values()}
+    units = {claim["unit"] for verdicts in found for claim in verdicts["claims"].values()}
     assert units == {"models", "adjustments", "fine-tuning seeds", "conditions"}
 
 
@@ -119,5 +119,5 @@ def _compared(folders: tuple[Path, ...]) -> dict[str, Any]:
     return {"claims": said, "tables": tables, "notes": list(found.notes)}
 
 
-def _said(found: Judged) -> list[Any]:
+def _said(found: PoolVerdict) -> list[Any]:
     return [found.pool, found.verdict, _interval(found.ours), found.entries[2], found.one_model, found.text]

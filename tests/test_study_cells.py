@@ -133,10 +133,10 @@ def test_names_that_values_alone_do_not_tell_apart():
 
 
 def test_two_entries_that_give_one_label_to_different_settings_are_refused():
-    held = [{"variant": {"x": {"pretrain.language": "trans", A: seed}}} for seed in (1, 2)]
+    entries = [{"variant": {"x": {"pretrain.language": "trans", A: seed}}} for seed in (1, 2)]
     with pytest.raises(InputError, match="two cells of the grid have the same labels, variant=x, by which results are"):
-        cells_of(include=held)
-    apart = [{**entry, "pretrain.steps": 5 + number} for number, entry in enumerate(held)]
+        cells_of(include=entries)
+    apart = [{**entry, "pretrain.steps": 5 + number} for number, entry in enumerate(entries)]
     assert [cell.name for cell in cells_of(include=apart)] == ["x, steps=5", "x, steps=6"]
     # the later key wins, so the order counts; labels do not tell it
     whole, part = ("pretrain.objective", {"kind": "mlm"}), ("pretrain.objective.kind", "align_mlm")
@@ -154,8 +154,8 @@ def test_cells_that_differ_in_seeds_only_have_the_same_settings():
     same = cells_of(product=x, include=[{**x, "pretrain.seed": 7}])
     assert [cell.labels["variant"] for cell in same] == ["x", "x"]
     assert len(cells_of(product=x, include=[{**other, "pretrain.seed": 7, "pretrain.objective.kind": "xlm"}])) == 2
-    held = [[{"kind": "transliterate"}], [{"kind": "transliterate"}, {"kind": "invert"}]]
-    cells = cells_of(product={"pretrain.language": [{"name": "x", "transforms": one} for one in held]})
+    chains = [[{"kind": "transliterate"}], [{"kind": "transliterate"}, {"kind": "invert"}]]
+    cells = cells_of(product={"pretrain.language": [{"name": "x", "transforms": one} for one in chains]})
     assert len({tuple(cell.labels.items()) for cell in cells}) == 2, "two languages of one name"
 
 

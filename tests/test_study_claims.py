@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probes.study.cells import load_study
-from probes.study.judged.claims import Compare, Correlate, Entry, read_claims
+from probes.study.judged.claims import ClaimEntry, Compare, Correlate, read_claims
 from probes.study.judged.papers import read_tables
 from probes.study.judged.verdicts import judge
 from tests.judged import observed, result
@@ -146,18 +146,18 @@ def test_the_files_of_the_document_are_read_and_judged(tmp_path, monkeypatch):
     tables = [table for name in study.paper or () for table in read_tables(str(name))]
     assert [table.name for table in tables] == ["first", "table3"] and len(tables[0].cells) == 4
     claims = {claim.id: claim for name in study.claims or () for claim in read_claims(str(name))}
-    held = []
+    rows = []
     for cell in cells:
         labels, seed = cell.labels, int(cell.labels["pretrain.seed"])
         high, aligns = labels["transform"] == "trans+inv", labels["objective"] == "ALIGN-MLM"
         delta = (30.0 if high else 2.0) / (1 + aligns) + seed**2 / (9 + high)
-        held.append(result(labels, seed, alignment_all=40.0 + 50 * aligns - 10 * high + seed, delta=delta))
-    verdicts = {name: judge(claim, observed(held)).verdict for name, claim in claims.items()}
+        rows.append(result(labels, seed, alignment_all=40.0 + 50 * aligns - 10 * high + seed, delta=delta))
+    verdicts = {name: judge(claim, observed(rows)).verdict for name, claim in claims.items()}
     assert verdicts["inversion-costs"] == "agrees in sign" and "not run" not in verdicts.values()
 
 
 def test_every_key_is_told():
     text = (ROOT / "docs" / "claims.md").read_text()
-    keys = {*Entry.model_fields, *Compare.model_fields, *Correlate.model_fields} - set("xy") - {"left", "right"}
+    keys = {*ClaimEntry.model_fields, *Compare.model_fields, *Correlate.model_fields} - set("xy") - {"left", "right"}
     told = {key for key in keys if f"`{key}`" in text or f"`{key}:" in text}
     assert keys - told <= {"among", "expect", "kind", "over", "by"}

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes.study.cell import START, Cell, Reach
+from probes.study.cell import START, Cell, ModelLimits
 from probes.study.cells import load_study
 from probes.study.checks import check_cells, language_of
 from probes.study.config import StudyConfig
@@ -132,9 +132,9 @@ def test_sizes_of_a_study_have_the_same_labels_tasks_and_probes(name):
     for size, (config, cells) in zip(SIZES[1:], others, strict=True):
         ours, theirs = labels(cells), labels(paper[1])
         assert set(ours) == set(theirs)
-        for axis, held in theirs.items():
-            assert ours[axis] <= held
-            assert all(label in not_run(f"{size}/{name}") for label in held - ours[axis]), (axis, held - ours[axis])
+        for axis, known in theirs.items():
+            assert ours[axis] <= known
+            assert all(label in not_run(f"{size}/{name}") for label in known - ours[axis]), (axis, known - ours[axis])
         assert (config.title, config.paper, config.claims) == (paper[0].title, paper[0].paper, paper[0].claims)
         assert {t for c in cells for t in c.tasks} == {t for c in paper[1] for t in c.tasks}
         assert {p for c in cells for p in c.probes} == {p for c in paper[1] for p in c.probes}
@@ -149,7 +149,7 @@ def test_every_side_of_a_claim_is_run(size, paper):
         for quantity in claim.quantities():
             task, probe = quantity.where.get("task"), quantity.measure.startswith("probe:")
             for averaged in product(
-                *([(axis, one) for one in held] for axis, held in quantity.average.items() if held)
+                *([(axis, one) for one in labels] for axis, labels in quantity.average.items() if labels)
             ):
                 where = {axis: label for axis, label in (*quantity.where.items(), *averaged) if axis != "task"}
                 fits = [cell for cell in cells if where.items() <= cell.labels.items()]
@@ -164,13 +164,13 @@ def test_every_printed_cell_is_run_or_said_not_to_be(name):
     """A label of the table that no cell of ours has is told under ``Not run:``."""
     config, cells = study(name)
     tasks = {task for cell in cells for task in cell.tasks}
-    held = labels(cells) | ({"task": tasks} if tasks else {})
+    known = labels(cells) | ({"task": tasks} if tasks else {})
     told = not_run(name)
     assert isinstance(config.paper, tuple)
     for table in read_tables(config.paper[0]):
         for printed in table.cells:
             wanted = {(a, label) for q in (printed.quantity, printed.against) if q for a, label in q.where.items()}
-            missing = {(axis, label) for axis, label in wanted if label not in held.get(axis, set())}
+            missing = {(axis, label) for axis, label in wanted if label not in known.get(axis, set())}
             assert all(label in told for _, label in missing), missing
             if not missing:
                 where = {k: v for k, v in printed.quantity.where.items() if k != "task"}
@@ -213,7 +213,7 @@ def nothing_needed(monkeypatch):
     stubs: dict[str, Any] = {
         "open_source": Anything,
         "find_aligner": lambda program: program,
-        "reach_of_model": lambda model: Reach(12, 512, bert=True),
+        "limits_of_model": lambda model: ModelLimits(12, 512, bert=True),
         "count_text": lambda pair: None,
         "check_start": lambda *_: None,
         "find_spec": lambda name: name,
@@ -248,8 +248,10 @@ def same(cell: Cell, size: str, run: str) -> bool:
     other = load(PretrainConfig, f"{run}/{size}", kind="runs")
     assert cell.pretrain is not None
     left_out = {"source", "steps", "batch", "processes", "seed", "languages", "language"}
-    spoken = [[m.language.model_dump(exclude={"name"}) for m in held.all_languages] for held in (cell.pretrain, other)]
-    mine, theirs = (held.model_dump(mode="json", exclude=left_out) for held in (cell.pretrain, other))
+    spoken = [
+        [m.language.model_dump(exclude={"name"}) for m in config.all_languages] for config in (cell.pretrain, other)
+    ]
+    mine, theirs = (config.model_dump(mode="json", exclude=left_out) for config in (cell.pretrain, other))
     return mine == theirs and spoken[0] == spoken[1] and cell.pretrain.batch.packing == other.batch.packing
 
 
@@ -293,12 +295,12 @@ def test_no_items_are_in_a_language_that_switches(name):
     """Words of the other language are for pretraining (section 4.2): each row of a table has the same test items."""
     spoken: dict[tuple[str, str], set[str]] = {}
     for cell in study(name)[1]:
-        for held in (task for task in cell.tasks.values() if task.target is None):
+        for task in (task for task in cell.tasks.values() if task.target is None):
             run = cell.second or cell.pretrain
             assert run is not None
-            language = language_of(held.language, run)
+            language = language_of(task.language, run)
             assert not any(isinstance(transform, CodeSwitch) for transform in language.transforms), cell.name
-            spoken.setdefault((cell.labels["pair"], held.task), set()).add(language.fingerprint)
+            spoken.setdefault((cell.labels["pair"], task.task), set()).add(language.fingerprint)
     assert all(len(languages) == 1 for languages in spoken.values())
 
 
@@ -314,7 +316,7 @@ def test_pairs_that_an_adjustment_read_are_seen(size):
 
 def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_path):
     document = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
-    for name in (*OF_PAPERS, *OURS, *(more for held in MORE.values() for more in held)):
+    for name in (*OF_PAPERS, *OURS, *(more for of_size in MORE.values() for more in of_size)):
         assert f"{name}`" in document or f"study {name} --size" in document, name
     for name, size in re.findall(r"study (\S+) --size ([a-z]+)", document):
         assert f"{name}/{size}" in names("studies")
@@ -363,11 +365,11 @@ def test_tiny_conditions_have_several_models(name):
         models.setdefault(condition, set()).add((cell.pretrain.seed, second, adjust))
     least = min(map(len, models.values()))
     assert least >= 2 or Path(name).name in SINGLE, name
-    assert len({len(held) for held in models.values()}) == 1, "conditions are compared model by model"
-    for held in models.values():
-        for first, second, _ in held:
+    assert len({len(pairs) for pairs in models.values()}) == 1, "conditions are compared model by model"
+    for pairs in models.values():
+        for first, second, _ in pairs:
             assert second is None or first != second, "two models of one language and one seed are one model"
-        assert len({first for first, *_ in held}) == len(held), "each has a pretraining of its own"
+        assert len({first for first, *_ in pairs}) == len(pairs), "each has a pretraining of its own"
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -100,7 +100,7 @@ def test_the_interval_and_p_decide_together(r: float, low: Any, high: Any, p: fl
 @given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=3), max_size=12))
 def test_conditions_that_share_measurements_are_one(models):
     """Against joining any two that share one, until no more do."""
-    groups = [({number}, set(held)) for number, held in enumerate(models)]
+    groups = [({number}, set(models_of_one)) for number, models_of_one in enumerate(models)]
     while pair := next(((a, b) for a, b in combinations(groups, 2) if a[1] & b[1]), None):
         groups = [group for group in groups if group not in pair] + [(pair[0][0] | pair[1][0], pair[0][1] | pair[1][1])]
     first = {number: min(numbers) for numbers, _ in groups for number in numbers}
@@ -148,18 +148,18 @@ def test_correlation() -> None:
 
 @pytest.mark.parametrize("count", [4, 5, 6, 12, RESAMPLED + 1])
 def test_a_perfect_correlation_is_decided_by_its_p(count: int) -> None:
-    held = of_cells(np.arange(count), -np.arange(count))
-    found = over_cells(held)
+    rows = of_cells(np.arange(count), -np.arange(count))
+    found = over_cells(rows)
     assert found.verdict == ("agrees in sign" if count > 4 else "too small to tell")
     assert interval(found).mean == pytest.approx(-1)
     assert (found.n, found.unit, found.one_model) == (count, "conditions", False)
-    assert over_cells(held, "positive").verdict == ("differs" if count > 4 else "too small to tell")
-    assert over_cells([row | {"delta": 1.0} for row in held]).verdict == "too small to tell"
+    assert over_cells(rows, "positive").verdict == ("differs" if count > 4 else "too small to tell")
+    assert over_cells([row | {"delta": 1.0} for row in rows]).verdict == "too small to tell"
 
 
 def test_a_perfect_correlation_of_layers_is_of_one_model() -> None:
-    held = [measured({"pair": "en-fr"}, 0, name, float(n), layer=n) for n in range(6) for name in "xy"]
-    found = judge(claim(correlate={**ACROSS_LAYERS, "expect": "positive"}), observed([], held))
+    rows = [measured({"pair": "en-fr"}, 0, name, float(n), layer=n) for n in range(6) for name in "xy"]
+    found = judge(claim(correlate={**ACROSS_LAYERS, "expect": "positive"}), observed([], rows))
     assert found.verdict == "agrees in sign" and found.one_model
 
 
@@ -205,8 +205,8 @@ def test_correlation_of_many_conditions_agrees_with_resampling(tmp_path: Path) -
     make_grid(tmp_path, {"number": [str(i) for i in range(RESAMPLED + 1)]}, seeds=1)
     random = np.random.default_rng(1)
     change_rows(tmp_path, lambda row, _: {"delta": -float(row["alignment_all"]) + 25 * random.normal()})
-    held = scores_of(read_study(tmp_path)).conditions
-    found, fewer = correlate(held, "alignment_all").found, correlate(held[:-1], "alignment_all").found
+    conditions = scores_of(read_study(tmp_path)).conditions
+    found, fewer = correlate(conditions, "alignment_all").found, correlate(conditions[:-1], "alignment_all").found
     rows = read_rows(tmp_path)
     expected = stats.spearmanr([float(row["alignment_all"]) for row in rows], [float(row["delta"]) for row in rows])
     assert (found.n, found.clusters, fewer.clusters) == (RESAMPLED + 1, RESAMPLED + 1, RESAMPLED)

@@ -13,7 +13,7 @@ from probes.study import digests, work
 from probes.study.digests import OF_READERS, TABLE, Digests
 from probes.study.done import is_done
 from probes.study.executors.base import run_stage
-from probes.study.stage import AdjustStage, AlignmentStage, Look, PretrainStage, ProbeStage, TransferStage
+from probes.study.stage import AdjustStage, AlignmentStage, PretrainStage, ProbeStage, StageKeys, TransferStage
 from probes.transfer.config import TransferConfig
 from synthlang.config import dump_yaml, parse
 from synthlang.files import read_json, write_json
@@ -153,13 +153,13 @@ STAGES: dict[str, Any] = {
 def key_of(stage, store=None):
     """The key of a stage and those that it is made of, as a start of a study works it out."""
     known = Digests(store)
-    look = Look(known)
+    stage_keys = StageKeys(known)
     parents = {
-        field: held.model_copy(update={"key": look.key(held)})
-        for field, held in ((name, getattr(stage, name)) for name in type(stage).model_fields)
-        if isinstance(held, PretrainStage)
+        field: parent.model_copy(update={"key": stage_keys.key(parent)})
+        for field, parent in ((name, getattr(stage, name)) for name in type(stage).model_fields)
+        if isinstance(parent, PretrainStage)
     }
-    key = look.key(stage.model_copy(update=parents))
+    key = stage_keys.key(stage.model_copy(update=parents))
     if store is not None:
         known.save(store)
     return key

@@ -132,9 +132,9 @@ def test_a_folder_of_other_things_is_refused(tmp_path):
 
 @pytest.mark.parametrize("number", [None, 1, 3, "x"])
 def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
-    held = json.loads((reference / "study.json").read_text())
-    del held["format"]
-    (tmp_path / "study.json").write_text(json.dumps(held if number is None else held | {"format": number}))
+    record = json.loads((reference / "study.json").read_text())
+    del record["format"]
+    (tmp_path / "study.json").write_text(json.dumps(record if number is None else record | {"format": number}))
     with pytest.raises(InputError, match=f"is a study of format {number or 1}, this version writes 2; choose another"):
         opened(tmp_path)
 
@@ -201,8 +201,8 @@ def test_two_studies_of_one_store_at_once(reference, config, tmp_path):
     for run in store.glob("pretrain-*"):
         steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
         assert steps == sorted(set(steps)), "a run was trained twice"
-    held = json.loads((store / "studies.json").read_text())
-    assert held == {"format": 3, "studies": ["../other", "../study"]}
+    listed = json.loads((store / "studies.json").read_text())
+    assert listed == {"format": 3, "studies": ["../other", "../study"]}
     again = opened(tmp_path / "study")  # the store is remembered
     assert again.store.root.resolve() == store.resolve()
     assert not again.to_do()

@@ -66,7 +66,7 @@ def kinds(found: Any) -> list[str]:
     return sorted(one.folder.name.split("-")[0] for one in found)
 
 
-def held(run: Path) -> tuple[list[str], list[str]]:
+def weights_of(run: Path) -> tuple[list[str], list[str]]:
     """The checkpoints of a run, and its exports that have weights."""
     checkpoints = sorted(path.name for path in run.glob("checkpoints/*"))
     return checkpoints, sorted(path.parent.name for path in run.glob("export/*/model.safetensors"))
@@ -99,9 +99,9 @@ def test_what_each_policy_deletes(keep, left, by_option, tmp_path):
     before, size = all_files(tmp_path), size_of(run)
     option = keep if by_option else None
     planned = collect([out], option, dry_run=True)
-    assert all_files(tmp_path) == before and held(run) == (EVERY, EXPORTS)
+    assert all_files(tmp_path) == before and weights_of(run) == (EVERY, EXPORTS)
     found = collect([out], option)
-    assert found == planned and found.needed == 0 and held(run) == left
+    assert found == planned and found.needed == 0 and weights_of(run) == left
     gone = before - all_files(tmp_path)
     assert all("checkpoints" in path.parts or path.name == "model.safetensors" for path in gone)
     note = run / "dropped.json"
@@ -118,14 +118,14 @@ def test_a_run_that_is_not_finished_or_still_needed_is_left_alone(tmp_path):
     for more in changes:  # also if it had not come to see the run finished
         pending(tmp_path / "b", **more)
         found = collect([tmp_path / "a"], "results")
-        assert (found.freed, found.needed, held(run)) == ([], 1, (EVERY, EXPORTS))
+        assert (found.freed, found.needed, weights_of(run)) == ([], 1, (EVERY, EXPORTS))
     shutil.rmtree(tmp_path / "b")
     done = (run / "done.json").read_bytes()
     (run / "done.json").unlink()
     assert collect([tmp_path / "a"], "results").freed == []
     (run / "done.json").write_bytes(done)
     collect([tmp_path / "a"], "results")
-    assert held(run) == ([], []), "a study that is gone needs nothing"
+    assert weights_of(run) == ([], []), "a study that is gone needs nothing"
 
 
 @made_up
@@ -147,7 +147,7 @@ def test_the_policy_that_keeps_most_counts(folders, other, left, tmp_path, monke
     kept = f"; 1 run kept by other studies of the store (b: keep {other})" if other in ("checkpoints", "final") else ""
     assert said.endswith(kept if len(folders) == 1 else "of 1 run")
     collect(paths, "results")
-    assert held(run) == left
+    assert weights_of(run) == left
 
 
 @made_up
@@ -160,7 +160,7 @@ def test_two_stores_at_once_and_what_the_command_says(tmp_path, monkeypatch, cap
     assert f"would free {decimal(sum(sizes))} of 2 runs" in said and all(str(run) in said for run in runs)
     assert command(monkeypatch, "gc", *folders, "--keep", "final") == 0
     assert f"freed {decimal(sum(sizes))} of 2 runs" in capsys.readouterr().out
-    assert [held(run)[0] for run in runs] == [LAST, LAST]
+    assert [weights_of(run)[0] for run in runs] == [LAST, LAST]
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def test_weights_that_a_study_names_stay_and_the_command_says_so(tmp_path, monke
     assert command(monkeypatch, "gc", tmp_path / "a", "--keep", "results") == 0
     said = capsys.readouterr().out
     assert "freed 0 bytes of 0 runs; 1 run kept since studies name them by path (b)" in said
-    assert held(run) == (EVERY, EXPORTS) and not (run / "dropped.json").exists()
+    assert weights_of(run) == (EVERY, EXPORTS) and not (run / "dropped.json").exists()
     shutil.rmtree(tmp_path / "b")
     assert [freed.run for freed in collect([tmp_path / "a"], "results").freed] == [run]
 

@@ -11,13 +11,13 @@ from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import Quantity
 from probes.study.judged.verdicts import judge
 from synthlang.errors import InputError
-from tests.judged import ACROSS_LAYERS, claim, interval, less, measured, observed, result, rows
+from tests.judged import ACROSS_LAYERS, claim, delta_rows, interval, less, measured, observed, result
 
 
 def test_alignment_is_of_models_not_of_their_fine_tunings():
-    held = [result({"objective": o}, 0, seed, task=t, alignment_all=v) for o, v in (("A", 9.0), ("B", 1.0))
+    rows = [result({"objective": o}, 0, seed, task=t, alignment_all=v) for o, v in (("A", 9.0), ("B", 1.0))
             for seed in range(3) for t in ("pos", "ner")]  # fmt: skip
-    found = judge(less(measure="alignment_all"), observed(held))
+    found = judge(less(measure="alignment_all"), observed(rows))
     assert found.n == 1 and found.verdict == "too small to tell" and interval(found).mean == -8.0
     name = "alignment.scores.all.cosine.mean"  # cells without a task have it in measures.parquet only
     only = [measured({"objective": o}, m, name, v + m / 5) for o, v in (("A", 9.0), ("B", 1.0)) for m in range(2)]
@@ -26,9 +26,9 @@ def test_alignment_is_of_models_not_of_their_fine_tunings():
 
 def test_plain_axes_have_the_names_of_the_papers():
     plain = {"pretrain.language": "trans+inv", "pretrain.seed": "0"}
-    held = [result({**plain, "pretrain.objective.kind": kind}, m, delta=d + m, zs=50.0 - d)
+    rows = [result({**plain, "pretrain.objective.kind": kind}, m, delta=d + m, zs=50.0 - d)
             for kind, d in (("mlm", 40), ("align_mlm", 5)) for m in range(3)]  # fmt: skip
-    verdicts = {c.id: judge(c, observed(held)) for c in read_claims("align_mlm")}
+    verdicts = {c.id: judge(c, observed(rows)) for c in read_claims("align_mlm")}
     assert interval(verdicts["align-beats-mlm"]).mean == -35.0
     assert verdicts["align-beats-xlm"].verdict == "not run"
 
@@ -37,8 +37,8 @@ def test_plain_axes_have_the_names_of_the_papers():
     ("plain", "named"), [("pretrain.language", "transform"), ("pretrain.objective.kind", "objective")]
 )
 def test_a_plain_axis_beside_a_named_one_keeps_its_key(plain, named):
-    held = [result({plain: f"p{p}", named: f"n{n}"}, 0, delta=10.0 * p + n) for p in range(2) for n in range(2)]
-    found = observed(held).series(Quantity({}, "delta"))
+    rows = [result({plain: f"p{p}", named: f"n{n}"}, 0, delta=10.0 * p + n) for p in range(2) for n in range(2)]
+    found = observed(rows).series(Quantity({}, "delta"))
     assert {condition: next(iter(parts[()].values())) for condition, parts in found.items()} == {
         tuple(sorted({plain: f"p{p}", named: f"n{n}", "task": "pos"}.items())): 10.0 * p + n
         for p in range(2)
@@ -48,14 +48,14 @@ def test_a_plain_axis_beside_a_named_one_keeps_its_key(plain, named):
 
 def test_probes_of_one_cell_that_measure_the_same_are_conditions_not_one_number():
     """As of two languages of a multilingual model; labels without a second probe stay as they are."""
-    held = [{**measured({"objective": "A"}, m, "cka", v + m), "probe": probe}
+    rows = [{**measured({"objective": "A"}, m, "cka", v + m), "probe": probe}
             for probe, v in (("es", 10.0), ("de", 90.0)) for m in range(2)]  # fmt: skip
-    found = observed([], held).series(Quantity({"objective": "A"}, "probe:cka"))
+    found = observed([], rows).series(Quantity({"objective": "A"}, "probe:cka"))
     assert {c: sorted(parts[()].values()) for c, parts in found.items()} == {
         (("probe", "es"),): [10.0, 11.0],
         (("probe", "de"),): [90.0, 91.0],
     }
-    alone = observed([], held[:2]).series(Quantity({"objective": "A"}, "probe:cka"))
+    alone = observed([], rows[:2]).series(Quantity({"objective": "A"}, "probe:cka"))
     assert list(alone) == [()]
 
 
@@ -85,9 +85,9 @@ def test_layers(layer):
     values, expected = {0: 3.0, 1: 1.0, 2: 2.0, 3: 5.0, 4: 8.0}, LAYERS[layer]
     if layer in ("mean", "best"):
         values |= {1: 4.0, 4: 9.0, 3: 4.0}
-    held = [measured({}, 0, "m", value, layer=number) for number, value in reversed(values.items())]
+    rows = [measured({}, 0, "m", value, layer=number) for number, value in reversed(values.items())]
     asked = claim(compare=[{"measure": "probe:m", "left": {"layer": layer}, "value": 0, "relation": "greater"}])
-    found = judge(asked, observed([], held))
+    found = judge(asked, observed([], rows))
     if expected is None:
         assert found.ours is None
     else:
@@ -97,13 +97,13 @@ def test_layers(layer):
 def test_correlation_over_layers_within_pairs():
     """A difference between the pairs is no correlation; the layers of one pair are."""
     positive = claim(correlate={**ACROSS_LAYERS, "expect": "positive", "kind": "pearson"})
-    held = []
+    rows = []
     for number, pair in enumerate(("en-fr", "en-zh")):
         for layer in range(6):
             value = 40.0 * number + layer + (layer % 2) * 0.1
-            held.append(measured({"pair": pair}, 0, "x", 40.0 * number - layer, layer=layer))
-            held += [measured({"pair": pair}, 0, "y", value, layer=layer)]
-    found = judge(positive, observed([], held))
+            rows.append(measured({"pair": pair}, 0, "x", 40.0 * number - layer, layer=layer))
+            rows += [measured({"pair": pair}, 0, "y", value, layer=layer)]
+    found = judge(positive, observed([], rows))
     assert found.verdict == "differs" and interval(found).mean < -0.99 and found.n == 12
 
 
@@ -122,7 +122,7 @@ def test_measures_whose_names_begin_alike_are_told_apart():
         for layer in (1, 2)
         for measure in ("x.y", "x", "z")
     ]
-    results = observed(rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), more)
+    results = observed(delta_rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), more)
     assert judge(less(), results).verdict == "agrees in sign"
     assert judge(less(measure="probe:x"), results).verdict == "differs"
     assert judge(less(measure="probe:x.y"), results).n == 3

@@ -28,8 +28,8 @@ def table(measure="delta", average=None, against=None, **values) -> Table:
 def results(measure="delta", labels=None, **values) -> Results:
     return observed(
         result({"objective": name, **(labels or {})}, model, **{measure: value})
-        for name, held in values.items()
-        for model, value in enumerate(held)
+        for name, of_models in values.items()
+        for model, value in enumerate(of_models)
     )
 
 
@@ -91,13 +91,13 @@ def test_a_reversed_order_must_stand_after_holm():
 
 def test_means_over_labels_that_are_there_are_compared_over_those_of_both():
     """B has French only: its order against A is that of French, and a gain, too."""
-    held = [result({"objective": o, "pair": p}, m, zs=v + m * (1 + v / 50)) for m in range(3)
+    rows = [result({"objective": o, "pair": p}, m, zs=v + m * (1 + v / 50)) for m in range(3)
             for o, p, v in (("A", "fr", 10.0), ("A", "ru", 90.0), ("B", "fr", 30.0))]  # fmt: skip
-    found = compare_table(table("zs", {"pair": ()}, A=1, B=5), observed(held))
+    found = compare_table(table("zs", {"pair": ()}, A=1, B=5), observed(rows))
     assert [row.verdict for row in found] == ["agrees in order"] * 2
     assert interval(found[0]).mean > 50 and "over fr, ru" in found[0].text
     [gain] = compare_table(
-        table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), observed(held)
+        table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), observed(rows)
     )
     assert interval(gain).mean == pytest.approx(20 + 0.4) and "left out, not in all that is compared: ru" in gain.text
 
@@ -153,12 +153,12 @@ def test_our_numbers_and_gains():
 
 def test_mean_over_an_axis():
     pairs = {"fr": 10.0, "ru": 30.0}
-    held = [
+    rows = [
         result({"objective": "A", "pair": pair}, model, zs=pairs[pair] + model) for pair in pairs for model in (0, 1)
     ]
 
     def mean(*labels, more=()):
-        [row] = compare_table(table("zs", {"pair": labels}, A=1.0), observed([*held, *more]))
+        [row] = compare_table(table("zs", {"pair": labels}, A=1.0), observed([*rows, *more]))
         return row.ours and interval(row).mean
 
     assert mean("fr", "ru") == mean() == 20.5
@@ -182,9 +182,9 @@ def test_an_axis_that_the_table_does_not_name():
 @pytest.mark.parametrize("name", ["align_mlm/table3", "align_mlm/table1", "emerging/table1", "cao2020/table4",
                                   "kulshreshtha2020/table3", "impact/table4", "impact/table5"])  # fmt: skip
 def test_the_papers_numbers_agree_with_themselves(name):
-    [held] = read_tables(name)
-    found = compare_table(held, echo(name.split("/")[0]))
-    assert [row.cell for row in found] == list(held.cells)
+    [printed] = read_tables(name)
+    found = compare_table(printed, echo(name.split("/")[0]))
+    assert [row.cell for row in found] == list(printed.cells)
     assert {row.verdict for row in found} <= {"agrees in order", "agrees in sign", "too small to tell"}
     assert sum(row.verdict == "agrees in order" for row in found) > 0.75 * len(found)  # the rest are ties in print
     assert all(interval(row).mean == pytest.approx(row.cell.value, abs=0.21) for row in found)

@@ -68,9 +68,9 @@ def test_tables_of_align_mlm_agree():
         default = {
             k - {(axis, label)}: v for k, v in by_labels(f"align_mlm/{table}", "delta").items() if (axis, label) in k
         }
-        assert default and all(main[key] == held for key, held in default.items()), table
-    other = [(key, held) for key, held in by_labels("align_mlm/table8", "delta").items() if held != main[key]]
-    assert [held for _, held in other] == [0.2] and ("objective", "XLM") in other[0][0]  # −0.2 in table 3
+        assert default and all(main[key] == value for key, value in default.items()), table
+    other = [(key, value) for key, value in by_labels("align_mlm/table8", "delta").items() if value != main[key]]
+    assert [value for _, value in other] == [0.2] and ("objective", "XLM") in other[0][0]  # −0.2 in table 3
 
 
 @pytest.mark.parametrize(("task", "printed"), [("nli", 0.727), ("ner", 0.781), ("pos", 0.734)])
@@ -108,7 +108,7 @@ def _is_part(cell, mean, axis: str) -> bool:
 
 def test_gains_of_impact_are_differences():
     """Tables 5 to 7 print as gains what tables 2 to 4 print as scores, to the last digit."""
-    scores = {key: held for n in (2, 3, 4) for key, held in by_labels(f"impact/table{n}", "zs").items()}
+    scores = {key: value for n in (2, 3, 4) for key, value in by_labels(f"impact/table{n}", "zs").items()}
     same = {"size": "30K", "subword": "avg", "tokens": "all"}
     checked = 0
     for table in ("table5", "table6", "table7"):
@@ -167,8 +167,8 @@ def test_numbers_of_papers_are_shown_as_printed(name):
     shown = {key: [number(cell.value, table.digits) for cell in table.cells] for key, table in tables.items()}
     printed: dict[str, list[str]] = {key: [] for key in tables}
     for key, texts, factor in _written(name):
-        held = [f"{100 * float(text):.0f}" for text in texts] if factor == 100 else texts
-        printed[key] += [SHORTER.get(text, text) if tables[key].digits == 2 else text for text in held]
+        percents = [f"{100 * float(text):.0f}" for text in texts] if factor == 100 else texts
+        printed[key] += [SHORTER.get(text, text) if tables[key].digits == 2 else text for text in percents]
     assert shown == {key: [text.replace("-", "−") for text in texts] for key, texts in printed.items()}
     assert sum(map(len, shown.values())) > 100
 

@@ -125,11 +125,13 @@ def test_null_for_a_part(message, root):
     ],
 )
 def test_names_are_checked_wherever_they_stand(root, name, message):
-    held = {"task": "pos"} if root == "tasks" else CKA
-    refused(f"{root}: .*{message}", lambda: study_of(**{root: {name: held}}))
-    refused(f"cell .*: {root}: {message}", lambda: cells_of(product=LANGUAGES | {root: [{name: held}]}))
+    section = {"task": "pos"} if root == "tasks" else CKA
+    refused(f"{root}: .*{message}", lambda: study_of(**{root: {name: section}}))
+    refused(f"cell .*: {root}: {message}", lambda: cells_of(product=LANGUAGES | {root: [{name: section}]}))
     if "." not in name:
-        refused(f"cell .*: {root}.{name}: {message}", lambda: cells_of(product=LANGUAGES | {f"{root}.{name}": [held]}))
+        refused(
+            f"cell .*: {root}.{name}: {message}", lambda: cells_of(product=LANGUAGES | {f"{root}.{name}": [section]})
+        )
 
 
 # --- studies ---

@@ -22,7 +22,7 @@ from probes.statistics import Interval
 from probes.study import measures, results
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
-from probes.study.labels import axis_titles, is_of_languages, is_seed, layout, numbers_of, short_key
+from probes.study.labels import axis_titles, is_of_languages, is_seed, layout_of, numbers_of, short_key
 from probes.study.report.data import FIGURES_OF_MANY, read_study
 from probes.study.report.folder import terminal_table, write_report
 from probes.study.report.scores import scores_of
@@ -118,8 +118,8 @@ def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     of_cell = {cell["name"]: cell["stages"]["pretrain"] for cell in cells}
     change_rows(tmp_path, lambda row, _: {"pretrain": of_cell[row["cell"]], "adjust": row["cell"]})
     made = report(tmp_path)
-    held = read_study(tmp_path).measures
-    means = held[held["layer"] == 0].groupby("pretrain", observed=True)["value"].agg(["mean", "size"])
+    measures = read_study(tmp_path).measures
+    means = measures[measures["layer"] == 0].groupby("pretrain", observed=True)["value"].agg(["mean", "size"])
     assert means["size"].tolist() == [3, 3]
     low, high = stats.t.interval(0.95, 1, means["mean"].mean(), stats.sem(means["mean"]))
     line = next(x for x in made.file("by-layer") if x["Layer"] == "0")
@@ -177,9 +177,9 @@ def test_bounds_end_where_a_score_does_and_files_have_them_whole(tmp_path: Path)
     made = report(folder)
     whole = interval_within([70.0, 90.0], "delta")
     assert whole.low is not None and whole.high is not None and whole.low < -40 and whole.high > 200
-    line, held = made.table("objective", "Δ")[0], made.file("scores-1-pos")[0]
+    line, written = made.table("objective", "Δ")[0], made.file("scores-1-pos")[0]
     assert line["Δ"] == f"80.0|{shown(whole.low)} to 100.0" and line["ZS"] == "10.0|0.0 to 100.0"
-    assert float(held["Δ high"]) == pytest.approx(whole.high, rel=1e-5) and float(held["ZS low"]) < -100
+    assert float(written["Δ high"]) == pytest.approx(whole.high, rel=1e-5) and float(written["ZS low"]) < -100
     assert made.text.count("Intervals are shown as far as a score can go") == 1
     assert re.findall(r"\(?−?\d+\.\d to (1\d\d\.[1-9]|[2-9]\d\d\.\d)", made.text) == []
 
@@ -191,9 +191,9 @@ def test_bounds_end_where_a_score_does_and_files_have_them_whole(tmp_path: Path)
 def test_shown_bounds_hold_the_mean_and_change_no_overlap(column: str, low: float, high: float) -> None:
     edges = [interval_within([low, low, high], column), interval_within([low, low, low + 1e-3], column)]
     for one in edges:
-        held = one.shown
-        assert one.low is not None and held.low is not None and held.high is not None
-        assert one.low < low and low <= held.low <= one.mean <= held.high <= high
+        clipped = one.shown
+        assert one.low is not None and clipped.low is not None and clipped.high is not None
+        assert one.low < low and low <= clipped.low <= one.mean <= clipped.high <= high
     assert edges[0].overlaps(edges[1]) == edges[0].shown.overlaps(edges[1].shown)
     assert interval_within([5.0, -5.0], "loss").shown == interval_within([5.0, -5.0], "loss"), "no range is known"
     assert entry_text(Interval(50.0, None, None, 1, 0.95, (0.0, 100.0))) == "50.0"
@@ -265,13 +265,13 @@ def test_the_lead_says_one_sentence_once(tmp_path: Path) -> None:
     assert lead.count("cannot be correlated") == 1 and "Alignment and Δ on pos, ner, nli cannot" in lead
 
 
-def test_several_axes_are_compared_each_with_the_others_held(tmp_path: Path) -> None:
+def test_several_axes_are_compared_each_with_the_others_fixed(tmp_path: Path) -> None:
     axes = {"alpha": ["1", "2"], "layers": ["2", "4"], "transform": ["trans", "inv"]}
     few = make_grid(tmp_path / "few", axes, seeds=1)
     lines = lines_of(few)
     under = [line.partition(":")[0].removeprefix("Under ") for line in lines]
-    held = ("alpha 1", "alpha 2", "layers 2", "layers 4")
-    assert under == [f"{one}, {language}" for one in held for language in ("trans", "inv")]
+    settings = ("alpha 1", "alpha 2", "layers 2", "layers 4")
+    assert under == [f"{one}, {language}" for one in settings for language in ("trans", "inv")]
     assert [("for layers" in line, "for alpha" in line) for line in lines] == [(True, False)] * 4 + [(False, True)] * 4
     many = axes | {"heads": ["1", "2", "4"], "width": ["8", "16"]}
     lines = lines_of(make_grid(tmp_path / "many", many, seeds=1))
@@ -316,10 +316,10 @@ def test_numbers_of_labels(labels: list[str], expected: dict[str, float] | None)
 
 def test_the_main_axis_and_names() -> None:
     labels = [{"objective": o, "strength": s, "pretrain.seed": "1"} for o in ("MLM", "XLM") for s in ("0", "1")]
-    held = layout(["objective", "strength", "pretrain.seed"], labels, "study")
-    assert (held.main, list(held.axes)) == ("objective", ["objective", "strength"])
-    assert held.group(labels[1]) == "strength 1" and held.name(labels[1]) == "MLM"
-    assert layout(["seed"], [{"seed": "1"}, {"seed": "2"}], "study").whole({"seed": "1"}) == "study"
+    layout = layout_of(["objective", "strength", "pretrain.seed"], labels, "study")
+    assert (layout.main, list(layout.axes)) == ("objective", ["objective", "strength"])
+    assert layout.group(labels[1]) == "strength 1" and layout.name(labels[1]) == "MLM"
+    assert layout_of(["seed"], [{"seed": "1"}, {"seed": "2"}], "study").full_name({"seed": "1"}) == "study"
     assert is_seed("adjust.seed") and is_seed("fit_seed") and not is_seed("seedling")
     assert axis_titles(["a.steps", "b.steps", "x.rate"]) == {
         "a.steps": "a.steps",
@@ -332,20 +332,20 @@ def test_the_main_axis_and_names() -> None:
 
 def test_a_single_condition_is_called_by_its_labels_not_by_the_study() -> None:
     labels = [{"alpha": a, "script": s, "pretrain.seed": "0"} for a in ("1", "2") for s in ("trans", "none")]
-    held = layout(["alpha", "script", "pretrain.seed"], labels[2:3], "study", grid=labels)
-    assert held.fixed == {"alpha": "2", "script": "trans"} and not held.axes
-    assert held.name(labels[2]) == held.whole(labels[2]) == held.all_fixed == "alpha 2, trans"
-    some = layout(["alpha", "script", "pretrain.seed"], labels[2:], "study", grid=labels)
-    assert some.fixed == {"alpha": "2"} and some.whole(labels[2]) == "trans"
-    assert layout(["alpha"], [], "study", grid=labels).alone == "study"
+    layout = layout_of(["alpha", "script", "pretrain.seed"], labels[2:3], "study", grid=labels)
+    assert layout.fixed == {"alpha": "2", "script": "trans"} and not layout.axes
+    assert layout.name(labels[2]) == layout.full_name(labels[2]) == layout.all_fixed == "alpha 2, trans"
+    some = layout_of(["alpha", "script", "pretrain.seed"], labels[2:], "study", grid=labels)
+    assert some.fixed == {"alpha": "2"} and some.full_name(labels[2]) == "trans"
+    assert layout_of(["alpha"], [], "study", grid=labels).alone == "study"
 
 
 def test_which_axis_is_of_languages() -> None:
-    held = layout(["speech", "alpha"], [{"speech": s, "alpha": a} for s in "ab" for a in "12"], "s", {"speech"})
-    assert (held.main, held.compared) == ("alpha", ("alpha",))
-    named = layout(["transform", "strength"], [{"transform": t, "strength": s} for t in "ab" for s in "12"], "s")
+    layout = layout_of(["speech", "alpha"], [{"speech": s, "alpha": a} for s in "ab" for a in "12"], "s", {"speech"})
+    assert (layout.main, layout.compared) == ("alpha", ("alpha",))
+    named = layout_of(["transform", "strength"], [{"transform": t, "strength": s} for t in "ab" for s in "12"], "s")
     assert (named.main, named.compared) == ("strength", ("strength",))
-    alone = layout(["transform"], [{"transform": t} for t in "ab"], "s")
+    alone = layout_of(["transform"], [{"transform": t} for t in "ab"], "s")
     assert (alone.main, alone.compared) == ("transform", ("transform",)), "there is nothing else"
     assert is_of_languages("pretrain.language") and is_of_languages("pretrain.languages.1.source")
     assert not is_of_languages("pretrain.languages.1.transforms.0.strength")
@@ -393,7 +393,7 @@ def test_well_formed_with_unique_ids_text_alternatives_and_equal_bytes(
         files = sorted(path for path in folder.rglob("*") if "stages" not in str(path))
         contents.append({path.name: path.read_bytes() for path in files if path.is_file()})
         (folder / "results.csv").write_text("cell\nother\n")  # an export that is not read
-    assert all(held | contents[0] | {"results.csv": b""} == held | {"results.csv": b""} for held in contents)
+    assert all(content | contents[0] | {"results.csv": b""} == content | {"results.csv": b""} for content in contents)
     page = Page(made.html)
     assert page.open == [] and len(set(page.ids)) == len(page.ids)
     references = re.findall(r'(?:href="#|url\(#)([^")]+)', made.html)
@@ -463,15 +463,18 @@ def test_what_is_no_study_is_an_error(tmp_path: Path, record: str | None, messag
 @pytest.mark.parametrize("name", ["results", "measures"])
 def test_what_is_no_table_of_a_study_is_an_error(study: Path, name: str) -> None:
     columns = (results if name == "results" else measures).COLUMNS
-    held: dict[str, Any] = {key: pa.nulls(1, kind) for key, kind in columns.items()} | {"cell": ["a"], "labels": ["{}"]}
-    held |= {"layer": [1]} if name == "measures" else {}
+    table: dict[str, Any] = {key: pa.nulls(1, kind) for key, kind in columns.items()} | {
+        "cell": ["a"],
+        "labels": ["{}"],
+    }
+    table |= {"layer": [1]} if name == "measures" else {}
     numbers = {key: [text] for key, text in (("delta", "many"), ("value", "one")) if key in columns}
     path = study / f"{name}.parquet"
     for changes, message in (
         (None, r"not parquet: [^\n]+$"),
         ({"cell": ["a"]}, r"columns missing: [^\n]+; run the study again"),
-        (held | {"labels": ["{,"]}, r"[^\n]*labels must be a JSON object, not '{,'"),
-        (held | numbers, r"column (delta|value) must be of double: [^\n]+$"),
+        (table | {"labels": ["{,"]}, r"[^\n]*labels must be a JSON object, not '{,'"),
+        (table | numbers, r"column (delta|value) must be of double: [^\n]+$"),
     ):
         if changes is None:
             path.write_bytes(b"PAR1 no")
@@ -500,8 +503,8 @@ def test_what_cells_have_in_common_is_what_each_of_them_says() -> None:
     found = common_settings(cells)
     runs = [cell.pretrain.model_dump(mode="json", round_trip=True) for cell in cells if cell.pretrain is not None]
     for key, value in found["pretrain"].items():
-        held = [run[key] for run in runs]
-        assert all(one == value for one in held) or isinstance(value, dict) or value == DIFFERS, key
+        values = [run[key] for run in runs]
+        assert all(one == value for one in values) or isinstance(value, dict) or value == DIFFERS, key
     assert found["pretrain"]["seed"] == DIFFERS == found["pretrain"]["objective"]["kind"]
     assert found["pretrain"]["objective"]["mask_rate"] == runs[0]["objective"]["mask_rate"]
     assert found["pretrain"]["steps"] == runs[0]["steps"] != DIFFERS

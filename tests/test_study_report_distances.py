@@ -19,7 +19,7 @@ from probes.measures.distances.probe import model_values
 from probes.measures.distances.separation import Separation
 from probes.measures.distances.show import Measured
 from probes.study.report import distances
-from probes.study.report.data import Budget, read_study
+from probes.study.report.data import FigureBudget, read_study
 from probes.study.report.scores import scores_of
 from synthlang.files import write_json
 from tests.report_study import (
@@ -49,14 +49,14 @@ def probe_study(folder: Path, axes: dict[str, list[str]] = AXES) -> dict[str, li
     record = json.loads((folder / "study.json").read_text())
     found, rows = {}, []
     for number, cell in enumerate(record["cells"]):
-        held = found[cell["name"]] = separated(number, 0.2 + 0.2 * number)
+        separations = found[cell["name"]] = separated(number, 0.2 + 0.2 * number)
         cell["stages"]["probe d"] = name = f"{number:016x}"
-        measured = [Measured("base", separated(99), NO_DIMENSIONS, 0), Measured("mine", held, NO_DIMENSIONS, 0)]
+        measured = [Measured("base", separated(99), NO_DIMENSIONS, 0), Measured("mine", separations, NO_DIMENSIONS, 0)]
         models = model_values(measured, 10)
         values = {"probes": {"distances": {"model": "mine", "models": models}}, "model": "mine"}
         (folder / "stages" / f"probe-{name}").mkdir(parents=True)
         write_json(folder / "stages" / f"probe-{name}" / "probes.json", values)
-        for one in held:
+        for one in separations:
             measure = f"distances.models.model.layers.{one.distance}.auc.mean"
             labels = json.dumps(cell["labels"])
             rows.append([cell["name"], labels, 0, "d", measure, 0, "", one.auc.mean])
@@ -67,14 +67,14 @@ def probe_study(folder: Path, axes: dict[str, list[str]] = AXES) -> dict[str, li
 
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """(title, rows of panels) of each figure, as they are drawn."""
-    held: list[tuple[str, Any]] = []
+    panels: list[tuple[str, Any]] = []
 
     def kept(name: str, title: str, distance: Any, rows: Any) -> Any:
-        held.append((title, rows))
+        panels.append((title, rows))
         return histogram_panels(name, title, distance, rows)
 
     monkeypatch.setattr(distances, "histogram_panels", kept)
-    return held
+    return panels
 
 
 def test_every_condition_has_the_counts_medians_and_auc_of_its_probe(tmp_path, monkeypatch):
@@ -88,14 +88,16 @@ def test_every_condition_has_the_counts_medians_and_auc_of_its_probe(tmp_path, m
         labels = [[panel.label for panel in row] for row in rows]
         assert labels == [["Original, none", "Adjusted, none"], ["Original, NLI", "Adjusted, NLI"]]
         for panel in itertools.chain(*rows):
-            held = next(one for one in found[f"{language}, {panel.label}"] if one.distance == distance)
+            separation = next(one for one in found[f"{language}, {panel.label}"] if one.distance == distance)
             edges = np.asarray(panel.edges)
-            assert len(edges) == 11 and np.histogram(held.related, edges)[0].tolist() == pytest.approx(
+            assert len(edges) == 11 and np.histogram(separation.related, edges)[0].tolist() == pytest.approx(
                 panel.related, abs=1
             )
-            assert sum(panel.unrelated) == len(held.unrelated)
-            assert panel.medians == pytest.approx((np.median(held.related), np.median(held.unrelated)), rel=1e-5)
-            assert panel.auc == held.auc
+            assert sum(panel.unrelated) == len(separation.unrelated)
+            assert panel.medians == pytest.approx(
+                (np.median(separation.related), np.median(separation.unrelated)), rel=1e-5
+            )
+            assert panel.auc == separation.auc
     assert "<h2>Distances of words</h2>" in made.html and "area 1" in made.text
     names = {f"histograms-{n}-{lang}" for n, lang in ((1, "hi"), (2, "hi"), (3, "es"), (4, "es"))}
     assert {name for name in made.figures if name.startswith("histograms-")} == names
@@ -158,7 +160,7 @@ def test_a_study_without_distances_has_no_section_and_paths_stay_in_the_store(tm
 def test_what_the_budget_has_no_room_for_is_told(tmp_path):
     probe_study(tmp_path)
     study = read_study(tmp_path)
-    budget = Budget(8)
+    budget = FigureBudget(8)
     budget.left = 1
     section = distances.word_distances(study, scores_of(study).layout, budget)
     assert section is not None and "3 further figures of distances left out here" in str(section.blocks)

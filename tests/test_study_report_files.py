@@ -24,7 +24,7 @@ from tests.report_study import (
 AXES = {"objective": ["ALIGN-MLM", "MLM"]}
 
 
-def held(folder: Path) -> dict[str, bytes]:
+def contents_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -51,10 +51,10 @@ def test_a_place_that_is_not_of_a_report_is_left_alone(
         path = tmp_path / "paper" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text('{"files": ["report.json"]}')
-    before = held(tmp_path)
+    before = contents_of(tmp_path)
     with pytest.raises(InputError, match=message):
         write_joined_report([study], tmp_path / "paper")
-    assert held(tmp_path) == before
+    assert contents_of(tmp_path) == before
 
 
 def test_what_cannot_be_joined_is_an_error(study: Path, tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_only_files_of_the_report_are_deleted(study: Path, tmp_path: Path, joine
 
     (tmp_path / "out").mkdir()
     folder = write()
-    first = held(folder)
+    first = contents_of(folder)
     listed = json.loads(first["report.json"])["files"]
     assert {*listed, "report.json"} == first.keys() - ({} if joined else {"study.json"}) - {
         name for name in first if name.split(".")[0] in ("results", "measures")
     }
     write()
-    assert held(folder) == first
+    assert contents_of(folder) == first
     own = [folder / name for name in ("tables/notes.txt", "notes.txt", *(() if joined else ("figures/photo.svg",)))]
     for path in own:
         path.write_text("mine")

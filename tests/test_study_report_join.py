@@ -141,7 +141,7 @@ def test_parts_of_one_study_are_put_together(tmp_path: Path) -> None:
 def test_a_report_is_the_same_when_joined_alone(tmp_path: Path) -> None:
     folder = make_study(tmp_path / "a", curves="")
     paths = write_report(folder), write_joined_report([folder], tmp_path / "out")
-    one, two = ({path.name: path.read_bytes() for path in held.tables.iterdir()} for held in paths)
+    one, two = ({path.name: path.read_bytes() for path in report.tables.iterdir()} for report in paths)
     assert one == two and len(one) > 8
 
 
@@ -350,10 +350,10 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return read_study(make_grid(tmp_path_factory.mktemp("plain"), {"x": ["1"]}))
 
 
-def named(held: Study, name: str, config: Mapping[str, Any], **more: Any) -> Study:
+def named(study: Study, name: str, config: Mapping[str, Any], **more: Any) -> Study:
     """Without numbers: what is compared is its data."""
-    held = replace(held, name=name, fingerprint=name, scale="lab", config=config, table=held.table.iloc[:0])
-    return replace(held, **more)
+    study = replace(study, name=name, fingerprint=name, scale="lab", config=config, table=study.table.iloc[:0])
+    return replace(study, **more)
 
 
 SAME = {"source": "text:data/en", "tasks": {"pos": {"train": "data/ud/en", "train_items": 9}, "ner": None}}
@@ -498,8 +498,10 @@ def test_other_settings_are_apart(change: dict[str, Any], together: bool, full: 
     """What does not change the numbers that both have keeps none apart."""
     config, both = {"source": "text:en", "tasks": {"pos": {}}}, (SETTINGS, {**SETTINGS, **change})
     one, two = (
-        replace(half, config=config if full else {**config, **held}, settings=held if full else {}, scale="tiny")
-        for half, held in zip(halves, both, strict=True)
+        replace(
+            half, config=config if full else {**config, **settings}, settings=settings if full else {}, scale="tiny"
+        )
+        for half, settings in zip(halves, both, strict=True)
     )
     assert names_of_parts([one, two]) == (["a + b"] * 2 if together else ["a", "b"])
     assert len(pools([one, two])) == (1 if together else 2)
@@ -515,9 +517,9 @@ def test_other_settings_are_apart(change: dict[str, Any], together: bool, full: 
 def test_changes_of_cells_count(halves: list[Study]) -> None:
     """The same label for another size of the model."""
 
-    def of_size(held: Study, hidden: int, **more: int) -> Study:
+    def of_size(study: Study, hidden: int, **more: int) -> Study:
         changes = {"pretrain.model.hidden": hidden, **more}
-        return replace(held, scale="tiny", cells=tuple(replace(cell, overrides=changes) for cell in held.cells))
+        return replace(study, scale="tiny", cells=tuple(replace(cell, overrides=changes) for cell in study.cells))
 
     one = of_size(halves[0], 64)
     assert len(pools([one, of_size(halves[1], 128)])) == 2
@@ -528,8 +530,8 @@ def test_a_study_run_in_two_parts_is_read_like_the_whole(tmp_path: Path) -> None
     whole = report(part(tmp_path, "w", "0123"))
     parts = [part(tmp_path, "a", "02"), part(tmp_path, "b", "123")]  # one seed is in both
     columns = "objective", "Seeds", "Δ"
-    for held in (parts, parts[::-1]):
-        made = joined(held, tmp_path / "out")
+    for order in (parts, parts[::-1]):
+        made = joined(order, tmp_path / "out")
         assert made.table(*columns) == whole.table(*columns)
         assert {line["Seeds"] for line in made.table(*columns)} == {"4 models × 2 seeds"}
         assert "over n = 4 conditions of 16 models" in made.text

@@ -18,7 +18,7 @@ from scipy import stats
 from probes.figures.bars import retrieval_bars
 from probes.figures.drawing import draw, shorten, writable
 from probes.figures.lines import Series, curve_figures, dose_response
-from probes.study.labels import layout
+from probes.study.labels import layout_of
 from probes.study.measures import COLUMNS
 from probes.study.report import layers
 from probes.study.report.data import WITHOUT_CONTEXT, read_study
@@ -106,22 +106,22 @@ def test_measures_by_layer_are_of_the_last_checkpoint_and_over_runs(tmp_path: Pa
         raw = list(csv.DictReader(handle))
     by_layer, by_step = made.file("by-layer"), made.file("by-step")
     assert len(by_layer) == 2 * 3 and len(by_step) == 2 * 3 * 2
-    held = [(json.loads(r["labels"])["transform"], r["layer"], r["step"], float(r["value"])) for r in raw]
+    rows = [(json.loads(r["labels"])["transform"], r["layer"], r["step"], float(r["value"])) for r in raw]
     for line in [*by_layer, *by_step]:
         wanted = (line["Condition"], line.get("Layer") or line["Measure"][-1], line.get("Step", "200"))
-        assert found(line, "Value") == of_scipy([value for *where, value in held if tuple(where) == wanted]), wanted
+        assert found(line, "Value") == of_scipy([value for *where, value in rows if tuple(where) == wanted]), wanted
     kinds = [name.partition("-")[0] for name in made.figures]
     assert (kinds.count("layer"), kinds.count("step")) == (1, 3)
 
 
 def test_measures_that_claims_read_are_drawn_first(tmp_path: Path) -> None:
-    held = layout(["a"], [{"a": "x"}, {"a": "y"}], "one")
+    layout = layout_of(["a"], [{"a": "x"}, {"a": "y"}], "one")
     names = ["maps.before.words.csls.mean", "maps.n", "maps.residual", "maps.loss"]
     rows = [measured({"a": "x"}, 0, name, 1.0, layer=layer) | {"probe": "maps"} for name in names for layer in (0, 1)]
     table = measurements(None, pa.Table.from_pylist(rows, pa.schema(list(COLUMNS.items()))))
-    telling = [curve.measure for curve in curves(table, held, "layer")]
+    telling = [curve.measure for curve in curves(table, layout, "layer")]
     assert telling == ["maps.before.words.csls.mean", "maps.residual", "maps.loss"]
-    asked = [curve.measure for curve in curves(table, held, "layer", ["maps.nothing", "maps.loss", "maps.residual"])]
+    asked = [curve.measure for curve in curves(table, layout, "layer", ["maps.nothing", "maps.loss", "maps.residual"])]
     assert asked == ["maps.loss", "maps.residual", "maps.before.words.csls.mean"]
     # what claims of a study read is what is asked for
     (tmp_path / "claims.yaml").write_text(
@@ -149,7 +149,7 @@ def with_words(folder: Path, probes: tuple[str, ...] = ("maps",), **more: Any) -
             value = 40.0 + 3 * number + place
             values = {EMBEDDINGS: value, BEFORE: 1.5}
             values |= {STATIC: value - 20} if cell["labels"]["pair"] == "en-zh" else {}
-            rows += [[cell["name"], labels, number, probe, name, "", "", held] for name, held in values.items()]
+            rows += [[cell["name"], labels, number, probe, name, "", "", value] for name, value in values.items()]
     write_measures(folder, rows)
     return folder
 
@@ -180,7 +180,7 @@ def test_words_of_each_probe_and_of_joined_studies_stand_by_themselves(tmp_path:
     """Also where the first study has none: each under the label of its study."""
     made = report(with_words(tmp_path / "a", ("first", "second")))
     one, two = (made.file(f"words-alone-{n}-{probe}")[0] for n, probe in ((1, "first"), (2, "second")))
-    assert [float(held["embeddings rotated"]) for held in (one, two)] == [43, 44]
+    assert [float(row["embeddings rotated"]) for row in (one, two)] == [43, 44]
     none = make_grid(tmp_path / "none", PAIRS, name="none")
     assert "Words without context" not in report(none).html
     studies = [none, *(with_words(tmp_path / name, name=name) for name in "bc")]

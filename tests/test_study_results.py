@@ -105,7 +105,7 @@ def test_what_is_of_no_probe_alone():
 
 
 def columns(*labels):
-    cells: Any = [SimpleNamespace(name=str(i), labels=held) for i, held in enumerate(labels)]
+    cells: Any = [SimpleNamespace(name=str(i), labels=of_cell) for i, of_cell in enumerate(labels)]
     return AxisColumns(cells)
 
 

@@ -115,8 +115,8 @@ def test_a_job_that_is_told_to_end(job, tmp_path, requeue, number, outcome, prob
         with pytest.raises(SystemExit) as end:
             run()
         assert end.value.code == code
-    held = record(tmp_path) or {"error": "no record"}
-    assert held["error"] == error or held["error"].startswith(error)
+    outcome = record(tmp_path) or {"error": "no record"}
+    assert outcome["error"] == error or outcome["error"].startswith(error)
     assert requeue.calls == calls
     assert signal.alarm(0) == 0
 

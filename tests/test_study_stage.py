@@ -14,9 +14,9 @@ from probes.study.settings import DIFFERS, common_settings
 from probes.study.stage import (
     OF_DATA,
     AdjustStage,
-    Look,
     PretrainStage,
     ProbeStage,
+    StageKeys,
     TransferStage,
     TuneStage,
     graph,
@@ -64,14 +64,14 @@ def keys_of(*stages):
 
 def test_the_stages_of_a_cell():
     whole, (cell,) = graph_of(FULL)
-    held = whole.of_cell[cell.name]
+    keys = whole.of_cell[cell.name]
     transfers = [f"transfer {task} seed {seed}" for task in ("pos", "ner") for seed in (0, 1)]
-    assert list(held) == ["pretrain", "alignment", "probe words", *transfers]
-    assert list(held.values()) == list(whole.stages)
-    assert [whole.stages[held[name]].config.task for name in transfers] == ["pos", "pos", "ner", "ner"]
+    assert list(keys) == ["pretrain", "alignment", "probe words", *transfers]
+    assert list(keys.values()) == list(whole.stages)
+    assert [whole.stages[keys[name]].config.task for name in transfers] == ["pos", "pos", "ner", "ner"]
     for key, stage in whole.stages.items():
         assert stage.key == key
-        assert keys_of(*stage.parents) == ([held["pretrain"]] if stage.kind != "pretrain" else [])
+        assert keys_of(*stage.parents) == ([keys["pretrain"]] if stage.kind != "pretrain" else [])
 
 
 def test_cells_share_stages_and_every_parent_comes_first():
@@ -126,8 +126,8 @@ def test_cells_of_other_target_languages_share_the_fine_tuning_for_probes():
     plain, continual = of_kind(whole, TuneStage)
     assert (plain.seed, plain.config.language, continual.config.language) == (3, None, "trans")
     assert keys_of(*plain.parents) == [names["a", "pos"]["pretrain"]]
-    for (_, tuning), held in names.items():
-        assert isinstance(whole.stages[held["probe d"]].model, TuneStage) == (tuning != "none")
+    for (_, tuning), keys in names.items():
+        assert isinstance(whole.stages[keys["probe d"]].model, TuneStage) == (tuning != "none")
     assert plain.label == "tune mlm trans on pos seed 3"
     assert continual.label == "tune mlm trans on pos+continual seed 3"
 
@@ -158,7 +158,7 @@ def test_json_and_back_is_the_same_stage(name):
     for stage in graph_of(STUDIES[name])[0].stages.values():
         again = stage_from_json(json.loads(json.dumps(stage.to_json())))
         assert again == stage and type(again) is type(stage)
-        assert again.key == Look(Digests()).key(again) == stage.key
+        assert again.key == StageKeys(Digests()).key(again) == stage.key
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_probe_of_every_checkpoint_depends_on_which_there_are():
 
 def test_keys_cover_models_by_their_names_and_the_fine_tuning_for_probes():
     first = of_kind(graph_of(FULL)[0], TransferStage)[0]
-    assert len({Look().key(first.model_copy(update={"model": model})) for model in ("a", "b")}) == 2
+    assert len({StageKeys().key(first.model_copy(update={"model": model})) for model in ("a", "b")}) == 2
     plain, _ = of_kind(graph_of(CELLS)[0], TuneStage)
     longer = plain.config.model_copy(update={"train_items": 120})
     others = [plain.model_copy(update=change) for change in ({"config": longer}, {"seed": 4}, {"model": "a"})]

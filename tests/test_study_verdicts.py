@@ -14,9 +14,9 @@ from scipy import stats
 from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
 from probes.study.judged.estimates import UNPAIRED, difference, estimate, outcome_of
-from probes.study.judged.observed import Model, Replicates
+from probes.study.judged.observed import ModelSeeds, Replicates
 from probes.study.judged.verdicts import WORDS, judge
-from tests.judged import claim, echo, interval, less, measured, observed, result, rows
+from tests.judged import claim, delta_rows, echo, interval, less, measured, observed, result
 
 LOW, HIGH = [1.0, 2.0, 3.0], [21.0, 23.0, 22.0]
 
@@ -55,7 +55,7 @@ def welch(a, b):
     ],
 )
 def test_each_verdict_of_a_comparison(asked, a, b, verdict):
-    found = judge(less(**asked), observed(rows(a, b)))
+    found = judge(less(**asked), observed(delta_rows(a, b)))
     margin = asked.get("margin", 0)
     said = {"less": f"< {-margin}", "greater": f"> {margin}", "near": f"within ±{margin:g}"}
     assert found.verdict == verdict and verdict in WORDS
@@ -64,7 +64,7 @@ def test_each_verdict_of_a_comparison(asked, a, b, verdict):
 
 def test_against_a_value():
     near = {"relation": "near", "margin": 2.0, "left": {"where": {"objective": "A"}}, "value": 5.0}
-    found = judge(claim(compare=[{"measure": "delta", **near}]), observed(rows([5.1, 5.3, 4.9], [])))
+    found = judge(claim(compare=[{"measure": "delta", **near}]), observed(delta_rows([5.1, 5.3, 4.9], [])))
     assert found.verdict == "agrees in sign" and interval(found).mean == pytest.approx(0.1)
 
 
@@ -85,11 +85,11 @@ def test_outcomes_at_the_margin(low, high, relation, margin, outcome):
 def test_paired_interval_is_that_of_scipy():
     random = np.random.default_rng(1)
     a, b = random.normal(30, 8, 6), random.normal(20, 1, 6) + np.arange(6)
-    found = judge(less(), observed(rows(a, b)))
+    found = judge(less(), observed(delta_rows(a, b)))
     assert bounds(found) == of_scipy(stats.ttest_rel(b, a))
     assert interval(found).mean == pytest.approx(float((b - a).mean())) and found.n == interval(found).n == 6
-    fine = [result({"objective": name}, 0, seed, delta=value) for name, held in (("A", a), ("B", b))
-            for seed, value in enumerate(held)]  # fmt: skip
+    fine = [result({"objective": name}, 0, seed, delta=value) for name, values in (("A", a), ("B", b))
+            for seed, value in enumerate(values)]  # fmt: skip
     of_seeds = judge(less(), observed(fine))
     assert of_seeds.ours == found.ours and "n = 6 fine-tuning seeds" in of_seeds.text and "n = 6 models" in found.text
     assert of_seeds.one_model and of_seeds.unit == "fine-tuning seeds" and not found.one_model
@@ -99,28 +99,28 @@ def test_models_are_the_units_where_there_are_several():
     """Seeds of fine-tuning of one model are averaged first: three models of four seeds each are three draws."""
     random = np.random.default_rng(2)
     effect = random.normal(0, 5, (2, 3, 1)) + random.normal(0, 1, (2, 3, 4))
-    held = [
+    rows = [
         result({"objective": "AB"[i]}, model, seed, delta=float(value))
         for (i, model, seed), value in np.ndenumerate(effect)
     ]
-    found = judge(less(), observed(held))
+    found = judge(less(), observed(rows))
     means = effect.mean(axis=2)
     assert bounds(found) == of_scipy(stats.ttest_rel(means[1], means[0])) and found.n == 3
-    fewer = [row for row in held if not (row["pretrain_seed"] == 2 and "B" in row["labels"])]
+    fewer = [row for row in rows if not (row["pretrain_seed"] == 2 and "B" in row["labels"])]
     both = judge(less(), observed(fewer))  # only models that both have
     told = "left out, not on both sides or in all conditions: seeds 0, 1, 2, 3 of pretraining 2"
     assert both.n == 2 and told in both.text
 
 
 def test_estimates():
-    one: Replicates = {(Model("0", ""), seed): value for seed, value in enumerate([1.0, 2.0, 4.0])}
+    one: Replicates = {(ModelSeeds("0", ""), seed): value for seed, value in enumerate([1.0, 2.0, 4.0])}
     expected = stats.t.interval(0.95, 2, np.mean([1, 2, 4]), stats.sem([1, 2, 4]))
     found, none = estimate(one), difference(one, one)
     assert found is not None and none is not None
     assert (found.interval.low, found.interval.high) == pytest.approx(expected) and found.unit == "fine-tuning seeds"
     assert estimate({}) is None and difference(one, {}) is None
     assert none.interval == Interval(0.0, 0.0, 0.0, 3, 0.95)
-    a, b = Model("a", ""), Model("b", "")
+    a, b = ModelSeeds("a", ""), ModelSeeds("b", "")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same = difference({(a, 0): 1.0, (a, 1): 1.0}, {(b, 0): 3.0, (b, 1): 3.0})
@@ -208,9 +208,9 @@ def test_one_pretraining_in_common_is_no_pair():
 def test_a_given_model_against_several_is_not_paired():
     random = np.random.default_rng(3)
     base, several = random.normal(60, 1, 5), random.normal(66, 2, 4)
-    held = [result({"objective": "A"}, None, seed, delta=value) for seed, value in enumerate(base)]
-    held += [result({"objective": "B", "adjust.seed": str(n)}, None, delta=value) for n, value in enumerate(several)]
-    found = judge(less(), observed(held))
+    rows = [result({"objective": "A"}, None, seed, delta=value) for seed, value in enumerate(base)]
+    rows += [result({"objective": "B", "adjust.seed": str(n)}, None, delta=value) for n, value in enumerate(several)]
+    found = judge(less(), observed(rows))
     assert bounds(found) == welch(several, base)
     assert found.verdict == "differs" and (found.n, found.unit) == (4, "adjustments")
     assert found.one_model  # of one given model: another one may say something else
@@ -262,17 +262,17 @@ def gains(apart=0, base=(9.0, 9.0, 9.0)):
 
 def test_gap_of_gaps():
     """B − A is 5, 6, 8 in pos and 1, 1, 2 in ner; models are far apart, their gaps are not."""
-    held = gains(base=np.random.default_rng(1).normal(50, 20, 3).tolist())
-    found = judge(gap_of(), observed(held))
+    rows = gains(base=np.random.default_rng(1).normal(50, 20, 3).tolist())
+    found = judge(gap_of(), observed(rows))
     assert bounds(found) == of_scipy(GAINS["pos"] - GAINS["ner"])
     assert found.verdict == "agrees in sign" and (found.n, found.unit) == (3, "models")
     assert found.text.startswith("(pos zs, B − A) − (ner zs, B − A) (asked > 0): 5.0")
-    assert judge(gap_of(relation="less"), observed(held)).verdict == "differs"
-    assert judge(gap_of(margin=4.5), observed(held)).verdict == "too small to tell"
-    lost = [row for row in held if (row["task"], row["pretrain_seed"]) != ("ner", 2)]
+    assert judge(gap_of(relation="less"), observed(rows)).verdict == "differs"
+    assert judge(gap_of(margin=4.5), observed(rows)).verdict == "too small to tell"
+    lost = [row for row in rows if (row["task"], row["pretrain_seed"]) != ("ner", 2)]
     found = judge(gap_of(), observed(lost))
     assert found.n == 2 and "seed 0 of pretraining 2" in found.text
-    assert judge(gap_of(), observed(row for row in held if row["task"] == "pos")).verdict == "not run"
+    assert judge(gap_of(), observed(row for row in rows if row["task"] == "pos")).verdict == "not run"
 
 
 def test_gap_of_models_that_are_others_here_and_there():
@@ -285,12 +285,12 @@ def test_gap_of_a_given_model_and_several_adjustments_of_it():
     """What is adjusted is paired with itself, and so is the given model; both differences are Welch's."""
     left, base = np.array([8.0, 9.0, 9.5]), np.array([2.0, 2.5, 3.0])
     right, off = np.array([4.0, 4.5, 5.5]), np.array([1.0, 2.0, 1.5])
-    held = [result({"objective": "B", "adjust.seed": str(i)}, None, 0, task, zs=float(value))
+    rows = [result({"objective": "B", "adjust.seed": str(i)}, None, 0, task, zs=float(value))
             for task, values in (("pos", left), ("ner", right)) for i, value in enumerate(values)]  # fmt: skip
-    held += [result({"objective": "A"}, None, i, task, zs=float(value))
+    rows += [result({"objective": "A"}, None, i, task, zs=float(value))
              for task, values in (("pos", base), ("ner", off)) for i, value in enumerate(values)]  # fmt: skip
-    assert bounds(judge(gap_of(), observed(held))) == welch(left - right, base - off)
-    others = [row if row["task"] == "pos" else row | {"pretrain_seed": 7} for row in held]
+    assert bounds(judge(gap_of(), observed(rows))) == welch(left - right, base - off)
+    others = [row if row["task"] == "pos" else row | {"pretrain_seed": 7} for row in rows]
     found = judge(gap_of(), observed(others))
     assert found.verdict == "not run" and "no difference of them is paired" in found.text
 
@@ -298,11 +298,11 @@ def test_gap_of_a_given_model_and_several_adjustments_of_it():
 def test_a_gap_of_gaps_is_paired_by_pretraining():
     """B − A in pos less B − A in ner: B is adjusted twice, A is not."""
     of_ner, far = GAIN[::-1] / 3, BASE[::-1] - 20
-    held = original() + adjusted() + original("ner", far) + adjusted("ner", of_ner, far)
-    found = judge(gap_of(), observed(held))
+    rows = original() + adjusted() + original("ner", far) + adjusted("ner", of_ner, far)
+    found = judge(gap_of(), observed(rows))
     assert bounds(found) == of_scipy((GAIN - of_ner).mean(axis=(1, 2)))
     assert (found.n, found.unit) == (3, "models") and UNPAIRED not in found.text and "left out" not in found.text
-    lost = [row for row in held if not (row["pretrain_seed"] == 2 and row["task"] == "ner" and "A" in row["labels"])]
+    lost = [row for row in rows if not (row["pretrain_seed"] == 2 and row["task"] == "ner" and "A" in row["labels"])]
     found = judge(gap_of(), observed(lost))
     assert bounds(found) == of_scipy((GAIN - of_ner).mean(axis=(1, 2))[:2])
     assert left_out(found) == ["2", "2 adjust.seed 0", "2 adjust.seed 1"], "of A in pos, and of B"
@@ -338,41 +338,41 @@ def test_what_only_one_side_has_is_told():
 
 
 def test_seeds_that_not_all_conditions_have_are_told():
-    held = [row for row in scores(1, 5, A={"pos": 9.0, "nli": 8.0}, B={"pos": 5.0, "nli": 4.0})
+    rows = [row for row in scores(1, 5, A={"pos": 9.0, "nli": 8.0}, B={"pos": 5.0, "nli": 4.0})
             if not ("B" in row["labels"] and row["task"] == "pos" and row["seed"] > 1)]  # fmt: skip
-    found = judge(less(), observed(held))
+    found = judge(less(), observed(rows))
     assert (found.n, found.unit) == (2, "fine-tuning seeds")
     assert "left out, not on both sides or in all conditions: seeds 2, 3, 4 of pretraining 0" in found.text
-    apart = [row for row in held if not ("B" in row["labels"] and row["task"] == "nli" and row["seed"] < 2)]
+    apart = [row for row in rows if not ("B" in row["labels"] and row["task"] == "nli" and row["seed"] < 2)]
     none = judge(less(), observed(apart))
     assert none.verdict == "not run" and "no seed is in all conditions of one side: pos, nli" in none.text
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_not_a_number_is_told_and_left_out(value):
-    held = scores(1, 4, A={"pos": 9.0}, B={"pos": 5.0})
-    held[1]["delta"] = value
-    found = judge(less(), observed(held))
+    rows = scores(1, 4, A={"pos": 9.0}, B={"pos": 5.0})
+    rows[1]["delta"] = value
+    found = judge(less(), observed(rows))
     assert found.n == 3 and interval(found).mean == pytest.approx(-4, abs=0.3)
     assert "left out, not a number: seed 1 of pretraining 0" in found.text
-    none = judge(less(), observed([row | {"delta": value} for row in held]))
+    none = judge(less(), observed([row | {"delta": value} for row in rows]))
     assert none.verdict == "not run" and "no seed with numbers" in none.text
 
 
 def test_an_axis_that_one_side_names_tells_nothing_apart():
-    held = [result({"objective": "A", "parallel": "0%"}, m, delta=3.0 + m / 9) for m in range(3)]
-    held += [
+    rows = [result({"objective": "A", "parallel": "0%"}, m, delta=3.0 + m / 9) for m in range(3)]
+    rows += [
         result({"objective": "B", "parallel": p}, m, delta=v + m) for m in range(3) for p, v in (("1%", 1), ("9%", 40))
     ]
-    found = judge(less(left={"where": {"objective": "B", "parallel": "9%"}}), observed(held))
+    found = judge(less(left={"where": {"objective": "B", "parallel": "9%"}}), observed(rows))
     assert found.verdict == "differs" and interval(found).mean == pytest.approx(37 + 1 - 1 / 9)
 
 
 def test_labels_of_an_axis_that_one_side_names_are_averaged_over_the_same_seeds():
-    held = [result({"objective": "A", "size": s}, m, delta=v + m * v / 50) for s, v in (("1", 10.0), ("2", 20.0))
+    rows = [result({"objective": "A", "size": s}, m, delta=v + m * v / 50) for s, v in (("1", 10.0), ("2", 20.0))
             for m in range(4) if (s, m) != ("2", 3)]  # fmt: skip
-    held += [result({"objective": "B", "size": "1"}, m, delta=1.0 + m) for m in range(4)]
-    found = judge(less(left={"where": {"objective": "B", "size": "1"}}), observed(held))
+    rows += [result({"objective": "B", "size": "1"}, m, delta=1.0 + m) for m in range(4)]
+    found = judge(less(left={"where": {"objective": "B", "size": "1"}}), observed(rows))
     assert found.n == 3 and "seed 0 of pretraining 3" in found.text
     assert interval(found).mean == pytest.approx(2 - 15 * (1 + 1 / 50))
 
@@ -396,14 +396,14 @@ IN_EACH = [
     ],
 )
 def test_several_comparisons(ner, verdict, tally):
-    held = [result({"objective": o}, m, delta=v + m * v / 40) for o, v in (("A", 9), ("B", 1)) for m in range(3)]
-    held += [result({"objective": o}, m, task="ner", delta=v) for o, vs in ner.items() for m, v in enumerate(vs)]
-    found = judge(claim(compare=IN_EACH), observed(held))
+    rows = [result({"objective": o}, m, delta=v + m * v / 40) for o, v in (("A", 9), ("B", 1)) for m in range(3)]
+    rows += [result({"objective": o}, m, task="ner", delta=v) for o, vs in ner.items() for m, v in enumerate(vs)]
+    found = judge(claim(compare=IN_EACH), observed(rows))
     assert (found.verdict, found.tally) == (verdict, f"{tally} delta, B − A")
     assert interval(found) == next(p.ours.interval for p in found.parts if p.what in found.tally and p.ours)
     assert found.text.startswith("1 of 2 comparisons were run") == (not ner)
-    assert judge(claim(compare=IN_EACH[:1]), observed(held)).tally == "", "of one comparison the verdict says all"
-    whole = judge(claim(compare=IN_EACH, whole=True), observed(held))
+    assert judge(claim(compare=IN_EACH[:1]), observed(rows)).tally == "", "of one comparison the verdict says all"
+    whole = judge(claim(compare=IN_EACH, whole=True), observed(rows))
     assert whole.verdict == (verdict if ner else "not run")
     assert ner or whole.text.startswith("a part shows nothing of it: 1 of 2 comparisons")
 
@@ -429,8 +429,8 @@ def test_a_measure_instead_of_another():
         [measured({"objective": o}, m, name, v + m * v) for o, v in zip("AB", values, strict=True) for m in range(3)]
         for name, values in (("x", (5.0, 1.0)), ("y", (1.0, 5.0)))
     )
-    for held, mean, said in ((y, 8, "y, B − A"), (x + y, -8, "x, B − A")):
-        found = judge(asked, observed([], held))
+    for rows, mean, said in ((y, 8, "y, B − A"), (x + y, -8, "x, B − A")):
+        found = judge(asked, observed([], rows))
         assert interval(found).mean == mean and found.text.startswith(said)
     own = claim(compare=[{"measure": "probe:x", "instead": "probe:y", "left": {"measure": "probe:z"}, "value": 0,
                           "relation": "greater"}])  # fmt: skip
@@ -452,8 +452,8 @@ def test_a_measure_instead_of_another():
 )
 def test_order(values, direction, verdict):
     asked = claim(order=[{"measure": "zs", "along": [{"size": n} for n in "123"], "direction": direction}])
-    held = [result({"size": k}, m, zs=v + m + (m == 1) * 0.1 * v) for k, v in values.items() for m in range(3)]
-    found = judge(asked, observed(held))
+    rows = [result({"size": k}, m, zs=v + m + (m == 1) * 0.1 * v) for k, v in values.items() for m in range(3)]
+    found = judge(asked, observed(rows))
     assert found.verdict == verdict
     assert found.text.startswith("1 of 2 comparisons were run") == (len(values) == 2)
 
@@ -490,10 +490,10 @@ NOT_PRINTED = {
 @pytest.mark.parametrize("name", ["align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020"])
 def test_the_papers_numbers_agree_with_their_claims(name: str) -> None:
     results: Any = echo(name)
-    for held in read_claims(name):
-        found = judge(held, results)
-        if held.id in NOT_PRINTED:
-            assert found.verdict == "not run", held.id
+    for claim_of_paper in read_claims(name):
+        found = judge(claim_of_paper, results)
+        if claim_of_paper.id in NOT_PRINTED:
+            assert found.verdict == "not run", claim_of_paper.id
         else:
-            assert found.verdict.startswith("agrees"), (held.id, found.text)
-            assert "comparisons were run" not in found.text, (held.id, found.text)
+            assert found.verdict.startswith("agrees"), (claim_of_paper.id, found.text)
+            assert "comparisons were run" not in found.text, (claim_of_paper.id, found.text)

@@ -80,7 +80,7 @@ def keys_of(whole, kind):
 
 
 def of_cells(whole, name):
-    return [held[name] for held in whole.of_cell.values()]
+    return [keys[name] for keys in whole.of_cell.values()]
 
 
 def place(store, stage):
@@ -257,11 +257,11 @@ def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjus
 def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
     store, whole = adjusted
     found = [read_json(place(store, stage) / "probes.json") for stage in of_kind(whole, ProbeStage)]
-    distances = next(held for held in found if "distances" in held["probes"])
+    distances = next(record for record in found if "distances" in record["probes"])
     assert str(store.root) not in str(distances)  # no path of this machine
     assert distances["settings"]["distances"]["before"] == {"before": "cell:model"}
     assert "before" in str(distances["probes"]["distances"])
-    assert "maps" in next(held for held in found if held is not distances)["probes"]
+    assert "maps" in next(record for record in found if record is not distances)["probes"]
 
 
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
@@ -285,13 +285,13 @@ def test_two_models(tmp_path):
     probes["c"]["data"] = probes["two"]["data"]
     whole, (cell,) = graph_of(changed(TWO, seeds=[0], tasks={"pos": {}}, probes=probes))
     run_all(whole.stages, store)
-    held = whole.of_cell[cell.name]
-    result = read_json(store.path("transfer", held["transfer pos seed 0"]) / "result.json")
-    runs = [str(store.path("pretrain", key)) for key in (held["pretrain"], held["second"])]
+    keys = whole.of_cell[cell.name]
+    result = read_json(store.path("transfer", keys["transfer pos seed 0"]) / "result.json")
+    runs = [str(store.path("pretrain", key)) for key in (keys["pretrain"], keys["second"])]
     both = open_pretrained(runs[0], None, target_model=runs[1])
     assert result["parents"]["model"] == both.fingerprint
     assert result["settings"]["target_model"] == "cell:second"
-    models = {n: read_json(store.path("probe", held[f"probe {n}"]) / "probes.json")["parents"]["model"] for n in probes}
+    models = {n: read_json(store.path("probe", keys[f"probe {n}"]) / "probes.json")["parents"]["model"] for n in probes}
     assert models == {"c": open_pretrained(runs[0], None).fingerprint, "two": both.fingerprint}
 
 
@@ -304,7 +304,7 @@ def test_a_finished_run_by_its_name(full, tmp_path):
     run_all(mine.stages, other)
     probe, transfer = mine.stages.values()
     same = of_kind(whole, TransferStage)[0]
-    ours, theirs = (read_json(place(*held) / "result.json") for held in ((other, transfer), (store, same)))
+    ours, theirs = (read_json(place(*stage) / "result.json") for stage in ((other, transfer), (store, same)))
     assert ours["parents"] == theirs["parents"] and ours["scores"] == theirs["scores"]
     assert {Path(path).name for path in probe.files(Digests())} == {"config.yaml", "run.json", "done.json"}
 
@@ -376,7 +376,7 @@ def test_it_is_what_the_commands_do_one_by_one(tuned, tuning, tmp_path):
     theirs, ours = (
         read_json(folder / "probes.json") for folder in (tmp_path / "probed", stage_of(tuned, cell.name, "probe"))
     )
-    one, other = (held["probes"]["distances"]["models"] for held in (theirs, ours))
+    one, other = (record["probes"]["distances"]["models"] for record in (theirs, ours))
     assert list(one["seed-3"].items()) == list(other[ours["model"]].items())
     assert one["before"] == other["before"]
     assert ours["parents"]["model"] == open_pretrained(str(mine), "trans").fingerprint
@@ -387,8 +387,8 @@ def test_probes_read_the_fine_tuned_model_in_the_languages_of_its_run(tuned):
     found = [read_json(stage_of(tuned, cell.name, "probe") / "probes.json")["parents"]["model"] for cell in cells]
     run, *others = (str(stage_of(tuned, cell.name, stage)) for cell, stage in zip(cells, STAGES, strict=True))
     opened = [open_pretrained(run, None), *(open_model(folder, None, False, before=run) for folder in others)]
-    assert found == [held.fingerprint for held in opened] and len(set(found)) == 3
-    assert {held.target.language.name for held in opened} == {"trans"}
+    assert found == [model.fingerprint for model in opened] and len(set(found)) == 3
+    assert {model.target.language.name for model in opened} == {"trans"}
     before, after = opened[0].model.state_dict(), opened[1].model.state_dict()
     assert any(not np.array_equal(before[name], after[name]) for name in after if name.startswith("layers."))
 
@@ -555,9 +555,9 @@ def test_a_probe_reads_the_checkpoints_of_its_own_config(tmp_path):
         steps.append(steps_in(store.path("pretrain", run) / "checkpoints"))
         for name in keys_of(whole, "probe"):
             found = read_json(store.path("probe", name) / "probes.json")["probes"]["words"]["checkpoints"]
-            probes.append((name, [held["step"] for held in found]))
+            probes.append((name, [row["step"] for row in found]))
     assert steps == [[6], [2, 4, 6], [2, 4, 6], [2, 4, 6]]
-    assert [held for _, held in probes] == [[2, 4, 6], [6], [2, 4, 6]]
+    assert [steps for _, steps in probes] == [[2, 4, 6], [6], [2, 4, 6]]
     assert probes[0] == probes[2] != probes[1]
     kinds = ("probe", "alignment")
     assert contents(alone, kinds).items() <= contents(shared, kinds).items()

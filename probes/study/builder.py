@@ -15,7 +15,7 @@ from pydantic import Field
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
-from probes.study.cell import MODEL, SECOND, START, Cell, reach_of
+from probes.study.cell import MODEL, SECOND, START, Cell, limits_of
 from probes.study.config import LARGEST, StudyConfig, check_part_name
 from probes.study.grid import Point, Setting
 from probes.transfer.config import TransferConfig
@@ -45,7 +45,7 @@ class Section:
             return None
         if not isinstance(value, dict):
             raise InputError(f"must be a mapping or null, not {value!r}")
-        return cls(value.get(BASE, []), {key: held for key, held in value.items() if key != BASE})
+        return cls(value.get(BASE, []), {key: inner for key, inner in value.items() if key != BASE})
 
     def changed(self, keys: Sequence[str], value: Any) -> Section:
         """With another value at ``keys``; of ``base``, or of one of its files by number, it changes what is read
@@ -74,9 +74,9 @@ class Draft:
 
     def __init__(self, study: StudyConfig) -> None:
         self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
-        held: dict[Place, Any] = {(root,): getattr(study, root) for root in PARTS}
-        held |= {(root, name): value for root in NAMED for name, value in (getattr(study, root) or {}).items()}
-        self.sections = {place: Section.of(value) for place, value in held.items()}
+        values: dict[Place, Any] = {(root,): getattr(study, root) for root in PARTS}
+        values |= {(root, name): value for root in NAMED for name, value in (getattr(study, root) or {}).items()}
+        self.sections = {place: Section.of(value) for place, value in values.items()}
         self.default_task = study.tasks is None
 
     def apply(self, setting: Setting) -> None:
@@ -96,9 +96,9 @@ class Draft:
         elif root in NAMED and len(keys) == 1:
             if not isinstance(value, dict):
                 raise InputError(f"must be a mapping of names, not {value!r}")
-            self.sections = {place: held for place, held in self.sections.items() if place[0] != root}
-            for name, held in value.items():
-                self._replace((root, str(name)), held)
+            self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
+            for name, part in value.items():
+                self._replace((root, str(name)), part)
             self.default_task = self.default_task and root != "tasks"
         else:
             length = 2 if root in NAMED else 1
@@ -124,7 +124,7 @@ class Draft:
         self.default_task = self.default_task and place[0] != "tasks"
 
     def names(self, root: str) -> list[str]:
-        return [place[1] for place, held in self.sections.items() if place[0] == root and held is not None]
+        return [place[1] for place, section in self.sections.items() if place[0] == root and section is not None]
 
 
 def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
@@ -142,7 +142,7 @@ def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
     return found if found.startswith(f"{where}.") else f"{where}: {found}"
 
 
-def blame(problem: str, place: Place, point: Point) -> str:
+def blamed_axis(problem: str, place: Place, point: Point) -> str:
     """The axis whose change a problem is about, as far as the key at its start tells."""
     wrong = problem.split(":", maxsplit=1)[0].split(".")
     for setting in reversed(point.settings):
@@ -163,9 +163,9 @@ def check_task(
     if "task" not in own and "task" not in common:
         hint = did_you_mean(name, list(TASKS))
         raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(TASKS)}; name one with tasks.{name}.task")
-    mine = _leaves(own)
+    leaves = _leaves(own)
     for keys, value in assigned_to_all.items():
-        if any(place[: len(keys)] == keys and (place, held) != (keys, value) for place, held in mine.items()):
+        if any(place[: len(keys)] == keys and (place, leaf) != (keys, value) for place, leaf in leaves.items()):
             key = ".".join(keys)
             raise InputError(f"transfer.{key} does not reach tasks.{name}, which has its own: set tasks.{name}.{key}")
 
@@ -249,10 +249,10 @@ class CellBuilder:
         if start is not None:
             if section.says("start", "model"):
                 raise InputError(f"{root}.start.model: {root} starts from the run that start describes; leave it out")
-            own = data.get("start") or {}
-            if not isinstance(own, dict):
-                raise InputError(f"{root}.start: must be a mapping, not {own!r}")
-            data = {**data, "start": {**own, "model": START}}
+            start_settings = data.get("start") or {}
+            if not isinstance(start_settings, dict):
+                raise InputError(f"{root}.start: must be a mapping, not {start_settings!r}")
+            data = {**data, "start": {**start_settings, "model": START}}
         return self._parse(PretrainConfig, data, (root,), point)
 
     def _adjustment(self, draft: Draft, point: Point) -> AdjustConfig | None:
@@ -267,9 +267,9 @@ class CellBuilder:
         """The fine-tuning of the model that probes read, on top of what all tasks have in common; and its seed."""
         if draft.sections["tuned",] is None:
             return None, 0
-        own = self._data(draft, ("tuned",))
-        seed = self._parse(_Seed, {"seed": own.pop("seed", self.study.seeds[0])}, ("tuned",), point).seed
-        data = merged(self._data(draft, ("transfer",)), own)
+        of_tuning = self._data(draft, ("tuned",))
+        seed = self._parse(_Seed, {"seed": of_tuning.pop("seed", self.study.seeds[0])}, ("tuned",), point).seed
+        data = merged(self._data(draft, ("transfer",)), of_tuning)
         return self._parse(TransferConfig, data, ("tuned",), point).of_source, seed
 
     def _task_names(self, draft: Draft) -> list[str]:
@@ -281,10 +281,10 @@ class CellBuilder:
         place: Place = ("transfer",)
         data = self._data(draft, place)
         if not draft.default_task:
-            own = self._data(draft, ("tasks", name))
-            own = {"task": name, **own} if name in TASKS else own
-            check_task(name, own, data, self._common)
-            data, place = merged(data, own), ("tasks", name)
+            of_task = self._data(draft, ("tasks", name))
+            of_task = {"task": name, **of_task} if name in TASKS else of_task
+            check_task(name, of_task, data, self._common)
+            data, place = merged(data, of_task), ("tasks", name)
         if two and data.get("target_model") is None:
             data = {**data, "target_model": SECOND}
         return self._parse(TransferConfig, data, place, point)
@@ -315,7 +315,7 @@ class CellBuilder:
             try:
                 self._parsed[key] = parse(model, data)
             except InputError as error:
-                whose = blame(str(error), place, point)
+                whose = blamed_axis(str(error), place, point)
                 raise InputError(f"{in_study(str(error), '.'.join(place), model)}{whose}") from error
         config: M = self._parsed[key]
         return config
@@ -343,8 +343,8 @@ def _check_parts(draft: Draft) -> None:
 def _check_lengths(cell: Cell, default_task: bool) -> None:
     """Raise InputError for rows that a model of the cell cannot read, as far as it is known how much it reads."""
     runs = (cell.pretrain, cell.start), (cell.second, None)
-    known = [reach_of(run, start) for run, start in runs if run is not None]
-    limit = min((reach.positions for reach in known if reach is not None), default=None)
+    known = [limits_of(run, start) for run, start in runs if run is not None]
+    limit = min((limits.positions for limits in known if limits is not None), default=None)
     named = {"transfer" if default_task else f"tasks.{name}": task for name, task in cell.tasks.items()}
     for where, task in (named if cell.tuned is None else {**named, "tuned": cell.tuned}).items():
         if limit is not None and task.length > limit:

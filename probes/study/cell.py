@@ -57,7 +57,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Reach:
+class ModelLimits:
     """What is known of a model before it is opened: its layers, and how many tokens it reads at once.
 
     bert   whether it is one of BERT's, whose rows of two texts have a token less between them
@@ -68,8 +68,8 @@ class Reach:
     bert: bool = False
 
 
-def reach_of(pretrain: PretrainConfig, start: PretrainConfig | None = None) -> Reach | None:
+def limits_of(pretrain: PretrainConfig, start: PretrainConfig | None = None) -> ModelLimits | None:
     """That of the model of a run; None where a checkpoint decides that is no run of the study."""
     if pretrain.start is not None:
-        return None if start is None else reach_of(start)
-    return Reach(pretrain.model.layers, pretrain.model.positions or pretrain.batch.length)
+        return None if start is None else limits_of(start)
+    return ModelLimits(pretrain.model.layers, pretrain.model.positions or pretrain.batch.length)

@@ -13,7 +13,7 @@ from probes.study.cell import Cell
 from probes.study.config import StudyConfig
 from probes.study.grid import Choice, Point, with_assignments
 from probes.study.labels import axis_titles, is_seed, numbers_of, short_key
-from probes.study.stage import Look, graph
+from probes.study.stage import StageKeys, graph
 from synthlang.catalogue import load_yaml
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -43,12 +43,12 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         raise InputError(problem, path)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
-    look = Look()
-    problem = _two_the_same(cells, look, len(points) - len(study.grid.include)) or _labelled_the_same(points)
+    stage_keys = StageKeys()
+    problem = _two_the_same(cells, stage_keys, len(points) - len(study.grid.include)) or _labelled_the_same(points)
     if problem:
         raise InputError(problem, path)
     cells = _distinctly_named(cells, points, study)
-    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, look)] for cell in cells]))
+    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, stage_keys)] for cell in cells]))
     return cells
 
 
@@ -66,26 +66,26 @@ def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
     return None
 
 
-def _settings(cell: Cell, look: Look) -> str:
+def _settings(cell: Cell, stage_keys: StageKeys) -> str:
     """Of all settings of a cell; not of its name and labels."""
-    configs = {name: look.whole(config) for name, config in cell.configs.items()}
+    configs = {name: stage_keys.digest(config) for name, config in cell.configs.items()}
     return fingerprint("cell", model=cell.model, tuned_seed=cell.tuned_seed, configs=configs)
 
 
-def _two_the_same(cells: list[Cell], look: Look, included: int) -> str | None:
+def _two_the_same(cells: list[Cell], stage_keys: StageKeys, included: int) -> str | None:
     """What is wrong if two cells would be one, or the same work: stages with the same keys, as far as these are known
     without a look at any data. From the number ``included`` on they are those of grid.include."""
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}
     for number, cell in enumerate(cells):
-        first = equal.setdefault(_settings(cell, look), number)
+        first = equal.setdefault(_settings(cell, stage_keys), number)
         other = cells[first]
         if first < number and number >= included:
             what = "a cell of the product" if first < included else f"grid.include.{first - included}"
             return f"grid.include.{number - included} is already {what}: {other.name}"
         if first < number:
             return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
-        other = cells[alike.setdefault(canonical_json(graph([cell], [0], look).of_cell[cell.name]), number)]
+        other = cells[alike.setdefault(canonical_json(graph([cell], [0], stage_keys).of_cell[cell.name]), number)]
         if other is not cell:
             one, two = other.overrides, cell.overrides
             told = ", ".join(key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...))
@@ -110,9 +110,11 @@ def _labelled_the_same(points: list[Point]) -> str | None:
                 f"two cells of the grid have the same labels, {point.full_name}, by which results are told apart; "
                 "give one a label of its own"
             )
-        own = [choice for choice in point.choices if not is_seed(choice.axis)]
-        other, held = first.setdefault(tuple(sorted((c.axis, c.label) for c in own)), (point, own))
-        axis = next((c.axis for c in own for o in held if c.axis == o.axis and c.settings != o.settings), None)
+        choices = [choice for choice in point.choices if not is_seed(choice.axis)]
+        other, other_choices = first.setdefault(tuple(sorted((c.axis, c.label) for c in choices)), (point, choices))
+        axis = next(
+            (c.axis for c in choices for o in other_choices if c.axis == o.axis and c.settings != o.settings), None
+        )
         if axis is not None:
             return (
                 f"two cells of the grid have the label {point.labels[axis]!r} of {axis} for different settings, "
@@ -175,8 +177,8 @@ def _called(axes: Iterable[str], name: str) -> list[str]:
     return [a for a in titles if name in (a, a.rsplit(".", 1)[-1], short_key(a), titles[a].replace(" ", "_"))]
 
 
-def _same(held: str | None, label: str) -> bool:
-    if held is None or held == label:
-        return held == label
-    numbers = numbers_of([held, label])
-    return numbers is not None and "%" not in held + label and numbers[held] == numbers[label]
+def _same(cell_label: str | None, label: str) -> bool:
+    if cell_label is None or cell_label == label:
+        return cell_label == label
+    numbers = numbers_of([cell_label, label])
+    return numbers is not None and "%" not in cell_label + label and numbers[cell_label] == numbers[label]

@@ -27,8 +27,8 @@ from probes.report.numbers import plural
 from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.builder import in_study
-from probes.study.cell import MODEL, SECOND, START, Cell, Reach, reach_of
-from probes.study.stage import Look
+from probes.study.cell import MODEL, SECOND, START, Cell, ModelLimits, limits_of
+from probes.study.stage import StageKeys
 from probes.transfer.config import TransferConfig, check_tried, combinations
 from probes.transfer.splits import check_columns, open_splits, open_training
 from probes.transfer.tasks.base import task_of
@@ -51,7 +51,7 @@ SEPARATE = "the languages of the run have weights of their own"
 
 def check_cells(cells: Sequence[Cell]) -> None:
     """Raise InputError, one line that names the cell and how many others have it, for what surely cannot run."""
-    opened = Opened()
+    opened = OpenedInputs()
     problems = (_CellChecks(cell, opened).problem() for cell in cells)
     for number, problem in enumerate(problems):
         if problem is not None:
@@ -79,7 +79,7 @@ def language_of(language: str | None, run: PretrainConfig) -> Language:
     return run.all_languages[asked].language if isinstance(asked, int) else asked
 
 
-def reach_of_model(model: str) -> Reach | None:
+def limits_of_model(model: str) -> ModelLimits | None:
     """The layers of a model and how many tokens a row can have, by its settings; None for one that is not here.
 
     InputError for a folder that holds no model, and offline for a name that is in no cache.
@@ -87,27 +87,27 @@ def reach_of_model(model: str) -> Reach | None:
     path = model_path(model)
     if is_run(path):
         config = load(PretrainConfig, path / "config.yaml")
-        return reach_of_model(config.start.model) if config.start else reach_of(config)
+        return limits_of_model(config.start.model) if config.start else limits_of(config)
     from huggingface_hub import constants
 
     if not path.is_dir() and not constants.HF_HUB_OFFLINE:
         return None
-    held = read_json(open_base(model).folder / CONFIG)
-    names = ARCHITECTURES.get(held.get("model_type"))
-    layers, positions = held.get("num_hidden_layers"), held.get("max_position_embeddings")
+    settings = read_json(open_base(model).folder / CONFIG)
+    names = ARCHITECTURES.get(settings.get("model_type"))
+    layers, positions = settings.get("num_hidden_layers"), settings.get("max_position_embeddings")
     if names is None or not isinstance(layers, int) or not isinstance(positions, int):
         return None  # opening it says what is wrong
-    before = held.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
-    return Reach(layers, positions - before, bert=names.config == "BertConfig")
+    before = settings.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
+    return ModelLimits(layers, positions - before, bert=names.config == "BertConfig")
 
 
-class Opened:
+class OpenedInputs:
     """Texts and models that cells name, and what was wrong with the configs that were looked at, each once."""
 
     def __init__(self) -> None:
         self.source = cache(open_source)
-        self.reach = cache(reach_of_model)
-        self.look = Look()
+        self.limits = cache(limits_of_model)
+        self.stage_keys = StageKeys()
         self.problems: dict[tuple[str, ...], str | None] = {}
         self._counts: dict[str, int | None] = {}
 
@@ -138,7 +138,7 @@ class Opened:
 class _CellChecks:
     """The checks of a cell; each raises InputError with the keys of the config that it is given."""
 
-    def __init__(self, cell: Cell, opened: Opened) -> None:
+    def __init__(self, cell: Cell, opened: OpenedInputs) -> None:
         self.cell, self.opened = cell, opened
 
     def problem(self) -> str | None:
@@ -155,22 +155,22 @@ class _CellChecks:
         models = (*map(digest, (cell.pretrain, cell.second, cell.start)), cell.model or "")
         for root, run in (("start", cell.start), ("pretrain", cell.pretrain), ("second", cell.second)):
             start = cell.start if root == "pretrain" else None
-            self._once(root, run, partial(self._pretraining, start), digest(run), digest(start))
-            self._once("", run, partial(self._sources, root), root, digest(run))
-        self._once("adjust", cell.adjust, self._adjustment, digest(cell.adjust), *models)
-        self._once("tuned", cell.tuned, self._tuning, digest(cell.tuned), *models)
+            self._check_once(root, run, partial(self._pretraining, start), digest(run), digest(start))
+            self._check_once("", run, partial(self._sources, root), root, digest(run))
+        self._check_once("adjust", cell.adjust, self._adjustment, digest(cell.adjust), *models)
+        self._check_once("tuned", cell.tuned, self._tuning, digest(cell.tuned), *models)
         for name, task in cell.tasks.items():
             where = "transfer" if list(cell.tasks) == [task.task] else f"tasks.{name}"
-            self._once(where, task, self._items, task.model_dump_json(include=ITEMS), *models)
-            self._once(where, task, self._transfer, digest(task), *models)
+            self._check_once(where, task, self._items, task.model_dump_json(include=ITEMS), *models)
+            self._check_once(where, task, self._transfer, digest(task), *models)
         for name, probe in cell.probes.items():
-            own = f"{cell.adjust is None} {cell.tuned is None}"
-            self._once(f"probes.{name}", probe, self._probe, digest(probe), own, *models)
+            unchanged = f"{cell.adjust is None} {cell.tuned is None}"
+            self._check_once(f"probes.{name}", probe, self._probe, digest(probe), unchanged, *models)
 
     def _digest(self, config: pydantic.BaseModel | None) -> str:
-        return "" if config is None else self.opened.look.whole(config)
+        return "" if config is None else self.opened.stage_keys.digest(config)
 
-    def _once(self, where: str, config: Any, check: Callable[[Any], None], *key: str) -> None:
+    def _check_once(self, where: str, config: Any, check: Callable[[Any], None], *key: str) -> None:
         """Check a config, if there is one, unless one like it was checked for another cell."""
         found, place = self.opened.problems, (where, *key)
         if config is not None and place not in found:
@@ -191,26 +191,26 @@ class _CellChecks:
             return load(PretrainConfig, model_path(str(self.cell.model)) / "config.yaml")
         return self.cell.pretrain
 
-    def _reach(self, model: str | None) -> Reach | None:
+    def _limits(self, model: str | None) -> ModelLimits | None:
         """What is known of a model by its name, also of the cell's own; None where nothing is."""
         cell = self.cell
         if model == SECOND:
-            return None if cell.second is None else self._reach_of_run(cell.second, None)
+            return None if cell.second is None else self._limits_of_run(cell.second, None)
         if model == MODEL and cell.pretrain is not None:
-            return self._reach_of_run(cell.pretrain, cell.start)
+            return self._limits_of_run(cell.pretrain, cell.start)
         name = cell.model if model == MODEL else model
-        return None if name is None else self.opened.reach(name)
+        return None if name is None else self.opened.limits(name)
 
-    def _reach_of_run(self, run: PretrainConfig, start: PretrainConfig | None) -> Reach | None:
-        known = reach_of(run, start)
-        return self._reach(run.start.model) if known is None and run.start and start is None else known
+    def _limits_of_run(self, run: PretrainConfig, start: PretrainConfig | None) -> ModelLimits | None:
+        known = limits_of(run, start)
+        return self._limits(run.start.model) if known is None and run.start and start is None else known
 
-    def _known(self, *models: str | None) -> list[Reach]:
-        return [reach for reach in map(self._reach, models) if reach is not None]
+    def _known_limits(self, *models: str | None) -> list[ModelLimits]:
+        return [limits for limits in map(self._limits, models) if limits is not None]
 
     def _length(self, config: TransferConfig) -> int:
         """How many tokens the cell's model reads, or else a row of the config has."""
-        return next((reach.positions for reach in self._known(MODEL)), config.length)
+        return next((limits.positions for limits in self._known_limits(MODEL)), config.length)
 
     # --- the parts of a cell ---
 
@@ -219,7 +219,7 @@ class _CellChecks:
         config.micro_batches(1)  # a stage is one process
         if start is not None:
             _check_start(config, start)
-        elif config.start is not None and self._known(config.start.model):
+        elif config.start is not None and self._known_limits(config.start.model):
             check_start(config.start.model, config.batch.length, config.sharing.layers)
         check_names(config)
 
@@ -235,9 +235,9 @@ class _CellChecks:
         check_names(config)
         self.opened.check_pairs("pairs", config.texts, config.data)
         micro_batches(config.rows, config.accumulation, 1)
-        for reach in self._known(MODEL):
-            numbered(config.loss.layers, reach.layers, "loss.layers")
-            config.data.longest(reach.positions)
+        for limits in self._known_limits(MODEL):
+            numbered(config.loss.layers, limits.layers, "loss.layers")
+            config.data.longest(limits.positions)
         if (run := self.cell.pretrain) is None:
             return
         if run.sharing.separates or run.objective.uses_language_ids:
@@ -292,15 +292,15 @@ class _CellChecks:
     def _transfer(self, config: TransferConfig) -> None:
         """The files, models and sentence pairs that a transfer names, and the layers and rows that it reads."""
         check_names(config, self.cell.second is not None)
-        known = self._known(MODEL, config.target_model)
-        check_tried(config, [reach.layers for reach in known])
-        task_of(config).check_length(all(reach.bert for reach in known))
+        known = self._known_limits(MODEL, config.target_model)
+        check_tried(config, [limits.layers for limits in known])
+        task_of(config).check_length(all(limits.bert for limits in known))
         continual = config.continual if config.continual is not None and config.continual.alpha else None
         rotation = config.rotation if config.rotation is not None and config.rotation.map is None else None
         for root, aligned in (("continual", continual), ("rotation", rotation)):
             if aligned is None:
                 continue
-            for limit in [min(reach.positions for reach in known)] if known else ():
+            for limit in [min(limits.positions for limits in known)] if known else ():
                 try:
                     aligned.data.longest(limit)
                 except InputError as error:
@@ -315,14 +315,14 @@ class _CellChecks:
         self.opened.check_pairs("pairs", config.pairs, config.data if config.fits else None)
         if config.maps.save is not None:
             raise InputError("maps.save: the cells of a study would write one folder; use synthlang probe for that")
-        needs_words = not self.is_run or any(held is not None for held in (cell.adjust, cell.tuned, cell.second))
+        needs_words = not self.is_run or any(extra is not None for extra in (cell.adjust, cell.tuned, cell.second))
         if "words" in config.probes and needs_words and config.words.dictionary is None:
             raise InputError("words: which words are translations is known of runs alone; name words.dictionary")
         if config.reads_sentences and not any(config.pairs.values()):
             self._check_constructed("pairs", config.language, config.natural)
         self._check_language(config)
         if config.reads_sentences:
-            self._check_reach(config)
+            self._check_limits(config)
         for name, static in (("maps", config.maps.static), ("retrieval", config.retrieval.static)):
             trained = name in config.probes and isinstance(static, TrainedVectors) and static.vectors.needs_gensim
             if trained and find_spec("gensim") is None:
@@ -346,18 +346,18 @@ class _CellChecks:
         if "words" in config.probes and self.cell.adjust is None and self.cell.tuned is None and not asked:
             raise no_rows(str(config.language), [language.name for language in run.all_languages])
 
-    def _check_reach(self, config: ProbeConfig) -> None:
+    def _check_limits(self, config: ProbeConfig) -> None:
         """The layers that are read of the models, and the longest sentence, as far as is known what they have."""
         others: Iterable[str | None] = [config.cka.paraphrase] if "cka" in config.probes else []
         before = config.distances.before.values() if "distances" in config.probes else []
         static = {"retrieval"} if config.retrieval.static is not None else set()  # which reads no layer
         if set(config.probes) - {"words"} - static:
-            for reach in self._known(MODEL, config.model2, *others, *before):
-                config.numbers(reach.layers)
-        for own in self._known(MODEL) if "distances" in config.probes else ():
-            config.distances.drawn(sorted(config.numbers(own.layers)), own.layers)
-        if known := self._known(MODEL, config.model2):
-            config.data.longest(min(reach.positions for reach in known))
+            for limits in self._known_limits(MODEL, config.model2, *others, *before):
+                config.numbers(limits.layers)
+        for limits in self._known_limits(MODEL) if "distances" in config.probes else ():
+            config.distances.drawn(sorted(config.numbers(limits.layers)), limits.layers)
+        if known := self._known_limits(MODEL, config.model2):
+            config.data.longest(min(limits.positions for limits in known))
 
     def _check_text(self, where: str) -> None:
         if not self.is_run:
@@ -384,8 +384,8 @@ class _CellChecks:
 
 def _check_start(config: PretrainConfig, start: PretrainConfig) -> None:
     """What opening the export of ``start`` would say: InputError for more layers or longer rows than it has."""
-    layers, reach = max(config.sharing.layers, default=0), reach_of(start)
+    layers, limits = max(config.sharing.layers, default=0), limits_of(start)
     if start.start is None and layers > start.model.layers:
         raise InputError(f"sharing.layers: there is no layer {layers}, start has {start.model.layers}")
-    if reach is not None and config.batch.length > reach.positions:
-        raise InputError(f"batch.length ({config.batch.length}) is over the {reach.positions} positions of start")
+    if limits is not None and config.batch.length > limits.positions:
+        raise InputError(f"batch.length ({config.batch.length}) is over the {limits.positions} positions of start")

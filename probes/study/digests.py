@@ -73,10 +73,10 @@ class Digests:
         return self._known[key]
 
     def _look(self, kind: str, name: str, task: str | None) -> Digested:
-        row = " ".join((fingerprint("readers", readers=OF_READERS), str(Path.cwd()), kind, task or "-", name))
-        held = self._table.get(row)
-        if held is not None and stats(map(Path, held["files"])) == held["files"]:
-            return Digested(held["digest"], held["files"])
+        key = " ".join((fingerprint("readers", readers=OF_READERS), str(Path.cwd()), kind, task or "-", name))
+        entry = self._table.get(key)
+        if entry is not None and stats(map(Path, entry["files"])) == entry["files"]:
+            return Digested(entry["digest"], entry["files"])
         try:
             files, content = NAMED[kind](name, task, self)
             before = stats(files)
@@ -84,7 +84,7 @@ class Digests:
         except (InputError, OSError) as error:
             return Digested(f"unreadable: {error}", {}, problem=str(error))
         if before and before == stats(files):
-            self._new[row] = {"digest": found.digest, "files": before}
+            self._new[key] = {"digest": found.digest, "files": before}
         return found
 
     def save(self, store: Store) -> None:
@@ -101,10 +101,10 @@ def stats(paths: Iterable[Path]) -> Stats:
 
 def _stat(path: Path) -> list[int]:
     try:
-        held = path.stat()
+        status = path.stat()
     except OSError:
         return [-1, -1]
-    return [0 if path.is_dir() else held.st_size, held.st_mtime_ns]
+    return [0 if path.is_dir() else status.st_size, status.st_mtime_ns]
 
 
 Content = tuple[list[Path], Callable[[], str]]
@@ -151,9 +151,9 @@ def _opened(spec: str, task: str | None) -> Any:
 
 def _files_of_opened(opened: Any) -> list[Path]:
     source = getattr(opened, "source", opened)
-    held = [place for place in (getattr(source, "path", None), *getattr(source, "files", {}).values()) if place]
-    inside = [path for place in held if place.is_dir() for path in sorted(place.iterdir()) if path.is_file()]
-    return list(dict.fromkeys([*held, *inside]))
+    places = [place for place in (getattr(source, "path", None), *getattr(source, "files", {}).values()) if place]
+    inside = [path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file()]
+    return list(dict.fromkeys([*places, *inside]))
 
 
 def _hub_folder(name: str) -> tuple[Path, str]:
@@ -195,8 +195,8 @@ def _model(name: str, _task: str | None, digests: Digests) -> Content:
     if name in (MODEL, SECOND, START) or not folder.is_dir():
         return [], lambda: name
     # of a checkpoint, or with one in ``export``; not other checkpoints that a trainer left there
-    own = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
-    tree = [folder, *own, *_tree(folder / EXPORT)]
+    top_files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
+    tree = [folder, *top_files, *_tree(folder / EXPORT)]
     records = [folder / record for record in RECORDS if (folder / record).is_file()]
     config = _config_of_run(folder)
     files = [*records, *(() if config is None else _files_named(config, digests))] or tree
@@ -255,9 +255,9 @@ def _parser(name: str, _task: str | None, _digests: Digests) -> Content:
     """A folder; of what is installed the library and the pipeline's own description, which another version replaces."""
     kind, _, rest = name.partition(":")
     library, path = find_spec(kind), getattr(open_engine(name), "path", None)
-    held = [Path(library.origin)] if library is not None and library.origin else []
+    installed = [Path(library.origin)] if library is not None and library.origin else []
     described = [] if path is None else [Path(path), *sorted(Path(path).glob("*.json"))]
-    return [*held, *described, *_tree(user_path(rest))], lambda: str(open_engine(name).fingerprint)
+    return [*installed, *described, *_tree(user_path(rest))], lambda: str(open_engine(name).fingerprint)
 
 
 NAMED: dict[str, Callable[[str, str | None, Digests], Content]] = {

@@ -65,7 +65,7 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
     """The stores of the studies that are asked about, each with all of its studies: those that its list knows, and
     those asked about, though their folder has another name by now. ``keep`` stands for the policy of those asked about.
 
-    What is deleted of a store meanwhile is deleted while no study can enter it; nothing is held for a ``dry_run``.
+    What is deleted of a store meanwhile is deleted while no study can enter it; nothing is locked for a ``dry_run``.
     """
     asked = {folder.resolve(): read_record(folder) for folder in folders}
     for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items()):
@@ -74,10 +74,10 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
             listed = {folder.resolve(): read_record(folder) for folder in studies_of(root)}
             users = []
             for folder, record in {**listed, **asked}.items():
-                own = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
+                policy = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
                 ours = folder in listed or _root(folder, record) == root
                 stages = _stages_of(record["cells"] if ours else ())
-                users.append(User(folder, folder in asked, own, stages, _named_by(record, store)))
+                users.append(User(folder, folder in asked, policy, stages, _named_by(record, store)))
             yield store, users
 
 
@@ -98,11 +98,13 @@ def _stages_of(cells: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
 def _named_by(record: Mapping[str, Any], store: Store) -> set[str]:
     """The stages that a study names by a path, and those that the named runs were made of in turn."""
     overrides = [cell.get("overrides") for cell in record["cells"]]
-    found, new = set[str](), _in(json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides]))
+    text = json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides])
+    found, new = set[str](), _stages_in(text)
     while new:
         found |= new
-        held = (store.root / stage / name for stage in new for name in SETTINGS)
-        new = {name for path in held if path.is_file() for name in _in(path.read_text("utf-8", "replace"))} - found
+        files = (store.root / stage / name for stage in new for name in SETTINGS)
+        texts = [path.read_text("utf-8", "replace") for path in files if path.is_file()]
+        new = {stage for text in texts for stage in _stages_in(text)} - found
     return found
 
 
@@ -111,15 +113,15 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
 
     For study.json: relative paths are from the folder where the study runs.
     """
-    held = list(cells)
-    names = {cell.model for cell in held if cell.model is not None}
-    for config in {id(config): config for cell in held for config in cell.configs.values()}.values():
+    every_cell = list(cells)
+    names = {cell.model for cell in every_cell if cell.model is not None}
+    for config in {id(config): config for cell in every_cell for config in cell.configs.values()}.values():
         names |= {str(named.name) for named in references(config) if named.kind in ("model", "file")}
     paths = [os.path.abspath(os.path.expanduser(name)) for name in names]
-    return sorted({stage for path in paths for stage in _in(path) | _in(os.path.realpath(path))})
+    return sorted({stage for path in paths for stage in _stages_in(path) | _stages_in(os.path.realpath(path))})
 
 
-def _in(text: str) -> set[str]:
+def _stages_in(text: str) -> set[str]:
     return set(STAGE.findall(text))
 
 
@@ -140,15 +142,15 @@ class Freed:
 class Collected:
     """What is deleted; ``needed`` is how many runs are left alone because a cell that reads them is not done.
 
-    held    folder of another study → its policy, for those that keep more of a run than is asked for; ``held_runs``
-            is of how many runs
-    namers  folders of the studies that name a run by its path, which keeps it; ``named_runs`` is how many runs
+    keepers  folder of another study → its policy, for those that keep more of a run than is asked for; ``kept_runs``
+             is of how many runs
+    namers   folders of the studies that name a run by its path, which keeps it; ``named_runs`` is how many runs
     """
 
     freed: list[Freed] = field(default_factory=list)
     needed: int = 0
-    held: dict[Path, str] = field(default_factory=dict)
-    held_runs: int = 0
+    keepers: dict[Path, str] = field(default_factory=dict)
+    kept_runs: int = 0
     namers: dict[Path, None] = field(default_factory=dict)
     named_runs: int = 0
 
@@ -183,10 +185,10 @@ def _collect(run: Path, users: Sequence[User], found: Collected, dry_run: bool) 
         found.named_runs += 1
         found.namers |= naming
     else:
-        own = min(POLICIES.index(user.keep) for user in using if user.asked)
-        more = {user.folder: user.keep for user in using if POLICIES.index(user.keep) < own}
-        found.held_runs += bool(more)
-        found.held |= more
+        asked_policy = min(POLICIES.index(user.keep) for user in using if user.asked)
+        more = {user.folder: user.keep for user in using if POLICIES.index(user.keep) < asked_policy}
+        found.kept_runs += bool(more)
+        found.keepers |= more
         freed = _freed(run.resolve(), min((user.keep for user in using), key=POLICIES.index))
         found.freed += [freed] if freed.paths else []
         if freed.paths and not dry_run:

@@ -230,10 +230,10 @@ class GridConfig(StrictModel):
 
     def _labels(self) -> dict[str, Labels]:
         """Dotted key → the labels of all values that an axis or entries of ``include`` have for it."""
-        values = {axis: list(held) for axis, held in {**self.product, **self.zip}.items() if is_key(axis)}
+        values = {axis: list(of_axis) for axis, of_axis in {**self.product, **self.zip}.items() if is_key(axis)}
         for axis, value in (item for entry in self.include for item in entry.items() if is_key(item[0])):
             values.setdefault(axis, []).append(value)
-        return {axis: labels_of(axis, held) for axis, held in values.items()}
+        return {axis: labels_of(axis, of_axis) for axis, of_axis in values.items()}
 
     def points(self) -> list[Point]:
         """The cells in the order of the YAML, the last axis fastest, those of ``include`` last.
@@ -347,10 +347,10 @@ def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
         axis = keys[2]
         if axis in AXIS_ROOTS:
             return ["grid", keys[1], ".".join(keys[2:])]
-        held: Any = data
+        node: Any = data
         for key in keys[:3]:
-            held = held.get(key) if isinstance(held, Mapping) else None
-        labels = held if isinstance(held, Mapping) else ()
+            node = node.get(key) if isinstance(node, Mapping) else None
+        labels = node if isinstance(node, Mapping) else ()
         # a label may have dots itself; of several it is the longest that there is
         ends = (end for end in range(len(keys), 3, -1) if ".".join(keys[3:end]) in labels)
         end = next(ends, 4)

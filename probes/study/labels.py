@@ -40,13 +40,15 @@ class Layout:
         return f"{self.titles[axis]} {label}" if bare else label
 
     def name(self, labels: Mapping[str, str]) -> str:
+        """The label of the main axis."""
         return self.alone if self.main is None else self.text(self.main, labels)
 
     def group(self, labels: Mapping[str, str]) -> str:
         """The labels of the other axes; "" where there is none."""
         return self.without(labels, *filter(None, [self.main]))
 
-    def whole(self, labels: Mapping[str, str]) -> str:
+    def full_name(self, labels: Mapping[str, str]) -> str:
+        """The labels of all axes that vary."""
         return self.without(labels) or self.alone
 
     @property
@@ -55,13 +57,15 @@ class Layout:
         return ", ".join(self.text(axis, self.fixed) for axis in self.fixed)
 
     def only(self, labels: Mapping[str, str], axes: Collection[str]) -> str:
+        """The labels of these axes."""
         return ", ".join(self.text(axis, labels) for axis in self.axes if axis in axes)
 
     def without(self, labels: Mapping[str, str], *left_out: str) -> str:
+        """The labels of all axes that vary but these."""
         return self.only(labels, [axis for axis in self.axes if axis not in left_out])
 
 
-def layout(
+def layout_of(
     axes: Sequence[str],
     labels: Iterable[Mapping[str, str]],
     alone: str,
@@ -73,9 +77,10 @@ def layout(
     The main axis is one of MAIN; else of those that are not of languages (by their names, or one of ``languages``) the
     last that is no number, or the last of few numbers; else the last that is no number, else the last.
     """
-    held = list(labels)
-    found = varying(axes, held)
-    fixed = {axis: held[0][axis] for axis in varying(axes, grid) if held and axis not in found and axis in held[0]}
+    conditions = list(labels)
+    found = varying(axes, conditions)
+    first = conditions[0] if conditions else {}
+    fixed = {axis: first[axis] for axis in varying(axes, grid) if axis not in found and axis in first}
     titles = axis_titles([*found, *fixed])
     free = [axis for axis in found if axis not in languages and not is_of_languages(axis)]
     known = [axis for axis in found if titles[axis] in MAIN]
@@ -150,13 +155,13 @@ def varying(axes: Sequence[str], labels: Iterable[Mapping[str, str]]) -> dict[st
     A condition that lacks an axis others have (of another study, joined to it) has the label "–".
     """
     found: dict[str, dict[str, None]] = {axis: {} for axis in axes}
-    held = list(labels)
-    for one in held:
-        for axis in one:
+    conditions = list(labels)
+    for condition in conditions:
+        for axis in condition:
             found.setdefault(axis, {})
-    for one in held:
+    for condition in conditions:
         for axis, names in found.items():
-            names.setdefault(one.get(axis, "–"))
+            names.setdefault(condition.get(axis, "–"))
     return {axis: list(names) for axis, names in found.items() if len(names) > 1 and not is_seed(axis)}
 
 

@@ -19,7 +19,7 @@ from synthlang.store import Store
 
 
 @dataclass(frozen=True)
-class Kind:
+class KindCounts:
     """The stages of one kind: how many, how many are done; ``shared`` is what cells need less by sharing them.
 
     seconds   of those to do, one after another, by what stages of the kind took in the store; None if there are none
@@ -50,7 +50,7 @@ class StudyPlan:
     """The kinds of stages of a study; ``cells`` are the names of all with how many stages each has left."""
 
     name: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[KindCounts, ...]
     cells: Mapping[str, int]
     seeds: int
 
@@ -82,7 +82,7 @@ class StudyPlan:
 
 def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> StudyPlan:
     """What there is to do for a study with this store; nothing is written. ``done``: the keys of stages that are."""
-    needed = Counter(graph.stages[key].kind for held in graph.of_cell.values() for key in held.values())
+    needed = Counter(graph.stages[key].kind for keys in graph.of_cell.values() for key in keys.values())
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
     means = mean_seconds(store, left)
     kinds = []
@@ -90,6 +90,6 @@ def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) 
         if count := sum(stage.kind == kind for stage in graph.stages.values()):
             mean, measured = means.get(kind, (None, 0))
             seconds = None if mean is None else mean * left[kind]
-            kinds.append(Kind(kind, count, count - left[kind], needed[kind] - count, seconds, measured))
-    cells = {name: sum(key not in done for key in held.values()) for name, held in graph.of_cell.items()}
+            kinds.append(KindCounts(kind, count, count - left[kind], needed[kind] - count, seconds, measured))
+    cells = {name: sum(key not in done for key in keys.values()) for name, keys in graph.of_cell.items()}
     return StudyPlan(study.name, tuple(kinds), cells, len(study.seeds))

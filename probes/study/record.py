@@ -90,14 +90,14 @@ def relative(path: Path, start: Path) -> str:
 def read_record(folder: Path) -> dict[str, Any]:
     """study.json of a folder; InputError if it is none, or of another format."""
     path = folder / STUDY
-    held = read_json(path)
-    if isinstance(held, dict) and "fingerprint" in held and held.get("format", 1) != FORMAT:
+    record = read_json(path)
+    if isinstance(record, dict) and "fingerprint" in record and record.get("format", 1) != FORMAT:
         raise InputError(
-            f"is a study of format {held.get('format', 1)}, this version writes {FORMAT}; choose another folder", path
+            f"is a study of format {record.get('format', 1)}, this version writes {FORMAT}; choose another folder", path
         )
-    if not isinstance(held, dict) or not held.keys() >= KEYS:
+    if not isinstance(record, dict) or not record.keys() >= KEYS:
         raise InputError("is no record of a study; choose another folder", path)
-    return held
+    return record
 
 
 def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
@@ -106,12 +106,12 @@ def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
     A study is known by its name: with other settings it goes on. InputError if the folder holds anything else.
     """
     if (folder / STUDY).exists():
-        held = read_record(folder)
-        if held["name"] != study.name:
+        record = read_record(folder)
+        if record["name"] != study.name:
             raise InputError(
-                f"holds another study ({held['name']}, {held['fingerprint']}); choose another folder", folder
+                f"holds another study ({record['name']}, {record['fingerprint']}); choose another folder", folder
             )
-        return held
+        return record
     _check_ours(folder, (LOCK, STAGES), "is not empty and holds no study; choose another folder")
     if (folder / STAGES).is_dir() and not (folder / STAGES / STUDIES).exists():
         _check_ours(folder / STAGES, (), "is not empty and holds no store; choose another folder")
@@ -154,13 +154,13 @@ def studies_of(root: Path) -> list[Path]:
 
 
 def _studies(root: Path) -> list[str]:
-    held = read_json(root / STUDIES)
-    if not isinstance(held, dict) or held.get("format") != STORE_FORMAT or not isinstance(held.get("studies"), list):
-        number = held.get("format") if isinstance(held, dict) else None
+    data = read_json(root / STUDIES)
+    if not isinstance(data, dict) or data.get("format") != STORE_FORMAT or not isinstance(data.get("studies"), list):
+        number = data.get("format") if isinstance(data, dict) else None
         raise InputError(
             f"is a store of another format ({number}), this version writes {STORE_FORMAT}; name another folder", root
         )
-    return [str(name) for name in held["studies"]]
+    return [str(name) for name in data["studies"]]
 
 
 @contextmanager
@@ -171,10 +171,10 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
     """
     with store.lock(*LIST):
         path = store.root / STUDIES
-        held = _studies(store.root) if path.exists() else []
+        names = _studies(store.root) if path.exists() else []
         name = relative(folder, store.root)
-        if name not in held or not path.exists():
-            write_json(path, {"format": STORE_FORMAT, "studies": sorted({*held, name})})
+        if name not in names or not path.exists():
+            write_json(path, {"format": STORE_FORMAT, "studies": sorted({*names, name})})
         yield
 
 

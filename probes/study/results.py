@@ -62,7 +62,7 @@ THERE = "pretrain.seed"
 MIXED = "mixed "  # in front of a field, among the scores of a transfer
 DIGITS = 4
 GROUP = 1 << 16
-"""Rows that are held at once, and rows of a row group of a parquet file."""
+"""Rows in memory at once, and rows of a row group of a parquet file."""
 Range = tuple[float, float]
 RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
 PERCENT: Range = (0.0, 100.0)
@@ -144,10 +144,10 @@ class Tables:
         if key not in self._read:
             result = self._json("transfer", key, RESULT)
             scores, metric = result["scores"], result["metric"]
-            mixed = {t.removeprefix(MIXED): held[metric] for t, held in scores.items() if t.startswith(MIXED)}
+            mixed = {t.removeprefix(MIXED): metrics[metric] for t, metrics in scores.items() if t.startswith(MIXED)}
             self._read[key] = {name: result[name] for name in SCORES}
             self._read[key]["mixed"] = json.dumps(mixed, sort_keys=True) if mixed else None
-            texts = {f"aligned text {text}": held["counts"] for text, held in result.get("aligned", {}).items()}
+            texts = {f"aligned text {name}": text["counts"] for name, text in result.get("aligned", {}).items()}
             self._drops[key] = {**result.get("drops", {}), **texts}
         return self._read[key]
 
@@ -184,9 +184,9 @@ def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]
                     counts.setdefault(data, {}).setdefault(reason, []).append(number)
     return {
         data: {
-            reason: {"least": min(held) if len(held) == reading[data] else 0, "most": max(held)}
-            | {"stages": len(held), "of": reading[data]}
-            for reason, held in reasons.items()
+            reason: {"least": min(numbers) if len(numbers) == reading[data] else 0, "most": max(numbers)}
+            | {"stages": len(numbers), "of": reading[data]}
+            for reason, numbers in reasons.items()
         }
         for data, reasons in counts.items()
     }

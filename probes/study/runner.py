@@ -40,7 +40,7 @@ from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
 from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.settings import common_settings, told_changes
-from probes.study.stage import Look, Stage, graph
+from probes.study.stage import Stage, StageKeys, graph
 from synthlang.errors import InputError
 from synthlang.files import remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
@@ -127,7 +127,7 @@ class RunOptions:
     """How a study is run; nothing of it changes what comes out.
 
     store   where stages are (None: where they were, or ``stages`` in the study's folder)
-    only    texts that choose cells (select.py); the others keep what they have
+    only    texts that choose cells (cells.selected); the others keep what they have
     retry   how often a task that failed is tried again
     wait    False: hand everything over to Slurm and leave
     """
@@ -152,18 +152,18 @@ class StudyRun:
         self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: RunOptions = RunOptions()
     ) -> None:
         self.study, self.folder, self.options, self._expanded = study, folder, options, cells
-        held = self._held = check_folder(folder, study) or {}
-        root = options.store or folder / held.get("store", STAGES)
+        former = self._former = check_folder(folder, study) or {}
+        root = options.store or folder / former.get("store", STAGES)
         check_store(root)
         self.store = Store(root)
         self.digests = Digests(self.store)
-        self.graph = graph(cells, study.seeds, Look(self.digests))
+        self.graph = graph(cells, study.seeds, StageKeys(self.digests))
         self.chosen = selected(cells, options.only)
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
         self._axes = AxisColumns(cells)
-        before = {cell["name"]: cell for cell in held.get("cells", [])}
+        before = {cell["name"]: cell for cell in former.get("cells", [])}
         self._gone = before.keys() - {cell.name for cell in cells}
-        self.seconds: dict[str, float] = held.get("seconds", {})
+        self.seconds: dict[str, float] = former.get("seconds", {})
         self.cells = []
         for cell in cells:
             known = before.get(cell.name, {})
@@ -199,11 +199,11 @@ class StudyRun:
         return self.store.root.stat().st_mtime_ns if self.store.root.exists() else None
 
     def _told_changes(self) -> str:
-        if not self._held or self._held["fingerprint"] == self.study.fingerprint:
+        if not self._former or self._former["fingerprint"] == self.study.fingerprint:
             return ""
         finished = sum(cell.status == "done" for cell in self.cells)
         gone = f"; {plural(len(self._gone), 'cell')} of before are left out of the results" if self._gone else ""
-        what = told_changes(self._held["config"], self.study.model_dump(mode="json"))
+        what = told_changes(self._former["config"], self.study.model_dump(mode="json"))
         return f"{what}; {finished} of {plural(len(self.cells), 'cell')} are finished{gone}"
 
     def to_do(self) -> list[Stage]:
@@ -247,7 +247,7 @@ class StudyRun:
         takes seconds."""
         if self._looked != self._last_change() or self.to_do():
             return None
-        if json.loads(json.dumps(self._record())) != self._held:
+        if json.loads(json.dumps(self._record())) != self._former:
             return None
         return newest_report(self.folder, self.study.model_dump(mode="json", include={"claims", "paper"}))
 
@@ -332,7 +332,7 @@ class StudyRun:
     def _described(self) -> dict[str, Any]:
         """Of study.json what does not change while the study runs."""
         # the environment is that of the last start that had something to run: earlier results are not of this one
-        held = None if self._works else self._held.get("environment")
+        known = None if self._works else self._former.get("environment")
         return {
             "format": FORMAT,
             "name": self.study.name,
@@ -341,7 +341,7 @@ class StudyRun:
             "config": self.study.model_dump(mode="json"),
             "settings": common_settings(self._expanded),
             "reads": stages_read(self._expanded),
-            "environment": held or environment(self.machine, self.options.executor),
+            "environment": known or environment(self.machine, self.options.executor),
             "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
         }
 

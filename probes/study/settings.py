@@ -24,17 +24,18 @@ def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
     if isinstance(parts["tuned"], Mapping):
         parts["tuned"] = {**parts["tuned"], "seed": _of_all(cell.tuned_seed for cell in cells)}
     for part in ("tasks", "probes"):
-        held: list[Mapping[str, pydantic.BaseModel]] = [getattr(cell, part) for cell in cells]
-        names = dict.fromkeys(name for one in held for name in one)
-        parts[part] = {name: _of_all(one.get(name) for one in held) for name in names}
+        named: list[Mapping[str, pydantic.BaseModel]] = [getattr(cell, part) for cell in cells]
+        names = dict.fromkeys(name for configs in named for name in configs)
+        parts[part] = {name: _of_all(configs.get(name) for configs in named) for name in names}
     return {part: settings for part, settings in parts.items() if settings not in (None, {})}
 
 
 def _of_all(configs: Iterable[pydantic.BaseModel | str | int | None]) -> Any:
     """What configs have in common; cells share them, so each is looked at once."""
-    once = {id(config): config for config in configs}.values()
+    distinct = {id(config): config for config in configs}.values()
     return reduce(
-        _common, (c.model_dump(mode="json", round_trip=True) if isinstance(c, pydantic.BaseModel) else c for c in once)
+        _common,
+        (c.model_dump(mode="json", round_trip=True) if isinstance(c, pydantic.BaseModel) else c for c in distinct),
     )
 
 

@@ -83,7 +83,7 @@ class Stage(StrictModel):
         """Those that name what it reads, besides its parents'."""
         raise NotImplementedError
 
-    def settings(self, look: Look) -> Any:
+    def settings(self, stage_keys: StageKeys) -> Any:
         """What the content depends on besides the parents."""
         raise NotImplementedError
 
@@ -92,17 +92,17 @@ class Stage(StrictModel):
 
         InputError if what is named has another content than when the stage got its key.
         """
-        again = stage_from_json(self.to_json())
-        if not _is_as_keyed(again, Look(Digests(store))):
+        reread = stage_from_json(self.to_json())
+        if not _is_as_keyed(reread, StageKeys(Digests(store))):
             raise InputError(f"{self.label}: a file has changed since the study was started; start again")
-        return again
+        return reread
 
     def unreadable(self, digests: Digests) -> str:
         """What is wrong with the first thing that it, or a stage it is made of, names and that cannot be opened; ""
         if nothing is."""
         named = ((name, _items_of(config)) for config in self.configs for name in references(config))
-        own = next((problem for name, task in named if (problem := digests.of(name, task).problem)), "")
-        return own or next((problem for parent in self.parents if (problem := parent.unreadable(digests))), "")
+        here = next((problem for name, task in named if (problem := digests.of(name, task).problem)), "")
+        return here or next((problem for parent in self.parents if (problem := parent.unreadable(digests))), "")
 
     def files(self, digests: Digests) -> Stats:
         """The user's files that it reads, those of its parents with them, as they are now."""
@@ -136,15 +136,15 @@ class PretrainStage(Stage):
     def configs(self) -> tuple[pydantic.BaseModel, ...]:
         return (self.config,)
 
-    def settings(self, look: Look) -> Any:
+    def settings(self, stage_keys: StageKeys) -> Any:
         """The weights' settings, the data, and the names that exports are found by; not how often it logs, say."""
         config = self.config
         names = OF_WEIGHTS | DATA - {"source", "language", "languages", "dictionary"}
         names |= {"parallel"} if config.objective.needing("pairs") else set()
         names |= {"dictionary"} if config.objective.needing("dictionary") else set()
         names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
-        found = {name: value for name, value in look.at(config).items() if name in names}
-        languages = [look.at(language) for language in config.all_languages]
+        found = {name: value for name, value in stage_keys.settings_of(config).items() if name in names}
+        languages = [stage_keys.settings_of(language) for language in config.all_languages]
         return {**found, "objective": config.objective.identity(), "members": languages}
 
 
@@ -164,9 +164,9 @@ class AlignmentStage(Stage):
     def configs(self) -> tuple[pydantic.BaseModel, ...]:
         return (self.pretrained.config.dictionary,)
 
-    def settings(self, look: Look) -> Any:
+    def settings(self, stage_keys: StageKeys) -> Any:
         """What counts as translations, which a run whose objective reads no dictionary need not depend on."""
-        return look.whole(self.pretrained.config.dictionary)
+        return stage_keys.digest(self.pretrained.config.dictionary)
 
 
 class ModelStage(Stage):
@@ -196,12 +196,12 @@ class AdjustStage(ModelStage):
     def label(self) -> str:
         return f"adjust {short(self.model)} by {'+'.join(self.config.texts)}"
 
-    def settings(self, look: Look) -> Any:
+    def settings(self, stage_keys: StageKeys) -> Any:
         names = OF_ADJUSTMENT | {"pairs"}
-        found = {name: value for name, value in look.at(self.config).items() if name in names}
+        found = {name: value for name, value in stage_keys.settings_of(self.config).items() if name in names}
         # the names of derived languages choose the tokenizers
         spoken = [[pair.left.name, pair.right.name] for pair in self.config.texts.values() if pair.kind == "derived"]
-        return {**found, "model": look.model(self.model), "names": spoken}
+        return {**found, "model": stage_keys.model_digest(self.model), "names": spoken}
 
 
 Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
@@ -224,8 +224,8 @@ class TuneStage(ModelStage):
     def label(self) -> str:
         return f"tune {short(self.model)} on {_task(self.config)} seed {self.seed}"
 
-    def settings(self, look: Look) -> Any:
-        return [look.whole(self.config), self.seed, look.model(self.model)]
+    def settings(self, stage_keys: StageKeys) -> Any:
+        return [stage_keys.digest(self.config), self.seed, stage_keys.model_digest(self.model)]
 
 
 class ProbeStage(ModelStage):
@@ -254,11 +254,11 @@ class ProbeStage(ModelStage):
         reads = "words" in config.probes and config.words.dictionary is None and config.model2 is None
         return (self.model,) if reads and isinstance(self.model, PretrainStage) else ()
 
-    def settings(self, look: Look) -> Any:
-        found: list[Any] = [look.whole(self.config), look.model(self.model)]
+    def settings(self, stage_keys: StageKeys) -> Any:
+        found: list[Any] = [stage_keys.digest(self.config), stage_keys.model_digest(self.model)]
         for run in self._words_of:  # what runs with one key need not have in common
             steps = kept_steps(run.config.checkpoints, run.config.steps) if self.config.words.checkpoints else None
-            found += [look.whole(run.config.dictionary), None if steps is None else list(steps)]
+            found += [stage_keys.digest(run.config.dictionary), None if steps is None else list(steps)]
         return found
 
 
@@ -278,8 +278,8 @@ class TransferStage(ModelStage):
     def label(self) -> str:
         return f"{self.name} seed {self.seed} of {short(self.model)}"
 
-    def settings(self, look: Look) -> Any:
-        return [look.whole(self.config), self.seed, look.model(self.model)]
+    def settings(self, stage_keys: StageKeys) -> Any:
+        return [stage_keys.digest(self.config), self.seed, stage_keys.model_digest(self.model)]
 
 
 KINDS: dict[str, type[Stage]] = {
@@ -324,8 +324,8 @@ def _task(config: TransferConfig) -> str:
 # --- keys ---
 
 
-class Look:
-    """What stands in keys for settings; each config is looked at once, whoever shares it.
+class StageKeys:
+    """The keys of stages, and what stands in them for settings; each config is looked at once, whoever shares it.
 
     With ``digests`` what is named counts by its content. Without, nothing is looked at, and another spelling of a
     source or a file counts as another one.
@@ -333,9 +333,9 @@ class Look:
 
     def __init__(self, digests: Digests | None = None) -> None:
         self.digests = digests
-        self._whole: dict[int, tuple[pydantic.BaseModel, str]] = {}
+        self._known: dict[int, tuple[pydantic.BaseModel, str]] = {}
 
-    def at(self, config: pydantic.BaseModel) -> dict[str, Any]:
+    def settings_of(self, config: pydantic.BaseModel) -> dict[str, Any]:
         """The settings as JSON, what is named by its digest."""
         task = _items_of(config)
 
@@ -346,14 +346,15 @@ class Look:
 
         return resolved(config, said)
 
-    def whole(self, config: pydantic.BaseModel) -> str:
-        if id(config) not in self._whole:  # with the config itself, so that no other one gets its place in memory
-            self._whole[id(config)] = config, fingerprint("settings", settings=self.at(config))
-        return self._whole[id(config)][1]
+    def digest(self, config: pydantic.BaseModel) -> str:
+        """The fingerprint of the settings of a config."""
+        if id(config) not in self._known:  # with the config itself, so that no other one gets its place in memory
+            self._known[id(config)] = config, fingerprint("settings", settings=self.settings_of(config))
+        return self._known[id(config)][1]
 
-    def model(self, model: Stage | str) -> str | None:
+    def model_digest(self, model: Stage | str) -> str | None:
         """The digest of a model that is named; None for a stage, which is a parent."""
-        return None if isinstance(model, Stage) else self.whole(_NamedModel(model=model))
+        return None if isinstance(model, Stage) else self.digest(_NamedModel(model=model))
 
     def key(self, stage: Stage) -> str:
         """The key of a stage whose parents have theirs."""
@@ -366,9 +367,9 @@ class Look:
         return stage.model_copy(update={"key": self.key(stage)})
 
 
-def _is_as_keyed(stage: Stage, look: Look) -> bool:
+def _is_as_keyed(stage: Stage, stage_keys: StageKeys) -> bool:
     """Whether what is named has the content that it had when the stage, and those it is made of, got their keys."""
-    return look.key(stage) == stage.key and all(_is_as_keyed(parent, look) for parent in stage.parents)
+    return stage_keys.key(stage) == stage.key and all(_is_as_keyed(parent, stage_keys) for parent in stage.parents)
 
 
 # --- the stages of cells ---
@@ -383,48 +384,48 @@ class Graph:
     of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def chosen(self, cells: Collection[str]) -> Graph:
-        of_cell = {name: held for name, held in self.of_cell.items() if name in cells}
-        wanted = {key for held in of_cell.values() for key in held.values()}
+        of_cell = {name: keys for name, keys in self.of_cell.items() if name in cells}
+        wanted = {key for keys in of_cell.values() for key in keys.values()}
         return Graph({key: stage for key, stage in self.stages.items() if key in wanted}, of_cell)
 
 
-def graph(cells: Sequence[Cell], seeds: Sequence[int], look: Look | None = None) -> Graph:
+def graph(cells: Sequence[Cell], seeds: Sequence[int], stage_keys: StageKeys | None = None) -> Graph:
     """The stages of all cells; equal work is one stage, whoever needs it."""
-    whole, look = Graph(), look or Look(Digests())
+    whole, stage_keys = Graph(), stage_keys or StageKeys(Digests())
     for cell in cells:
-        held = whole.of_cell[cell.name] = {}
-        for name, stage in _stages_of(cell, seeds, look):
-            held[name] = stage.key
+        keys = whole.of_cell[cell.name] = {}
+        for name, stage in _stages_of(cell, seeds, stage_keys):
+            keys[name] = stage.key
             whole.stages.setdefault(stage.key, stage)
     return whole
 
 
-def _stages_of(cell: Cell, seeds: Sequence[int], look: Look) -> Iterator[tuple[str, Stage]]:
+def _stages_of(cell: Cell, seeds: Sequence[int], stage_keys: StageKeys) -> Iterator[tuple[str, Stage]]:
     """Those of one cell, with its own settings also where another cell has the same work."""
     start = pretrained = second = None
     model: Untuned = cell.model or ""
     if cell.start is not None:
-        start = look.keyed(PretrainStage(config=cell.start))
+        start = stage_keys.keyed(PretrainStage(config=cell.start))
         yield "start", start
     if cell.pretrain is not None:
-        model = pretrained = look.keyed(PretrainStage(config=cell.pretrain, start=start))
+        model = pretrained = stage_keys.keyed(PretrainStage(config=cell.pretrain, start=start))
         yield "pretrain", pretrained
     if cell.second is not None:
-        second = look.keyed(PretrainStage(config=cell.second))
+        second = stage_keys.keyed(PretrainStage(config=cell.second))
         yield "second", second
     if cell.adjust is not None:
         assert not isinstance(model, AdjustStage), "no model is adjusted twice"
-        model = look.keyed(AdjustStage(config=cell.adjust, model=model))
+        model = stage_keys.keyed(AdjustStage(config=cell.adjust, model=model))
         yield "adjust", model
     probed: Any = model
     if cell.tuned is not None:
-        probed = look.keyed(TuneStage(config=cell.tuned, seed=cell.tuned_seed, model=model))
+        probed = stage_keys.keyed(TuneStage(config=cell.tuned, seed=cell.tuned_seed, model=model))
         yield "tuned", probed
     if pretrained is not None:
-        yield "alignment", look.keyed(AlignmentStage(pretrained=pretrained))
+        yield "alignment", stage_keys.keyed(AlignmentStage(pretrained=pretrained))
     for name, probe in cell.probes.items():
-        yield f"probe {name}", look.keyed(ProbeStage(config=probe, name=name, model=probed, second=second))
+        yield f"probe {name}", stage_keys.keyed(ProbeStage(config=probe, name=name, model=probed, second=second))
     for name, task in cell.tasks.items():
         for seed in seeds:
             stage = TransferStage(config=task, name=name, seed=seed, model=model, second=second)
-            yield f"transfer {name} seed {seed}", look.keyed(stage)
+            yield f"transfer {name} seed {seed}", stage_keys.keyed(stage)

@@ -117,9 +117,9 @@ def _of_results(table: pa.Table) -> pa.Table:
     common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
     parts = []
     for measure in (*SCORES, *ALIGNMENTS):
-        held = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
-        held["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
-        parts.append(pa.table(held).filter(pc.is_valid(table[measure])))
+        columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
+        columns["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
+        parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))
     mixed = [
         (row, name, value)
         for row, text in enumerate(table["mixed"].to_pylist())
@@ -145,16 +145,16 @@ def _of_measures(table: pa.Table, stages: Stages) -> pa.Table:
     probes = [name for name in table["probe"].unique().to_pylist() if name]
     kinds = {name: name if name == measures.ALIGNMENT else f"probe {name}" for name in probes}
     runs = {
-        f"{cell}\0{name}": f"{kind.split(' ')[0]} {own[kind]}"
-        for cell, own in stages.items()
+        f"{cell}\0{name}": f"{kind.split(' ')[0]} {keys[kind]}"
+        for cell, keys in stages.items()
         for name, kind in kinds.items()
-        if own.get(kind)
+        if keys.get(kind)
     }
     found = {name: table[name] for name in table.column_names}
     found["row"] = pa.array([-1], pa.int64()).take(pa.array([0] * len(table), pa.int32()))
     found["run"] = _looked_up(pc.binary_join_element_wise(table["cell"], pc.fill_null(table["probe"], ""), "\0"), runs)
     for stage in ("pretrain", "adjust"):
-        found[stage] = _looked_up(table["cell"], {cell: own.get(stage, "") for cell, own in stages.items()})
+        found[stage] = _looked_up(table["cell"], {cell: keys.get(stage, "") for cell, keys in stages.items()})
     return pa.table(found)
 
 
@@ -187,11 +187,11 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         return tables[0].assign(run="", studies=0)
     whole = concat(tables)
     study = pd.Series(np.repeat(range(len(tables)), [len(table) for table in tables]), whole.index)
-    own = whole["task"].astype(str).where(~whole["measure"].isin(list(ALIGNMENTS)), "")
+    task = whole["task"].astype(str).where(~whole["measure"].isin(list(ALIGNMENTS)), "")
     place = whole["labels"].map(lambda text: unseeded(labels_of(text))).astype(str)
-    owned = pd.DataFrame({"run": whole["run"].astype(str), "task": own, "place": place, "bit": study})
+    owned = pd.DataFrame({"run": whole["run"].astype(str), "task": task, "place": place, "bit": study})
     keys = ["run", "task", "place"]
-    owners = owned.drop_duplicates().assign(bit=lambda held: held["bit"].map(lambda number: 1 << number))
+    owners = owned.drop_duplicates().assign(bit=lambda owner: owner["bit"].map(lambda number: 1 << number))
     bits = owned[keys].merge(owners.groupby(keys, as_index=False)["bit"].sum(), on=keys, how="left")["bit"]
     bits.index = whole.index
     first = owned.groupby(keys)["bit"].transform("min")
@@ -221,21 +221,21 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
 @lru_cache(maxsize=8192)
 def _parsed(text: str) -> Mapping[str, str]:
     try:
-        held = json_object(text)
+        labels = json_object(text)
     except InputError as error:
         raise ValueError(f"labels must be a JSON object, not {text!r}") from error
-    return {str(axis): text_of(label) for axis, label in held.items()}
+    return {str(axis): text_of(label) for axis, label in labels.items()}
 
 
 def json_object(text: str | None) -> dict[str, Any]:
     """Of a column that holds a JSON object; {} of nothing, InputError for anything else."""
     try:
-        held = json.loads(text or "{}")
+        parsed = json.loads(text or "{}")
     except json.JSONDecodeError:
-        held = None
-    if not isinstance(held, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise InputError(f"what a row says of its cell must be a JSON object, not {text!r}")
-    return held
+    return parsed
 
 
 def labels_of(value: Any) -> Mapping[str, str]:

@@ -81,7 +81,7 @@ class _Reading:
 
 def _pretrain(stage: PretrainStage, store: Store, report: Report, reading: _Reading) -> None:
     """Train, or go on; SIGTERM saves and raises Stopped."""
-    config, folder = _config_of(stage, store), _place(store, stage)
+    config, folder = _config_of(stage, store), _folder(store, stage)
     prepare(config, store, report)
     reading.check()  # training reads what was prepared
     with store.lock(stage.kind, stage.key), on_sigterm() as stop:
@@ -91,7 +91,7 @@ def _pretrain(stage: PretrainStage, store: Store, report: Report, reading: _Read
 
 
 def _measure_alignment(stage: AlignmentStage, store: Store, report: Report, reading: _Reading) -> None:
-    run, config = _made(store, stage.pretrained), _config_of(stage.pretrained, store)
+    run, config = _done_folder(store, stage.pretrained), _config_of(stage.pretrained, store)
 
     def build(path: Path) -> None:
         _, artifacts = open_run(run, config, report)
@@ -104,7 +104,7 @@ def _measure_alignment(stage: AlignmentStage, store: Store, report: Report, read
 
 def _adjust(stage: AdjustStage, store: Store, report: Report, reading: _Reading) -> None:
     """Adjust, or go on; SIGTERM saves and raises Stopped."""
-    folder = _place(store, stage)
+    folder = _folder(store, stage)
     config = stage.config.model_copy(update={"model": _model(store, stage.model)})
     with store.lock(stage.kind, stage.key), on_sigterm() as stop:
         if not is_intact(stage.kind, folder):
@@ -125,7 +125,7 @@ def _tune(stage: TuneStage, store: Store, report: Report, reading: _Reading) -> 
     def build(path: Path) -> None:
         transfer.check()
         body, fit = transfer.tune(stage.seed, _unfinished(store, stage))
-        texts = {f"aligned text {name}": held["counts"] for name, held in transfer.aligned.get("aligned", {}).items()}
+        texts = {f"aligned text {name}": text["counts"] for name, text in transfer.aligned.get("aligned", {}).items()}
         counts = {**drops(transfer), **texts}
         record = {"model": opened.name, "task": stage.config.task, "seed": stage.seed, "fit": fit, "counts": counts}
         with atomic_folder(path) as folder:
@@ -136,12 +136,12 @@ def _tune(stage: TuneStage, store: Store, report: Report, reading: _Reading) -> 
 
 def _probe(stage: ProbeStage, store: Store, report: Report, reading: _Reading) -> None:
     opened, models = _opened(stage, store)
-    own = model_path(_model(store, stage.model))
+    folder = model_path(_model(store, stage.model))
 
     def build(path: Path) -> None:
         if isinstance(stage.model, PretrainStage) and "words" in stage.config.probes and stage.config.words.checkpoints:
             _with_checkpoints(stage.model, store, report)
-        run = own if is_run(own) else None
+        run = folder if is_run(folder) else None
         measure(ProbeInput(opened, _filled(stage.config, models), run, store, report), path, told=stage.config)
 
     _obtain(stage, store, reading, build)
@@ -181,7 +181,7 @@ def make(stage: Stage, store: Store, report: Report) -> None:
 
 def _obtain(stage: Stage, store: Store, reading: _Reading, build: Callable[[Path], None]) -> None:
     """Let ``build`` make the folder of a stage that is not there, or that somebody damaged."""
-    path = _place(store, stage)
+    path = _folder(store, stage)
 
     def whole(path: Path) -> None:
         build(path)
@@ -197,7 +197,7 @@ def _obtain(stage: Stage, store: Store, reading: _Reading, build: Callable[[Path
 
 def _unfinished(store: Store, stage: Stage) -> Path:
     """Where the fits of a stage are kept until it is done."""
-    path = _place(store, stage)
+    path = _folder(store, stage)
     return path.with_name(f"{path.name}.work")
 
 
@@ -215,7 +215,7 @@ def _with_checkpoints(stage: PretrainStage, store: Store, report: Report) -> Non
 
     It is trained once more beside its place: the same steps, with other checkpoints on the way.
     """
-    run, config = _made(store, stage), _config_of(stage, store)
+    run, config = _done_folder(store, stage), _config_of(stage, store)
     again = run.with_name(f"{run.name}.again")
     with store.lock(stage.kind, stage.key), on_sigterm() as stop:
         steps = kept_steps(config.checkpoints, config.steps)
@@ -258,7 +258,7 @@ def _opened(stage: TransferStage | TuneStage | ProbeStage, store: Store) -> tupl
         named, natural, language = None, True, source_of(root, configs)
     second = None if named is None else models.get(named, named)
     opened = open_model(model, language, natural, second, None if root == model else root, configs)
-    both = [short(held) for held in (stage.model, other) if held is not None]
+    both = [short(each) for each in (stage.model, other) if each is not None]
     return replace(opened, name=" and ".join(both)), models
 
 
@@ -266,7 +266,7 @@ def _config_of(stage: PretrainStage, store: Store) -> PretrainConfig:
     """The settings of a run, with the folder of what it starts from."""
     if stage.start is None:
         return stage.config
-    export = _made(store, stage.start) / "export" / stage.start.config.all_languages[0].name
+    export = _done_folder(store, stage.start) / "export" / stage.start.config.all_languages[0].name
     assert stage.config.start is not None, "a cell with a run to start from has settings of the start"
     start = stage.config.start.model_copy(update={"model": str(export)})
     return stage.config.model_copy(update={"start": start})
@@ -274,17 +274,17 @@ def _config_of(stage: PretrainStage, store: Store) -> PretrainConfig:
 
 def _model(store: Store, model: Stage | str) -> str:
     """The folder of a model of the study, or the name of another one."""
-    return model if isinstance(model, str) else str(_made(store, model))
+    return model if isinstance(model, str) else str(_done_folder(store, model))
 
 
-def _made(store: Store, stage: Stage) -> Path:
+def _done_folder(store: Store, stage: Stage) -> Path:
     """The folder of a stage that is done."""
     if not is_done(store, stage):
         raise InputError(f"{stage.label} is not finished; start again, which makes anew what of it is damaged or gone")
-    return _place(store, stage)
+    return _folder(store, stage)
 
 
-def _place(store: Store, stage: Stage) -> Path:
+def _folder(store: Store, stage: Stage) -> Path:
     return store.path(stage.kind, stage.key)
 
 
@@ -305,9 +305,11 @@ def open_model(
         return open_pretrained(model, language, natural, second, configs)
     config, artifacts = open_run(Path(before), configs.get(before))
     base = open_base(model)
-    held = list(base.checkpoints.values())
-    ids = np.unique([n for checkpoint in held for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()])
-    rows = max(checkpoint.rows for checkpoint in held)
+    checkpoints = list(base.checkpoints.values())
+    ids = np.unique(
+        [n for checkpoint in checkpoints for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()]
+    )
+    rows = max(checkpoint.rows for checkpoint in checkpoints)
     body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
     opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
     return replace(opened, name=Path(model).name, target=replace(opened.target, number=0))
@@ -330,5 +332,5 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
         is_own = is_run(model_path(model))  # an adjusted one has one body, which knows no languages
         numbered = enumerate(opened.run[1].languages)
         return {language.name: (language.tokenizer, number if is_own else 0) for number, language in numbered}
-    held = open_base(model).checkpoints
-    return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in held.items()}
+    checkpoints = open_base(model).checkpoints
+    return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in checkpoints.items()}

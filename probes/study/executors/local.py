@@ -85,16 +85,16 @@ class LocalExecutor:
         written = Path(self._files.name, str(self._number))
         load = Counter(worker.device for worker in self._running.values())
         device = min(self._devices, key=lambda name: load[name], default=None)
-        mine, theirs = self._context.Pipe(duplex=False)
-        arguments = (stage, self._store.root, self._threads, device, written, theirs)
+        receiving, sending = self._context.Pipe(duplex=False)
+        arguments = (stage, self._store.root, self._threads, device, written, sending)
         # no daemon: a stage may start processes of its own (parsers, aligners)
         process: BaseProcess = self._context.Process(target=_work, args=arguments, daemon=False)
         try:
             process.start()
         except (EOFError, ConnectionError) as error:
             raise InputError("the server that processes are forked from has died; start the study again") from error
-        theirs.close()  # so that our end sees the end of the process
-        self._running[mine] = _Worker(process, stage, cell, device, written)
+        sending.close()  # so that our end sees the end of the process
+        self._running[receiving] = _Worker(process, stage, cell, device, written)
 
     def wait(self, report: Report, timeout: float) -> list[Outcome]:
         """Pass progress on until a stage ends or the time is over."""

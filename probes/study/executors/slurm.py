@@ -84,7 +84,7 @@ def _said(*command: str) -> str | None:
     return done.stdout
 
 
-class Group(NamedTuple):
+class JobArray(NamedTuple):
     """Stages of one kind that wait for the same jobs: one array."""
 
     stages: Sequence[Stage]
@@ -194,7 +194,7 @@ class SlurmExecutor:
         self._running |= taken
         self._new = [stage for stage in self._new if stage.key not in taken]
 
-    def _groups(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[Group]:
+    def _groups(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[JobArray]:
         """Arrays in the order in which they can be sent; of the parents only those in ``waited`` count."""
         depth: dict[str, int] = {}
         found: dict[tuple[int, tuple[str, ...], str], list[Stage]] = {}
@@ -203,11 +203,11 @@ class SlurmExecutor:
             depth[stage.key] = 1 + max((depth.get(key, 0) for key in parents), default=0)
             found.setdefault((depth[stage.key], parents, stage.kind), []).append(stage)
         size = self.size  # of this time: sending changes it
-        for (_, parents, _), held in sorted(found.items(), key=lambda item: item[0][0]):
-            for start in range(0, len(held), size):
-                yield Group(held[start : start + size], parents)
+        for (_, parents, _), members in sorted(found.items(), key=lambda item: item[0][0]):
+            for start in range(0, len(members), size):
+                yield JobArray(members[start : start + size], parents)
 
-    def _send_array(self, group: Group) -> None:
+    def _send_array(self, group: JobArray) -> None:
         """Send one array, to start when the jobs of its parents have ended well, and note its ids.
 
         FullError at a limit on the number of jobs, InputError for anything else that sbatch says.
@@ -241,20 +241,20 @@ class SlurmExecutor:
 
     def _parameters(self, kind: str, needed: Sequence[str]) -> dict[str, Any]:
         """What submitit writes into the job script."""
-        asked = self.options.of(kind)
+        job = self.options.of(kind)
         parameters: dict[str, Any] = {
-            **{key: getattr(asked, key) for key in ("partition", "account", "qos", "constraint", "exclude", "gres")},
-            "time": asked.time,
-            "mem": asked.mem,
-            "cpus_per_task": asked.cpus,
-            "gpus_per_node": asked.gpus or None,
-            "setup": list(asked.setup) or None,
+            **{key: getattr(job, key) for key in ("partition", "account", "qos", "constraint", "exclude", "gres")},
+            "time": job.time,
+            "mem": job.mem,
+            "cpus_per_task": job.cpus,
+            "gpus_per_node": job.gpus or None,
+            "setup": list(job.setup) or None,
             "dependency": f"afterok:{':'.join(needed)}" if needed else None,
             "job_name": f"synthlang-{kind}",
             "array_parallelism": self.options.array_parallelism,
             "signal_delay_s": self.options.warning,
             # since 22.05 srun does not take the processors of the job by itself
-            "srun_args": [f"--cpus-per-task={asked.cpus}"],
+            "srun_args": [f"--cpus-per-task={job.cpus}"],
             "additional_parameters": {"requeue": True, "kill-on-invalid-dep": "yes"},
         }
         return {key: value for key, value in parameters.items() if value is not None}
@@ -290,10 +290,10 @@ class SlurmExecutor:
 
     def _recorded(self, stage: Stage) -> Outcome | None:
         """The outcome that the stage's job wrote; None if another job of the stage wrote it."""
-        held = read_json(self.record(stage.key))
-        if held.pop("job") != self.jobs[stage.key]:
+        record = read_json(self.record(stage.key))
+        if record.pop("job") != self.jobs[stage.key]:
             return None
-        return Outcome(**held)
+        return Outcome(**record)
 
     def _gone(self, stage: Stage) -> Outcome | None:
         """What became of a stage whose job left the queue without a record; None to wait a little."""
@@ -325,7 +325,7 @@ class SlurmExecutor:
 def _read_jobs(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
-    held: Any = read_json(path)
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
+    content: Any = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"is no list of jobs of format {FORMAT}; cancel the study's jobs and delete it", path)
-    return dict(held["jobs"])
+    return dict(content["jobs"])

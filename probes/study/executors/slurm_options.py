@@ -55,8 +55,8 @@ class SlurmOptions(Resources):
 
     def of(self, kind: str) -> Resources:
         """What a job of a kind asks for."""
-        held = self.model_dump(mode="json", include=set(Resources.model_fields))
-        return parse(Resources, held | self.kinds.get(kind, {}))
+        common = self.model_dump(mode="json", include=set(Resources.model_fields))
+        return parse(Resources, common | self.kinds.get(kind, {}))
 
 
 def read_options(assignments: Sequence[str]) -> SlurmOptions:

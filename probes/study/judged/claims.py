@@ -40,11 +40,11 @@ from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
 Relation = Literal["greater", "less", "near"]
-_Entry = TypeVar("_Entry", bound="Entry")
+_ClaimEntry = TypeVar("_ClaimEntry", bound="ClaimEntry")
 
 
 class ClaimSide(StrictModel):
-    """What is looked up (see ``quantities.Quantity``); what is left out is that of the comparison it stands in."""
+    """What is looked up (see ``papers.Quantity``); what is left out is that of the comparison it stands in."""
 
     where: Where = Field(default_factory=dict)
     measure: str | None = None
@@ -64,7 +64,7 @@ class ClaimSide(StrictModel):
         return Quantity({**common.where, **self.where}, measure, average, layer, instead)
 
 
-class Compared(ClaimSide):
+class ComparedSide(ClaimSide):
     """A side of a comparison. ``minus``: what is taken off it; what that leaves out is that of this side."""
 
     minus: ClaimSide | None = None
@@ -76,7 +76,7 @@ class Compared(ClaimSide):
         return self.minus.within(ClaimSide.model_construct(**vars(self.within(common))))
 
 
-class Entry(ClaimSide):
+class ClaimEntry(ClaimSide):
     """Of ``compare`` or ``order``. ``each``: axis → labels; the entry stands for one with each combination of them."""
 
     each: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
@@ -95,15 +95,15 @@ class Entry(ClaimSide):
         return self
 
 
-class Compare(Entry):
+class Compare(ClaimEntry):
     """``left`` against ``right`` (or against a number, ``value``); both may have a ``minus``.
 
     relation   greater: left − right > margin; less: left − right < −margin; near: |left − right| < margin. A negative
                margin allows as much in the other direction
     """
 
-    left: Compared
-    right: Compared | None = None
+    left: ComparedSide
+    right: ComparedSide | None = None
     value: float | None = None
     relation: Relation
     margin: float = 0.0
@@ -124,10 +124,10 @@ class Compare(Entry):
         """``left``, ``right`` and what is taken off each, as far as there are such."""
         sides = [self.left] if self.right is None else [self.left, self.right]
         taken_off = [side.taken_off(self) for side in sides]
-        return [*(side.within(self) for side in sides), *(held for held in taken_off if held is not None)]
+        return [*(side.within(self) for side in sides), *(quantity for quantity in taken_off if quantity is not None)]
 
 
-class Order(Entry):
+class Order(ClaimEntry):
     """Three or more things ``along`` which the measure is ``rising`` or ``falling``."""
 
     along: list[Where] = Field(min_length=3)
@@ -192,12 +192,12 @@ class Claim(StrictModel):
 
     @field_validator("compare", "order")
     @classmethod
-    def _one_a_label(cls, entries: list[_Entry] | None) -> list[_Entry] | None:
+    def _one_a_label(cls, entries: list[_ClaimEntry] | None) -> list[_ClaimEntry] | None:
         return None if entries is None else [one for entry in entries for one in entry.one_a_label()]
 
     @model_validator(mode="after")
-    def _one(self) -> Claim:
-        if sum(held is not None for held in (self.compare, self.order, self.correlate)) != 1:
+    def _one_form(self) -> Claim:
+        if sum(form is not None for form in (self.compare, self.order, self.correlate)) != 1:
             raise ValueError("needs one of compare, order and correlate")
         return self
 
@@ -217,7 +217,7 @@ class _ClaimsFile(StrictModel):
     claims: list[Claim] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _once(self) -> _ClaimsFile:
+    def _ids_differ(self) -> _ClaimsFile:
         for one, other in pairwise(sorted(claim.id for claim in self.claims)):
             if one == other:
                 raise ValueError(f"two claims are called {one!r}")
@@ -237,11 +237,11 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
     Raises InputError for anything wrong, a label that the file's paper does not have included.
     """
     path = whole_file("claims", str(name), folder)
-    held = load(_ClaimsFile, path)
-    if held.paper is None:
-        return tuple(held.claims)
-    labels = read_paper(held.paper, path.parent).labels
-    for claim in held.claims:
+    content = load(_ClaimsFile, path)
+    if content.paper is None:
+        return tuple(content.claims)
+    labels = read_paper(content.paper, path.parent).labels
+    for claim in content.claims:
         try:
             for quantity in claim.quantities():
                 check_quantity(quantity, labels)
@@ -250,4 +250,4 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
                 check_labels(correlate.among, labels)
         except ValueError as error:
             raise InputError(f"{claim.id}: {error}", path) from error
-    return tuple(held.claims)
+    return tuple(content.claims)

@@ -23,7 +23,7 @@ from probes.report.numbers import plural
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 from probes.study.judged.claims import Relation
 from probes.study.judged.estimates import SAME, Outcome
-from probes.study.judged.observed import GIVEN, Condition, Known, Measured, Model, Replicates, Series
+from probes.study.judged.observed import GIVEN, Condition, Measured, ModelFingerprints, ModelSeeds, Replicates, Series
 
 Point = tuple[str, ...]
 """What a condition of a correlation is told by, as its labels of the axes."""
@@ -46,8 +46,8 @@ class Pair(NamedTuple):
     point: Point
     x: float
     y: float
-    models: frozenset[Known] = frozenset()
-    model: Model | None = None
+    models: frozenset[ModelFingerprints] = frozenset()
+    model: ModelSeeds | None = None
 
     @property
     def pretrainings(self) -> set[str]:
@@ -104,12 +104,13 @@ def clustered(
     Pearson's r and that of Bonett & Wright (2000), (1 + ρ² / 2) / (n − 3), for Spearman's ρ, n the number of
     conditions: with that many and one model each they agree with what resampling finds.
     """
-    held: dict[str, list[tuple[str, float, float]]] = {}
+    clusters: dict[str, list[tuple[str, float, float]]] = {}
     for name, block, (left, right) in zip(conditions, blocks or [""] * len(pairs), pairs, strict=True):
-        held.setdefault(name, []).append((block, left, right))
-    ordered = [(i, *row) for i, rows in enumerate(sorted(sorted(rows) for rows in held.values())) for row in rows]
+        clusters.setdefault(name, []).append((block, left, right))
+    in_order = sorted(sorted(rows) for rows in clusters.values())
+    ordered = [(i, *row) for i, rows in enumerate(in_order) for row in rows]
     x, y = (np.array([row[side] for row in ordered], np.float64) for side in (2, 3))
-    count = len(held)
+    count = len(clusters)
     if count <= RESAMPLED or blocks is not None or kind == "kendall" or np.ptp(x) == 0 or np.ptp(y) == 0:
         return correlation(x, y, KEY, kind, blocks=[row[1] for row in ordered], clusters=[row[0] for row in ordered])
     r = float((stats.spearmanr(x, y) if kind == "spearman" else stats.pearsonr(x, y)).statistic)
@@ -126,7 +127,7 @@ def correlate_pairs(
     pairs: Sequence[Pair], kind: CorrelationKind = "spearman", blocks: Sequence[str] | None = None
 ) -> Correlated:
     """The correlation of x and y over the conditions of ``pairs`` [n], in ``blocks`` [n] if there are some."""
-    measured: dict[Point, dict[Known, tuple[float, float]]] = {}
+    measured: dict[Point, dict[ModelFingerprints, tuple[float, float]]] = {}
     for pair in pairs:  # in single precision: means of one number over unlike many seeds differ by rounding
         numbers = float(np.float32(pair.x)), float(np.float32(pair.y))
         measured.setdefault(pair.point, {}).update(dict.fromkeys(pair.models, numbers))
@@ -139,17 +140,17 @@ def correlate_pairs(
     return Correlated(found, len(pairs), models, len(set(names)) < len(clusters), one_model)
 
 
-def _one_measurement(held: Sequence[Mapping[Known, tuple[float, float]]]) -> list[int]:
+def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, float]]]) -> list[int]:
     """For each condition, by the x and y of its models, the number of the first one that repeats the measurement of one
     side: the same x, or the same y, of every model that both have. One model may have two numbers alike by chance."""
-    of_model: dict[Known, list[int]] = {}
-    for number, one in enumerate(held):
+    of_model: dict[ModelFingerprints, list[int]] = {}
+    for number, one in enumerate(measured):
         for model in one:
             of_model.setdefault(model, []).append(number)
-    links: list[set[tuple[int, int]]] = [set() for _ in held]
+    links: list[set[tuple[int, int]]] = [set() for _ in measured]
     for first, second in {pair for numbers in of_model.values() for pair in combinations(numbers, 2)}:
-        both = held[first].keys() & held[second].keys()
-        if any(all(held[first][model][side] == held[second][model][side] for model in both) for side in (0, 1)):
+        both = measured[first].keys() & measured[second].keys()
+        if any(all(measured[first][model][side] == measured[second][model][side] for model in both) for side in (0, 1)):
             links[first].add((first, second))
             links[second].add((first, second))
     return connected_groups(links)
@@ -199,8 +200,8 @@ def shared_by_all(sides: Sequence[Series], axes: Sequence[str]) -> list[Series]:
     kept = _of_all_points(set.intersection(*({_only(c, joint) for c in side} for side in sides)), axes)
     found = []
     for side in sides:
-        mine = _of_all_points([c for c in side if _only(c, joint) in kept], axes)
-        found.append({condition: parts for condition, parts in side.items() if condition in mine})
+        of_side = _of_all_points([c for c in side if _only(c, joint) in kept], axes)
+        found.append({condition: parts for condition, parts in side.items() if condition in of_side})
     return found
 
 
@@ -219,8 +220,8 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
     for condition in conditions:
         points.setdefault(_point(condition, axes), []).append(condition)
     others = {axis for condition in conditions for axis, _ in condition} - set(axes)
-    inner = [axis for axis in others if any(len({_only(c, {axis}) for c in held}) > 1 for held in points.values())]
-    every = [{_only(condition, inner) for condition in held} for held in points.values()]
+    inner = [axis for axis in others if any(len({_only(c, {axis}) for c in group}) > 1 for group in points.values())]
+    every = [{_only(condition, inner) for condition in group} for group in points.values()]
     common = set.intersection(*every) if every else set()
     return {condition for condition in conditions if _only(condition, inner) in common}
 
@@ -228,7 +229,7 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
 def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
     """x and y (``sides``) of each model that both sides have at a point of the ``axes``."""
     x, y = (_by_axes(series, axes) for series in sides)
-    known: dict[tuple[Point, Model], set[Known]] = {}
+    known: dict[tuple[Point, ModelSeeds], set[ModelFingerprints]] = {}
     for condition, parts in (item for side in sides for item in side.items()):
         for model, name in (pair for one in parts.values() if isinstance(one, Measured) for pair in one.models):
             known.setdefault((_point(condition, axes), model), set()).add(name)
@@ -240,15 +241,15 @@ def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
     ]
 
 
-def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[Model, float]]:
+def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[ModelSeeds, float]]:
     """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have, of
     those that are numbers; NaN where there is none."""
-    held: dict[Point, list[Replicates]] = {}
+    at_point: dict[Point, list[Replicates]] = {}
     for condition, parts in series.items():
-        held.setdefault(_point(condition, axes), []).extend(parts.values())
-    found: dict[Point, dict[Model, float]] = {}
-    for point, replicates in held.items():
-        models: dict[Model, list[float]] = {}
+        at_point.setdefault(_point(condition, axes), []).extend(parts.values())
+    found: dict[Point, dict[ModelSeeds, float]] = {}
+    for point, replicates in at_point.items():
+        models: dict[ModelSeeds, list[float]] = {}
         for one in set(replicates[0]).intersection(*replicates[1:]):
             models.setdefault(one[0], []).append(sum(part[one] for part in replicates) / len(replicates))
         means = {model: mean_of(values) for model, values in sorted(models.items())}

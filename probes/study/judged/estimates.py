@@ -37,7 +37,7 @@ from scipy import stats
 from probes.report.numbers import first_few, plural
 from probes.statistics import Interval, mean_interval, mean_of, numbers_among
 from probes.study.judged.claims import Relation
-from probes.study.judged.observed import Condition, Model, Replicate, Replicates, Series
+from probes.study.judged.observed import Condition, ModelSeeds, Replicate, Replicates, Series
 
 Outcome = Literal["holds", "fails", "open", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
@@ -67,10 +67,10 @@ class Estimate:
 
     def text(self, digits: int = 1) -> str:
         """As 3.1 (1.0 … 5.2), n = 3 models; over ner, pos."""
-        held = self.interval
-        bounds = "" if held.low is None or held.high is None else f" ({held.low:.{digits}f} … {held.high:.{digits}f})"
+        interval, low, high = self.interval, self.interval.low, self.interval.high
+        bounds = "" if low is None or high is None else f" ({low:.{digits}f} … {high:.{digits}f})"
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"{held.mean:.{digits}f}{bounds}, n = {counted(held.n, self.unit)}{notes}"
+        return f"{interval.mean:.{digits}f}{bounds}, n = {counted(interval.n, self.unit)}{notes}"
 
 
 class EstimateOrWhy(NamedTuple):
@@ -104,7 +104,7 @@ def estimate(replicates: Replicates) -> Estimate | None:
     """The mean of one quantity, over models or, of one model, over its seeds of fine-tuning; None of nothing."""
     if not replicates:
         return None
-    values, unit = _units(replicates)
+    values, unit = _values_and_unit(replicates)
     interval, p = mean_interval(values, LEVEL), None
     if interval.high is not None and interval.high - interval.mean > SAME:
         p = float(stats.ttest_1samp(values, 0).pvalue)
@@ -119,12 +119,14 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
 def _difference(left: Replicates, right: Replicates) -> Unpaired:
     """Of sides that are not empty."""
     paired = _pairs(left, right)
-    return (_apart(left, right), set()) if paired is None else (estimate(paired.differences), paired.alone)
+    if paired is None:
+        return _unpaired_difference(left, right), set()
+    return estimate(paired.differences), paired.alone
 
 
-def _apart(left: Replicates, right: Replicates) -> Estimate:
+def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
     """left − right of sides that are not paired."""
-    (a, of_a), (b, of_b) = _units(left), _units(right)
+    (a, of_a), (b, of_b) = _values_and_unit(left), _values_and_unit(right)
     firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
     mean, p = float(np.mean(a) - np.mean(b)), None
@@ -153,7 +155,7 @@ def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
     common then, but the pretrainings.
     """
     as_they_are = _matched(left, right, lambda one: one)
-    by_pretraining = _matched(left, right, lambda one: (Model(one[0].pretraining, ""), one[1]))
+    by_pretraining = _matched(left, right, lambda one: (ModelSeeds(one[0].pretraining, ""), one[1]))
     if pretrainings(as_they_are.differences) < 2 <= pretrainings(by_pretraining.differences):
         return by_pretraining
     models = [{model for model, _ in side} for side in (left, right, as_they_are.differences)]
@@ -167,29 +169,30 @@ def pretrainings(replicates: Replicates) -> int:
 
 def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Replicate]) -> _Pairs:
     """Pairs of the same ``name``: of each side the mean over those that have it."""
-    held: dict[Replicate, tuple[list[float], list[float]]] = {}
+    by_name: dict[Replicate, tuple[list[float], list[float]]] = {}
     for place, side in enumerate((left, right)):
-        for one, value in side.items():
-            held.setdefault(name(one), ([], []))[place].append(value)
-    differences = {one: sum(a) / len(a) - sum(b) / len(b) for one, (a, b) in held.items() if a and b}
-    return _Pairs(differences, {one for one in left.keys() | right.keys() if name(one) not in differences})
+        for replicate, value in side.items():
+            by_name.setdefault(name(replicate), ([], []))[place].append(value)
+    differences = {replicate: sum(a) / len(a) - sum(b) / len(b) for replicate, (a, b) in by_name.items() if a and b}
+    alone = {replicate for replicate in left.keys() | right.keys() if name(replicate) not in differences}
+    return _Pairs(differences, alone)
 
 
-def common(sides: Iterable[Series]) -> list[Condition]:
+def common_conditions(sides: Iterable[Series]) -> list[Condition]:
     """The conditions that all sides have, in the order of the first."""
     first, *others = sides
     return [condition for condition in first if all(condition in side for side in others)]
 
 
-def over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
+def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
     """The mean of one side, the difference of two or the gap of four, over ``conditions``, which all sides have."""
     if not all(sides):
         return EstimateOrWhy(None, NOTHING)
     every = list(dict.fromkeys(condition for side in sides for condition in side))
     dropped = [condition for condition in every if condition not in conditions]
     if not conditions:
-        held = " against ".join(_named(list(side), every) for side in sides)
-        return EstimateOrWhy(None, f"no condition is common to all that is compared: {held}")
+        listed = " against ".join(_named(list(side), every) for side in sides)
+        return EstimateOrWhy(None, f"no condition is common to all that is compared: {listed}")
     means, missing, infinite = list[Replicates](), set[Replicate](), set[Replicate]()
     for side in sides:
         mean, absent, wrong = _averaged([side[condition] for condition in conditions])
@@ -229,10 +232,10 @@ def _averaged(
     conditions: Sequence[Mapping[Condition, Replicates]],
 ) -> tuple[Replicates, set[Replicate], set[Replicate]]:
     """The mean over conditions of the means within them; replicates that not all have, and those without a number."""
-    held = [one for parts in conditions for one in parts.values()]
-    every = dict.fromkeys(replicate for one in held for replicate in one)
-    infinite = {replicate for one in held for replicate, value in one.items() if not math.isfinite(value)}
-    shared = [one for one in every if one not in infinite and all(one in part for part in held)]
+    measured = [one for parts in conditions for one in parts.values()]
+    every = dict.fromkeys(replicate for one in measured for replicate in one)
+    infinite = {replicate for one in measured for replicate, value in one.items() if not math.isfinite(value)}
+    shared = [one for one in every if one not in infinite and all(one in part for part in measured)]
     means = {
         one: sum(sum(part[one] for part in parts.values()) / len(parts) for parts in conditions) / len(conditions)
         for one in shared
@@ -246,18 +249,18 @@ def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tu
 
     None, NaN and infinity are no values.
     """
-    held = list(values)
+    rows = list(values)
     for place, unit in ((0, "models"), (1, "adjustments")):
         groups: dict[Hashable, list[float | None]] = {}
-        for one in held:
-            groups.setdefault(one[place], []).append(one[2])
+        for row in rows:
+            groups.setdefault(row[place], []).append(row[2])
         if len(groups) > 1:
             means = map(mean_of, groups.values())
             return [mean for mean in means if mean is not None], unit  # type: ignore[return-value]
-    return numbers_among(value for _, _, value in held), "fine-tuning seeds"
+    return numbers_among(value for _, _, value in rows), "fine-tuning seeds"
 
 
-def _units(replicates: Replicates) -> tuple[list[float], Unit]:
+def _values_and_unit(replicates: Replicates) -> tuple[list[float], Unit]:
     values, unit = over_models((*model, value) for (model, _), value in replicates.items())
     return values, unit if any(seed is not None for _, seed in replicates) or unit == "adjustments" else "models"
 
@@ -271,7 +274,7 @@ def _named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
 
 def _seeds(replicates: Iterable[Replicate]) -> str:
     """Replicates by model, as: seeds 1, 2 of pretraining 0."""
-    models: dict[Model, list[str]] = {}
+    models: dict[ModelSeeds, list[str]] = {}
     for model, seed in sorted(replicates, key=lambda one: (one[0], -1 if one[1] is None else one[1])):
         models.setdefault(model, []).extend([] if seed is None else [str(seed)])
     names = []

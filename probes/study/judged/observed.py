@@ -30,14 +30,14 @@ PROBE = "probe"
 """What tells the conditions of a measure apart where several probes of a cell have it."""
 
 
-class Model(NamedTuple):
+class ModelSeeds(NamedTuple):
     """The seeds of a pretraining, "" of a given model, and those of what was done to it since."""
 
     pretraining: str
     adjustment: str
 
 
-class Known(NamedTuple):
+class ModelFingerprints(NamedTuple):
     """What tells a model from others: the fingerprints of its pretraining, GIVEN of a given model, and of its
     adjustment, "" of none."""
 
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 Condition = tuple[tuple[str, str], ...]
 """(axis, label), sorted."""
-Replicate = tuple[Model, int | None]
+Replicate = tuple[ModelSeeds, int | None]
 """Model and seed of fine-tuning."""
 Replicates = dict[Replicate, float]
 """NaN is a value, too: what is left out is told."""
@@ -59,7 +59,7 @@ class Measured(dict[Replicate, float]):
     """Replicates with the runs they are of (none where one is not known), and their models, where they are known."""
 
     runs: Mapping[str, int] = {}
-    models: frozenset[tuple[Model, Known]] = frozenset()
+    models: frozenset[tuple[ModelSeeds, ModelFingerprints]] = frozenset()
 
 
 Series = dict[Condition, dict[Condition, Replicates]]
@@ -74,7 +74,7 @@ class _Point(NamedTuple):
     run: str
     studies: int
     probe: str
-    model: Known | None
+    model: ModelFingerprints | None
 
 
 _Points = tuple[Mapping[tuple[str, str], Sequence[_Point]], bool]
@@ -113,13 +113,13 @@ class Results:
             found = self._found(quantity, ALIGNMENTS[quantity.measure], inside)
         kept: Series = {}
         for condition, parts in found.items():
-            own = {
+            chosen = {
                 part: one
                 for part, one in parts.items()
                 if one and all(dict(part).get(axis) in known for axis, known in wanted.items())
             }
-            if own and all(labels <= {dict(part).get(axis) for part in own} for axis, labels in wanted.items()):
-                kept[condition] = own
+            if chosen and all(labels <= {dict(part).get(axis) for part in chosen} for axis, labels in wanted.items()):
+                kept[condition] = chosen
         return kept
 
     def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
@@ -127,7 +127,7 @@ class Results:
         if measure in ALIGNMENTS:
             left_out = left_out | {"task"}  # each task's rows repeat it
         points, several = self._of_measure(measure)
-        held: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
+        rows: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
         having = [self._index.get(item, set()) for item in quantity.where.items()]
         places = set.intersection(*having) & points.keys() if having else points.keys()
         for place in sorted(places, key=self._number.__getitem__):
@@ -137,9 +137,9 @@ class Results:
             for point in points[place]:
                 more: Condition = (("layer", str(point.layer)),) if quantity.layer == "each" else ()
                 more += ((PROBE, point.probe),) if several else ()
-                held[rest + more, part][point.replicate].append(point)
+                rows[rest + more, part][point.replicate].append(point)
         found: Series = {}
-        for (condition, part), replicates in held.items():
+        for (condition, part), replicates in rows.items():
             values = {replicate: _at(of, quantity.layer) for replicate, of in replicates.items()}
             known = Measured((replicate, value) for replicate, value in values.items() if value is not None)
             of_known = [point for replicate in known for point in replicates[replicate]]
@@ -161,8 +161,8 @@ class Results:
             _, first, rest = self._labels[labels, task]
             # of a given model what varies was done to it
             seeds = ("", [*first, *rest]) if pretrained is None else (", ".join((str(pretrained), *first)), rest)
-            replicate = Model(seeds[0], ", ".join(seeds[1])), None if measure in ALIGNMENTS else seed
-            known = known_by(pretrain, adjust, pretrained) if row >= 0 else None
+            replicate = ModelSeeds(seeds[0], ", ".join(seeds[1])), None if measure in ALIGNMENTS else seed
+            known = fingerprints_of(pretrain, adjust, pretrained) if row >= 0 else None
             found.setdefault((labels, task), []).append(_Point._make((replicate, *rest_of_row, known)))
         several = any(len({point.probe for point in of}) > 1 for of in found.values())
         self._points[measure] = found, several
@@ -172,24 +172,26 @@ class Results:
 def _labels_and_seeds(text: str, task: str, later: Collection[str]) -> tuple[dict[str, str], list[str], list[str]]:
     """Axis → label without seeds; the seeds of the pretraining, but the one that has a column, and those after it."""
     labels, before, after = {"task": task} if task else dict[str, str](), list[str](), list[str]()
-    held = json_object(text)
-    for axis, label in sorted(held.items()):
+    recorded = json_object(text)
+    for axis, label in sorted(recorded.items()):
         if not is_seed(axis):
-            name = axis if PLAIN.get(axis) in held else PLAIN.get(axis, axis)
+            name = axis if PLAIN.get(axis) in recorded else PLAIN.get(axis, axis)
             labels[name] = str(label) if name == axis else OBJECTIVES.get(str(label), str(label))
         elif axis != "pretrain.seed":
             (after if axis in later or is_after(axis) else before).append(f"{axis} {label}")
     return dict(sorted(labels.items())), before, after
 
 
-def known_by(pretrain: str | None, adjust: str | None, seed: str | int | None) -> Known | None:
+def fingerprints_of(pretrain: str | None, adjust: str | None, seed: str | int | None) -> ModelFingerprints | None:
     """The model of a row of results, by its fingerprints and its ``pretrain_seed``: without either it is the given one,
     with a seed alone it is not known.
 
-    >>> known_by("ab12", "", "0"), known_by(None, "cd34", None), known_by("", "", 0)
-    (Known(pretraining='ab12', adjustment=''), Known(pretraining='given', adjustment='cd34'), None)
+    >>> fingerprints_of("ab12", "", "0"), fingerprints_of("", "", 0)
+    (ModelFingerprints(pretraining='ab12', adjustment=''), None)
+    >>> fingerprints_of(None, "cd34", None)
+    ModelFingerprints(pretraining='given', adjustment='cd34')
     """
-    return Known(pretrain or GIVEN, adjust or "") if pretrain or seed in (None, "") else None
+    return ModelFingerprints(pretrain or GIVEN, adjust or "") if pretrain or seed in (None, "") else None
 
 
 def is_after(key: str) -> bool:
@@ -245,14 +247,14 @@ def drop_shared_runs(
     not matter.
     """
     sides = [{condition: _without_shared_parts(parts) for condition, parts in side.items()} for side in sides]
-    held = [{condition: _runs_of(parts.values()) for condition, parts in side.items()} for side in sides]
+    runs_of_sides = [{condition: _runs_of(parts.values()) for condition, parts in side.items()} for side in sides]
     kept: list[Condition] = []
-    for one in sorted(conditions, key=lambda c: (-sum(len(side[c]) for side in held), len(c), c)):
-        if not any(all(_covers(side[other], side[one]) for side in held) for other in kept):
+    for one in sorted(conditions, key=lambda c: (-sum(len(runs[c]) for runs in runs_of_sides), len(c), c)):
+        if not any(all(_covers(runs[other], runs[one]) for runs in runs_of_sides) for other in kept):
             kept.append(one)
     left = tuple(
         {c: parts for c, parts in side.items() if c in kept or not any(_covers(runs[k], runs[c]) for k in kept)}
-        for side, runs in zip(sides, held, strict=True)
+        for side, runs in zip(sides, runs_of_sides, strict=True)
     )
     return left, [condition for condition in conditions if condition in kept]
 
@@ -261,9 +263,9 @@ def _without_shared_parts(parts: Mapping[Condition, Replicates]) -> dict[Conditi
     """Within a condition, too; parts of the same axes are labels that are averaged, and stay."""
     kept: list[Condition] = []
     axes = {part: {axis for axis, _ in part} for part in parts}
-    held = {part: _runs_of([one]) for part, one in parts.items()}
-    for one in sorted(parts, key=lambda part: (-len(held[part]), len(part), part)):
-        if not any(axes[other] != axes[one] and _covers(held[other], held[one]) for other in kept):
+    runs = {part: _runs_of([one]) for part, one in parts.items()}
+    for one in sorted(parts, key=lambda part: (-len(runs[part]), len(part), part)):
+        if not any(axes[other] != axes[one] and _covers(runs[other], runs[one]) for other in kept):
             kept.append(one)
     return {part: one for part, one in parts.items() if part in kept}
 

@@ -25,7 +25,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from probes.statistics import corrected
-from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common, outcome_of, over
+from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common_conditions, estimate_over, outcome_of
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import Cell, Quantity, Table
 from probes.study.judged.verdicts import Word
@@ -47,7 +47,7 @@ class TableComparison:
     notes: tuple[str, ...] = ()
 
 
-class _Ours(NamedTuple):
+class _CellEstimate(NamedTuple):
     """A cell, what is a tie in its column, what was measured of it by the labels it is a mean over, ours and why there
     is none."""
 
@@ -63,13 +63,13 @@ def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]
     columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, cell in enumerate(table.cells):
         columns[*cell.column, cell.quantity.measure].append(number)
-    held: dict[int, _Ours] = {}
+    cells: dict[int, _CellEstimate] = {}
     orders: dict[int, Counter[str]] = {}
     for column in columns.values():
         tie = _tie([table.cells[number] for number in column])
-        held |= {number: _look_up(table.cells[number], tie, results) for number in column}
-        orders |= _orders(held, [number for number in column if held[number].estimate is not None])
-    return tuple(_row(held[number], orders.get(number, Counter())) for number in range(len(table.cells)))
+        cells |= {number: _look_up(table.cells[number], tie, results) for number in column}
+        orders |= _orders(cells, [number for number in column if cells[number].estimate is not None])
+    return tuple(_row(cells[number], orders.get(number, Counter())) for number in range(len(table.cells)))
 
 
 def _tie(column: Sequence[Cell]) -> float:
@@ -78,19 +78,19 @@ def _tie(column: Sequence[Cell]) -> float:
     return TIE / 100 if shares else TIE
 
 
-def _look_up(cell: Cell, tie: float, results: Results) -> _Ours:
+def _look_up(cell: Cell, tie: float, results: Results) -> _CellEstimate:
     sides: list[Series] = []
     for quantity in (cell.quantity, cell.against):
         if quantity is not None:
-            series, why = _one(quantity, results)
+            series, why = _series_at(quantity, results)
             if not series:
-                return _Ours(cell, tie, {}, None, why)
+                return _CellEstimate(cell, tie, {}, None, why)
             sides.append(series)
-    found = over(*drop_shared_runs(sides, common(sides)))
-    return _Ours(cell, tie, sides[0], found.ours, found.why)
+    found = estimate_over(*drop_shared_runs(sides, common_conditions(sides)))
+    return _CellEstimate(cell, tie, sides[0], found.ours, found.why)
 
 
-def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
+def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
     """What was measured at the labels of a cell, by the labels it is a mean over, or nothing and why.
 
     Axes that it does not name may have one label only. Of several studies the one with the fewest of such axes is
@@ -104,8 +104,8 @@ def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
         return {}, "nothing was measured at these labels"
     fewest = min(map(len, found))
     nearest = [condition for condition in found if len(condition) == fewest]
-    held = {c: {(*of, *part): one for of, parts in found[c].items() for part, one in parts.items()} for c in nearest}
-    nearest = drop_shared_runs([held], nearest)[1]
+    joined = {c: {(*of, *part): one for of, parts in found[c].items() for part, one in parts.items()} for c in nearest}
+    nearest = drop_shared_runs([joined], nearest)[1]
     if len(nearest) > 1:
         labels: dict[str, dict[str, None]] = defaultdict(dict)
         for axis, label in (item for condition in nearest for item in condition):
@@ -115,46 +115,47 @@ def _one(quantity: Quantity, results: Results) -> tuple[Series, str]:
     return found[nearest[0]], ""
 
 
-def _row(one: _Ours, orders: Counter[str]) -> TableComparison:
-    value = one.cell.value
-    if one.estimate is None:
-        return TableComparison(one.cell, None, "not run", one.why)
+def _row(ours: _CellEstimate, orders: Counter[str]) -> TableComparison:
+    value = ours.cell.value
+    if ours.estimate is None:
+        return TableComparison(ours.cell, None, "not run", ours.why)
     same, reversed_ = orders["holds"], orders["fails"]
-    signed = one.cell.against is not None or one.cell.quantity.measure == "delta"
+    signed = ours.cell.against is not None or ours.cell.quantity.measure == "delta"
     sign: Outcome = "open"
-    if signed and abs(value) > one.tie:
-        sign = outcome_of(one.estimate.interval, "greater" if value > 0 else "less")
+    if signed and abs(value) > ours.tie:
+        sign = outcome_of(ours.estimate.interval, "greater" if value > 0 else "less")
     text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {orders.total()} others run"
     text += f", {orders[TIED]} of them a tie in print" if orders[TIED] else ""
-    notes = ((TURNED,) if sign == "fails" else ()) + one.estimate.notes
+    notes = ((TURNED,) if sign == "fails" else ()) + ours.estimate.notes
     verdict: Word = "agrees in sign" if sign == "holds" else "too small to tell"
     if reversed_ or sign == "fails":
         verdict = "differs"
     elif same:
         verdict = "agrees in order"
-    return TableComparison(one.cell, one.estimate, verdict, "; ".join([text, *notes]), notes)
+    return TableComparison(ours.cell, ours.estimate, verdict, "; ".join([text, *notes]), notes)
 
 
-def _orders(held: Mapping[int, _Ours], column: Sequence[int]) -> dict[int, Counter[str]]:
-    """Of each cell of a column (numbers of ``held``) how many of its orders are the paper's (holds), reversed (fails),
+def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[int, Counter[str]]:
+    """Of each cell of a column (numbers of ``cells``) how many of its orders are the paper's (holds), reversed (fails),
     open, and a tie in print."""
     pairs = list(combinations(column, 2))
     ours: list[Estimate | None] = []
     for one, other in pairs:  # over the labels that both have, if they are means
-        sides = [held[one].series, held[other].series]
-        ours.append(None if _tied(held[one], held[other]) else over(*drop_shared_runs(sides, common(sides))).ours)
+        sides = [cells[one].series, cells[other].series]
+        tied = _tied(cells[one], cells[other])
+        ours.append(None if tied else estimate_over(*drop_shared_runs(sides, common_conditions(sides))).ours)
     stands = corrected([None if found is None else found.p for found in ours])
     counts: dict[int, Counter[str]] = {number: Counter() for number in column}
     for (one, other), found, p in zip(pairs, ours, stands, strict=True):
-        outcome = TIED if _tied(held[one], held[other]) else "open"
+        outcome = TIED if _tied(cells[one], cells[other]) else "open"
         if found is not None and p is not None and p < 1 - LEVEL:
-            printed = held[one].cell.value - held[other].cell.value
+            printed = cells[one].cell.value - cells[other].cell.value
             outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"
         counts[one][outcome] += 1
         counts[other][outcome] += 1
     return counts
 
 
-def _tied(one: _Ours, other: _Ours) -> bool:
+def _tied(one: _CellEstimate, other: _CellEstimate) -> bool:
     """Values have six digits (papers.py): without rounding 0.705 − 0.7 is more than 0.005."""
     return round(abs(one.cell.value - other.cell.value), 6) <= one.tie

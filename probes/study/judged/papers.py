@@ -157,7 +157,7 @@ class _Table(StrictModel):
 class Table:
     """A table or figure; without ``cells`` where nothing is printed.
 
-    ``printed``: the place in the paper; ``digits``: those after the point, of the values as they are held.
+    ``printed``: the place in the paper; ``digits``: those after the point, of the values as they are here.
     """
 
     paper: str
@@ -207,12 +207,12 @@ class Paper:
 
 def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     """A paper by its name, or the YAML file itself (from ``folder``); anything wrong with it is an InputError."""
-    held = load(_PaperFile, whole_file("papers", str(name), folder))
+    content = load(_PaperFile, whole_file("papers", str(name), folder))
     tables = {
-        key: Table(held.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
-        for key, table in held.tables.items()
+        key: Table(content.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
+        for key, table in content.tables.items()
     }
-    return Paper(held.paper, held.title, held.citation, held.labels, tables)
+    return Paper(content.paper, content.title, content.citation, content.labels, tables)
 
 
 def names_in(value: Any) -> list[str]:

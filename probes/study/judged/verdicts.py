@@ -44,9 +44,9 @@ from probes.study.judged.estimates import (
     Estimate,
     Outcome,
     Unit,
-    common,
+    common_conditions,
+    estimate_over,
     outcome_of,
-    over,
 )
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import Quantity
@@ -70,7 +70,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Part:
+class JudgedComparison:
     """One comparison of a claim: ``what`` is compared, ours, how it came out, ``why`` it was not run, and what would
     hold (``asked``)."""
 
@@ -102,7 +102,7 @@ class Verdict:
     ours: Interval | None
     n: int
     text: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[JudgedComparison, ...] = ()
     unit: Unit = "models"
     one_model: bool = False
     tally: str = ""
@@ -134,25 +134,27 @@ def judge(claim: Claim, results: Results) -> Verdict:
     return Verdict(word, ours.interval, ours.interval.n, said, parts, ours.unit, ours.one_model, tally)
 
 
-def _tally(run: Sequence[Part], asked: int, deciding: Part) -> str:
-    """Of those that were run and of all that are ``asked``; "" of a claim of one comparison, whose verdict says all."""
-    if asked < 2:
+def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparison) -> str:
+    """Of those that were run and of ``total`` in all; "" of a claim of one comparison, whose verdict says all."""
+    if total < 2:
         return ""
     counts = Counter(part.outcome for part in run)
     others = "".join(f", {counts[outcome]} {word}" for outcome, word in REST.items() if counts[outcome])
-    others += f", {asked - len(run)} of {asked} not run" if len(run) < asked else ""
+    others += f", {total - len(run)} of {total} not run" if len(run) < total else ""
     return f"{counts['holds']} of {len(run)} hold{others}; ours is {deciding.what}"
 
 
-def _part(one: Comparison) -> Part:
-    found = over(*drop_shared_runs(one.sides, one.conditions))
+def _part(comparison: Comparison) -> JudgedComparison:
+    what, relation, margin = comparison.what, comparison.relation, comparison.margin
+    found = estimate_over(*drop_shared_runs(comparison.sides, comparison.conditions))
     if found.ours is None:
-        return Part(one.what, None, "not run", found.why)
-    held = found.ours.interval
-    low, high = (None if bound is None else bound - one.value for bound in (held.low, held.high))
-    ours = replace(found.ours, interval=Interval(held.mean - one.value, low, high, held.n, held.level))
-    asked = {"near": f"within ±{one.margin:g}", "greater": f"> {one.margin:g}", "less": f"< {-one.margin or 0:g}"}
-    return Part(one.what, ours, outcome_of(ours.interval, one.relation, one.margin), asked=asked[one.relation])
+        return JudgedComparison(what, None, "not run", found.why)
+    estimated, value = found.ours.interval, comparison.value
+    low, high = (None if bound is None else bound - value for bound in (estimated.low, estimated.high))
+    interval = Interval(estimated.mean - value, low, high, estimated.n, estimated.level)
+    asked = {"near": f"within ±{margin:g}", "greater": f"> {margin:g}", "less": f"< {-margin or 0:g}"}[relation]
+    outcome = outcome_of(interval, relation, margin)
+    return JudgedComparison(what, replace(found.ours, interval=interval), outcome, asked=asked)
 
 
 def _compared(compare: Compare, results: Results) -> Comparison:
@@ -167,7 +169,7 @@ def _compared(compare: Compare, results: Results) -> Comparison:
     what = _name(left, others[0])
     if len(others) > 1:
         what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
-    return Comparison(what, sides, common(sides), compare.relation, compare.margin)
+    return Comparison(what, sides, common_conditions(sides), compare.relation, compare.margin)
 
 
 def _as_measured(quantity: Quantity, results: Results) -> Quantity:
@@ -184,7 +186,7 @@ def _ordered(order: Order, results: Results) -> list[Comparison]:
     found = [(quantity, results.series(quantity, named)) for quantity in wanted]
     there = [one for one in found if one[1]]
     relation: Relation = "greater" if order.direction == "rising" else "less"
-    shared = common([series for _, series in there]) if there else []
+    shared = common_conditions([series for _, series in there]) if there else []
     comparisons = [
         Comparison(_name(after, before), (of_after, of_before), shared, relation)
         for (before, of_before), (after, of_after) in pairwise(there)
@@ -211,7 +213,7 @@ def _name(left: Quantity, right: Quantity | None) -> str:
     if right is None:
         return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
     measures = {_measure(left), _measure(right)}
-    mine, others = (
+    of_left, of_right = (
         " ".join(
             [
                 *(label for axis, label in one.where.items() if other.where.get(axis) != label),
@@ -223,7 +225,8 @@ def _name(left: Quantity, right: Quantity | None) -> str:
         for one, other in ((left, right), (right, left))
     )
     shared = [label for axis, label in left.where.items() if right.where.get(axis) == label]
-    return f"{' '.join([*shared, *(measures if len(measures) == 1 else [])])}, {mine} − {others}".removeprefix(", ")
+    in_common = " ".join([*shared, *(measures if len(measures) == 1 else [])])
+    return f"{in_common}, {of_left} − {of_right}".removeprefix(", ")
 
 
 def _averaged(quantity: Quantity) -> list[str]:
@@ -247,7 +250,7 @@ def _judge_correlation(claim: Correlate, results: Results) -> Verdict:
             for labels in [dict(condition)]
             if labels.keys() >= set(axes) and all(labels[axis] in among for axis, among in claim.among.items())
         }
-        for series in drop_shared_runs(both, common(both))[0]
+        for series in drop_shared_runs(both, common_conditions(both))[0]
     ]
     shared = shared_by_all(sides, axes)
     pairs = pairs_by_axes(shared, axes)

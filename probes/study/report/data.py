@@ -105,7 +105,7 @@ class Study:
         return self.table[placed | self.table["measure"].isin(list(WITHOUT_CONTEXT))]
 
 
-class Budget:
+class FigureBudget:
     """How many figures a report may still draw: each takes about a tenth of a second and 50 KB of the page."""
 
     def __init__(self, cells: int) -> None:
@@ -156,9 +156,9 @@ def read_study(folder: Path) -> Study:
 
 def names_of(studies: Sequence[Study]) -> list[str]:
     """The studies' names, with the start of the fingerprint where two have the same."""
-    held = [study.name for study in studies]
+    names = [study.name for study in studies]
     return [
-        study.name if held.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
+        study.name if names.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
         for i, study in enumerate(studies, 1)
     ]
 
@@ -190,6 +190,6 @@ def _scale(study: Study) -> str:
         return ""
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """The value if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}

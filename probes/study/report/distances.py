@@ -13,7 +13,7 @@ from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Paragraph, Section
 from probes.statistics import Interval
 from probes.study.labels import Layout, settings_of
-from probes.study.report.data import Budget, Study
+from probes.study.report.data import FigureBudget, Study
 from probes.study.stage import PROBES
 from probes.study.table import distinct
 from synthlang.errors import InputError
@@ -39,11 +39,11 @@ class _Condition(NamedTuple):
     panels: Mapping[Distance, Panel]
 
 
-Group = dict[str, _Condition]
+ConditionGroup = dict[str, _Condition]
 """Label → condition, of one probe and what is not compared: a figure for each distance."""
 
 
-def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None:
+def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
     """Histograms of every condition, a figure for each language and distance; None where no probe has any.
 
     Each condition is read once, of its first run that is at hand.
@@ -52,18 +52,18 @@ def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None
     if measures.empty:
         return None
     cells = {cell.name: cell for cell in study.cells}
-    groups: dict[tuple[str, str], Group] = {}
+    groups: dict[tuple[str, str], ConditionGroup] = {}
     unread: dict[tuple[str, str], set[str]] = {}
-    gone, read, again = list[str](), 0, 0
+    missing, read, repeats = list[str](), 0, 0
     for name, probe in distinct(measures, "cell", "probe"):
         if (cell := cells.get(name)) is None:
             continue
         settings = settings_of(cell.labels, name)
-        key = probe, held.without(settings, *held.compared)
+        key = probe, layout.without(settings, *layout.compared)
         group = groups.setdefault(key, {})
-        label = held.only(settings, held.compared) or held.alone
+        label = layout.only(settings, layout.compared) or layout.alone
         if label in group:
-            again += 1
+            repeats += 1
         elif read == READ:
             unread.setdefault(key, set()).add(label)
         else:
@@ -71,18 +71,18 @@ def word_distances(study: Study, held: Layout, budget: Budget) -> Section | None
             if panels := _panels(cell.stage(f"probe {probe}"), label):
                 group[label] = _Condition(settings, panels)
             else:
-                gone.append(name)
+                missing.append(name)
     told = []
-    if again:
-        told.append(f"Drawn is the first run of each condition; {plural(again, 'other')} in measures.csv.")
+    if repeats:
+        told.append(f"Drawn is the first run of each condition; {plural(repeats, 'other')} in measures.csv.")
     if unread:
         count = plural(sum(map(len, unread.values())), "further condition")
         whole = first_few([", ".join(filter(None, key)) for key in unread if not groups[key]], NAMED, "; ")
         named = f"; without a figure: {whole}" if whole else ""
         told.append(f"{count} not read, for want of room, and not among the rows left out of the figures{named}.")
-    if gone:
-        told.append(f"{MISSING}: {first_few(gone, NAMED, '; ')}.")
-    return Section("Distances of words", [*_drawn(groups, held, budget), *(Paragraph(t, "note") for t in told)])
+    if missing:
+        told.append(f"{MISSING}: {first_few(missing, NAMED, '; ')}.")
+    return Section("Distances of words", [*_drawn(groups, layout, budget), *(Paragraph(t, "note") for t in told)])
 
 
 def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
@@ -92,7 +92,7 @@ def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
     try:
         record = read_json(folder / PROBES)["probes"]["distances"]
         found = record["models"][record["model"]]
-        layers = {held["distance"]: held for held in found["layers"] if held["layer"] == found["layer"]}
+        layers = {layer["distance"]: layer for layer in found["layers"] if layer["layer"] == found["layer"]}
         return {distance: _panel(label, found["histograms"][distance], layers[distance]) for distance in NAMES}
     except (InputError, KeyError, TypeError, ValueError):
         return None
@@ -106,7 +106,7 @@ def _panel(label: str, counts: Mapping[str, Any], layer: Mapping[str, Any]) -> P
     return Panel(label, edges, related, unrelated, (median, of_unrelated), Interval(**layer["auc"]))
 
 
-def _drawn(groups: Mapping[tuple[str, str], Group], held: Layout, budget: Budget) -> list[Block]:
+def _drawn(groups: Mapping[tuple[str, str], ConditionGroup], layout: Layout, budget: FigureBudget) -> list[Block]:
     """A figure for each group and distance, as far as the budget goes."""
     known = {key: group for key, group in groups.items() if group}
     several = len({probe for probe, _ in known}) > 1
@@ -116,29 +116,30 @@ def _drawn(groups: Mapping[tuple[str, str], Group], held: Layout, budget: Budget
         for distance in NAMES
     ]
     given = budget.take(len(wanted), FIGURES)
-    figures = [_figure(place, *one, held) for place, one in enumerate(wanted[:given], 1)]
+    figures = [_figure(place, *one, layout) for place, one in enumerate(wanted[:given], 1)]
     blocks: list[Block] = [Figures(figures)] if figures else []
     if left := len(wanted) - given:
         blocks.append(Paragraph(f"{plural(left, 'further figure')} of distances left out here.", "note"))
     return blocks
 
 
-def _figure(place: int, of: str, group: Iterable[_Condition], distance: Distance, held: Layout) -> Figure:
+def _figure(place: int, of: str, group: Iterable[_Condition], distance: Distance, layout: Layout) -> Figure:
     what = NAMES[distance]
     title = f"{what[0].upper()}{what[1:]} distance of related and unrelated words" + (f", {of}" if of else "")
-    rows = _rows(list(group), held, distance)
+    rows = _rows(list(group), layout, distance)
     left = len(rows) - ROWS
     figure = histogram_panels(f"histograms-{slug(of or what, place)}", title, distance, rows[:ROWS]).figure()
     return replace(figure, caption=f"{figure.caption} {plural(left, 'further row')} left out.") if left > 0 else figure
 
 
-def _rows(group: Sequence[_Condition], held: Layout, distance: Distance) -> Sequence[Sequence[Panel | None]]:
+def _rows(group: Sequence[_Condition], layout: Layout, distance: Distance) -> Sequence[Sequence[Panel | None]]:
     """A column for each label of the main axis, if there are few, and a row for each of the rest."""
-    mains = dict.fromkeys(held.name(one.settings) for one in group)
-    rest = [axis for axis in held.compared if axis != held.main]
-    if held.main not in held.compared or not 1 < len(mains) <= max(LABEL) or not rest:
-        return [[one.panels[distance]] for one in group]
+    mains = dict.fromkeys(layout.name(condition.settings) for condition in group)
+    rest = [axis for axis in layout.compared if axis != layout.main]
+    if layout.main not in layout.compared or not 1 < len(mains) <= max(LABEL) or not rest:
+        return [[condition.panels[distance]] for condition in group]
     table: dict[str, dict[str, Panel]] = {}
-    for one in group:
-        table.setdefault(held.only(one.settings, rest), {})[held.name(one.settings)] = one.panels[distance]
+    for condition in group:
+        row = table.setdefault(layout.only(condition.settings, rest), {})
+        row[layout.name(condition.settings)] = condition.panels[distance]
     return [[row.get(main) for main in mains] for row in table.values()]

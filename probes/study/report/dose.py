@@ -10,8 +10,8 @@ from probes.figures.lines import Series, dose_response, interval_series
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.study.labels import numbers_of
-from probes.study.report.data import Budget
-from probes.study.report.scores import Condition, Scores, delta_axis, grouped, metric_name
+from probes.study.report.data import FigureBudget
+from probes.study.report.scores import Condition, ScoreTable, delta_axis, grouped, metric_name
 
 NOTE = "Bands: 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
 MISSING = "–"
@@ -22,7 +22,7 @@ Lines = dict[str, list[tuple[float, Condition]]]
 """The other labels of a line → its points in order of the number."""
 
 
-def dose_responses(scores: Scores, budget: Budget) -> Section | None:
+def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
     """Curves of every axis that varies and whose labels are all numbers, and these; None where there is none."""
     blocks: list[Block] = []
     known = {
@@ -57,13 +57,13 @@ def dose_responses(scores: Scores, budget: Budget) -> Section | None:
     return Section("Dose–response", blocks) if blocks else None
 
 
-def _lines(scores: Scores, conditions: Sequence[Condition], axis: str, numbers: dict[str, float]) -> Lines:
+def _lines(scores: ScoreTable, conditions: Sequence[Condition], axis: str, numbers: dict[str, float]) -> Lines:
     """The lines that have points at several numbers."""
     points = ((numbers[c.labels[axis]], c) for c in conditions if c.labels.get(axis) in numbers)
-    held = grouped(points, lambda point: scores.layout.without(point[1].labels, axis))
+    lines = grouped(points, lambda point: scores.layout.without(point[1].labels, axis))
     return {
         name: sorted(members, key=lambda point: point[0])
-        for name, members in held.items()
+        for name, members in lines.items()
         if len({x for x, _ in members}) > 1
     }
 

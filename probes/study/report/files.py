@@ -84,9 +84,9 @@ def _list(folder: Path, names: Collection[str]) -> None:
 def _written(folder: Path) -> set[str]:
     """The files of the report in ``folder``; none where there is no report."""
     try:
-        held: Any = read_json(folder / LIST) if (folder / LIST).is_file() else None
-        if isinstance(held, dict) and held.get("made_by") == MADE_BY:
-            return {name for name in map(str, held["files"]) if _may_be(name)}
+        record: Any = read_json(folder / LIST) if (folder / LIST).is_file() else None
+        if isinstance(record, dict) and record.get("made_by") == MADE_BY:
+            return {name for name in map(str, record["files"]) if _is_report_file(name)}
         if not (folder / HTML).read_text(encoding="utf-8").endswith(END):
             return set()
     except (InputError, OSError, UnicodeDecodeError, KeyError, TypeError):
@@ -95,7 +95,7 @@ def _written(folder: Path) -> set[str]:
     return {HTML, MARKDOWN, *(str(path.relative_to(folder)) for kind in kinds for path in folder.glob(kind))}
 
 
-def _may_be(name: str) -> bool:
+def _is_report_file(name: str) -> bool:
     """Whether a report may have a file of this name: the list may have been written by anyone."""
     place, _, file = name.rpartition("/")
     return name in (HTML, MARKDOWN) or (place in (FIGURES, TABLES) and file not in ("", ".", ".."))

@@ -61,7 +61,7 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
         raise InputError("is a study with a report of its own; name another folder for the joined report", out)
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
-    under = "Studies " + ", ".join(f"{held.name} ({held.fingerprint or 'no fingerprint'})" for held in studies)
+    under = "Studies " + ", ".join(f"{study.name} ({study.fingerprint or 'no fingerprint'})" for study in studies)
     return _write(joined(studies), studies, under, out, say)
 
 
@@ -69,11 +69,11 @@ def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: S
     from probes.study.report.judged import compared
     from probes.study.report.sections import files_of, sections  # with matplotlib
 
-    beside = compared(studies)
-    for note in beside.notes:
+    comparisons = compared(studies)
+    for note in comparisons.notes:
         say(note)
     out.mkdir(parents=True, exist_ok=True)
-    return write_files(out, dict(files_of(study.title, under, sections(study, beside))))
+    return write_files(out, dict(files_of(study.title, under, sections(study, comparisons))))
 
 
 def terminal_table(rows: Iterable[Mapping[str, Any]]) -> RichTable:
@@ -93,9 +93,9 @@ def terminal_table(rows: Iterable[Mapping[str, Any]]) -> RichTable:
     table.add_column("task", no_wrap=True)
     for name in ("seeds", "SUP", "ZS", "Δ", "alignment"):  # narrow enough for 80 characters
         table.add_column(name, justify="right", no_wrap=True)
-    for (cell, task), held in list(scores.items())[:LINES]:
-        sup, zs, aligned = (number(mean_of(row[name] for row in held)) for name in ("sup", "zs", "alignment_all"))
-        delta = numbers_among(row["delta"] for row in held)
+    for (cell, task), seed_rows in list(scores.items())[:LINES]:
+        sup, zs, aligned = (number(mean_of(row[name] for row in seed_rows)) for name in ("sup", "zs", "alignment_all"))
+        delta = numbers_among(row["delta"] for row in seed_rows)
         shown = entry_text(interval_within(delta, "delta") if delta else None)
-        table.add_row(escape(cell), escape(task), str(len(held)), sup, zs, shown, aligned)
+        table.add_row(escape(cell), escape(task), str(len(seed_rows)), sup, zs, shown, aligned)
     return table

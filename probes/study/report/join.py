@@ -31,12 +31,12 @@ def same_together(studies: Sequence[Study]) -> list[Study]:
     A cell is taken from the folder where it is done, of several such from the first; its rows and measures with it.
     """
     groups = grouped(studies, lambda study: (study.name, study.fingerprint))
-    return [held[0] if len(held) == 1 else _merged(held) for held in groups.values()]
+    return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
 
 
 def _merged(studies: Sequence[Study]) -> Study:
-    found = grouped(((c, i) for i, s in enumerate(studies) for c in s.cells), lambda held: held[0].name)
-    best = [min(several, key=lambda held: RANK.get(held[0].status, len(RANK))) for several in found.values()]
+    found = grouped(((c, i) for i, s in enumerate(studies) for c in s.cells), lambda numbered: numbered[0].name)
+    best = [min(several, key=lambda numbered: RANK.get(numbered[0].status, len(RANK))) for several in found.values()]
     tables = [
         study.table[study.table["cell"].isin([cell.name for cell, number in best if number == i])]
         for i, study in enumerate(studies)
@@ -47,7 +47,7 @@ def _merged(studies: Sequence[Study]) -> Study:
         scale=next((study.scale for study in studies if study.scale), ""),
         cells=tuple(cell for cell, _ in best),
         table=concat(tables),
-        seconds={stage: held for study in studies for stage, held in study.seconds.items()},
+        seconds={stage: seconds for study in studies for stage, seconds in study.seconds.items()},
         environment=_one_or_all(dict(zip(names, (study.environment for study in studies), strict=True))),
         dropped=_one_or_all({name: s.dropped for name, s in zip(names, studies, strict=True) if s.dropped}),
         notes=tuple(dict.fromkeys(note for study in studies for note in study.notes)),
@@ -82,13 +82,13 @@ def _stages(cell: Cell) -> set[str]:
 
 def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
     table = study.table
-    again = table[_is_scored(table) & table["run"].isin(list(runs))]
-    gone = is_score(table) & table["row"].isin(again["row"]) | ~is_score(table) & table["run"].isin(list(stages))
+    repeated = table[_is_scored(table) & table["run"].isin(list(runs))]
+    gone = is_score(table) & table["row"].isin(repeated["row"]) | ~is_score(table) & table["run"].isin(list(stages))
     kept = table[~gone]
     scored = set(kept.loc[is_score(kept), "cell"].unique())
     cells = [c for c in study.cells if c.status != "done" or c.name in scored or _stages(c) - stages]
-    first = ", ".join(dict.fromkeys(runs[run] for run in again["run"]))
-    number, total = again["row"].nunique(), table.loc[is_score(table), "row"].nunique()
+    first = ", ".join(dict.fromkeys(runs[run] for run in repeated["run"]))
+    number, total = repeated["row"].nunique(), table.loc[is_score(table), "row"].nunique()
     told = f"{number:,} of {plural(total, 'row')} of results are the same runs as in {first} (equal fingerprints of "
     told += "all their stages): they count once, there."
     return replace(study, cells=tuple(cells), table=kept, notes=(*study.notes, told) if number else study.notes)
@@ -108,9 +108,8 @@ def joined(several: Sequence[Study]) -> Study:
         labels = ({} if told else {STUDY: part}) | ({SCALE: study.scale or "–"} if len(scales) > 1 else {})
         parts[name] = _part(study, name, labels)
     axes = [*([] if told else [STUDY]), *([SCALE] if len(scales) > 1 else [])]
-    held = list(parts.values())
     return replace(
-        held[0],
+        next(iter(parts.values())),
         name="joined",
         title="; ".join(dict.fromkeys(study.title for study in studies)),
         fingerprint=fingerprint("joined", studies=[study.fingerprint for study in studies]),
@@ -118,11 +117,11 @@ def joined(several: Sequence[Study]) -> Study:
         config={name: part.config for name, part in parts.items()},
         settings={name: part.settings for name, part in parts.items() if part.settings},
         environment=_one_or_all({name: part.environment for name, part in parts.items()}),
-        axes=tuple(dict.fromkeys([*axes, *(axis for part in held for axis in part.axes)])),
-        cells=tuple(cell for part in held for cell in part.cells),
-        seconds={stage: seconds for part in held for stage, seconds in part.seconds.items()},
+        axes=tuple(dict.fromkeys([*axes, *(axis for part in parts.values() for axis in part.axes)])),
+        cells=tuple(cell for part in parts.values() for cell in part.cells),
+        seconds={stage: seconds for part in parts.values() for stage, seconds in part.seconds.items()},
         dropped={name: part.dropped for name, part in parts.items() if part.dropped},
-        table=concat([part.table for part in held]),
+        table=concat([part.table for part in parts.values()]),
         notes=tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes),
     )
 

@@ -63,7 +63,7 @@ ROWS = 100
 
 
 @dataclass(frozen=True)
-class Judged(Verdict):
+class PoolVerdict(Verdict):
     """What one pool of ours says to a claim or a number of a paper."""
 
     pool: str = ""
@@ -81,11 +81,11 @@ class Judged(Verdict):
         return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), of]
 
 
-class Claimed(NamedTuple):
+class JudgedClaim(NamedTuple):
     """A claim and a verdict for each pool."""
 
     claim: Claim
-    judged: Sequence[Judged]
+    judged: Sequence[PoolVerdict]
 
     @property
     def heading(self) -> str:
@@ -93,11 +93,11 @@ class Claimed(NamedTuple):
         return f"{self.claim.claim}\n{self.claim.source}"
 
 
-class Line(NamedTuple):
+class JudgedNumber(NamedTuple):
     """A number of a paper, and ours of each pool that has measured anything of its table."""
 
     cell: Cell
-    judged: Sequence[Judged]
+    judged: Sequence[PoolVerdict]
 
     @property
     def where(self) -> dict[str, str]:
@@ -121,8 +121,8 @@ class Comparisons(NamedTuple):
     measures   of probes, by their paths, that the claims read, each once in their order
     """
 
-    claims: Sequence[Claimed] = ()
-    tables: Sequence[tuple[papers.Table, Sequence[Line]]] = ()
+    claims: Sequence[JudgedClaim] = ()
+    tables: Sequence[tuple[papers.Table, Sequence[JudgedNumber]]] = ()
     notes: Sequence[str] = ()
     measures: Sequence[str] = ()
 
@@ -134,9 +134,10 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     tables = _read("paper", read_tables, studies, notes)
     if not claims and not tables:
         return Comparisons(notes=notes)
-    found = {name: results_of(held) for name, held in pools(studies).items()}
-    asked = [name for claim in claims for held in claim.quantities() for name in (held.measure, held.instead) if name]
-    measures = dict.fromkeys(name.removeprefix(OF_PROBE) for name in asked if name.startswith(OF_PROBE))
+    found = {name: results_of(members) for name, members in pools(studies).items()}
+    quantities = [quantity for claim in claims for quantity in claim.quantities()]
+    names = [name for quantity in quantities for name in (quantity.measure, quantity.instead) if name]
+    measures = dict.fromkeys(name.removeprefix(OF_PROBE) for name in names if name.startswith(OF_PROBE))
     return Comparisons(
         [_claimed(claim, found) for claim in claims],
         [(table, _lines(table, found)) for table in tables],
@@ -156,38 +157,38 @@ def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study]
     return found
 
 
-def _claimed(claim: Claim, found: Mapping[str, Results]) -> Claimed:
-    judged = [Judged(**vars(judge(claim, results)), pool=pool) for pool, results in found.items()]
+def _claimed(claim: Claim, found: Mapping[str, Results]) -> JudgedClaim:
+    judged = [PoolVerdict(**vars(judge(claim, results)), pool=pool) for pool, results in found.items()]
     run = [one for one in judged if one.verdict != "not run"]
     telling = [one for one in judged if any(part.why not in ("", NOTHING) for part in one.parts)]
-    return Claimed(claim, run or telling[:1] or judged[:1])
+    return JudgedClaim(claim, run or telling[:1] or judged[:1])
 
 
-def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[Line]:
-    rows = {pool: compare_table(table, results) for pool, results in found.items()}
-    measured = {pool: held for pool, held in rows.items() if any(row.ours is not None for row in held)}
+def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[JudgedNumber]:
+    comparisons = {pool: compare_table(table, results) for pool, results in found.items()}
+    measured = {pool: rows for pool, rows in comparisons.items() if any(row.ours is not None for row in rows)}
     return [
-        Line(cell, [_judged(pool, held[number]) for pool, held in measured.items()])
+        JudgedNumber(cell, [_judged(pool, rows[number]) for pool, rows in measured.items()])
         for number, cell in enumerate(table.cells)
     ]
 
 
-def _judged(pool: str, row: TableComparison) -> Judged:
+def _judged(pool: str, row: TableComparison) -> PoolVerdict:
     if row.ours is None:
-        return Judged(row.verdict, None, 0, row.text, pool=pool)
+        return PoolVerdict(row.verdict, None, 0, row.text, pool=pool)
     within = range_of(row.cell.quantity.measure) if row.cell.against is None else None
     ours, text = replace(row.ours.interval, within=within), "; ".join(row.notes)
-    return Judged(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
+    return PoolVerdict(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
 
 
-def judged_claims(beside: Comparisons) -> Section | None:
+def judged_claims(comparisons: Comparisons) -> Section | None:
     """The table of claims; None where the study names none."""
-    notes: list[Block] = [Paragraph(note, "note") for note in beside.notes]
-    if not beside.claims:
+    notes: list[Block] = [Paragraph(note, "note") for note in comparisons.notes]
+    if not comparisons.claims:
         return Section("Claims", notes) if notes else None
-    every = [(c, j) for c in beside.claims for j in c.judged]
+    every = [(c, j) for c in comparisons.claims for j in c.judged]
     run = [(c, j) for c, j in every if j.verdict != "not run"]
-    rest = [c for c in beside.claims if all(j.verdict == "not run" for j in c.judged)]
+    rest = [c for c in comparisons.claims if all(j.verdict == "not run" for j in c.judged)]
     several = len({j.pool for _, j in every}) > 1
     counts = {word: sum(j.verdict == word for _, j in every) for word in WORDS}
     blocks: list[Block] = [Paragraph("; ".join(f"{word}: {n}" for word, n in counts.items() if n) + ".")]
@@ -213,15 +214,15 @@ def judged_claims(beside: Comparisons) -> Section | None:
     return Section("Claims", [*blocks, *notes])
 
 
-def beside_papers(beside: Comparisons) -> Section | None:
+def beside_papers(comparisons: Comparisons) -> Section | None:
     """Each table of a paper with our numbers; None where the study names none."""
-    if not beside.tables:
+    if not comparisons.tables:
         return None
     blocks: list[Block] = [Paragraph(READING)]
-    claims_marked = any(j.marked for c in beside.claims for j in c.judged)
-    if not claims_marked and any(j.marked for _, lines in beside.tables for line in lines for j in line.judged):
+    claims_marked = any(j.marked for c in comparisons.claims for j in c.judged)
+    if not claims_marked and any(j.marked for _, lines in comparisons.tables for line in lines for j in line.judged):
         blocks.append(Paragraph(MARKED))
-    for number, (table, lines) in enumerate(beside.tables, 1):
+    for number, (table, lines) in enumerate(comparisons.tables, 1):
         heading = f"{table.paper}, {table.name}: {table.title}."
         note = f"{f'Printed in {table.printed}.' if table.printed else ''} {table.note}".strip()
         if not lines:
@@ -233,7 +234,9 @@ def beside_papers(beside: Comparisons) -> Section | None:
     return Section("Beside the papers", blocks)
 
 
-def _paper_blocks(table: papers.Table, lines: Sequence[Line], heading: str, note: str, number: int) -> list[Block]:
+def _paper_blocks(
+    table: papers.Table, lines: Sequence[JudgedNumber], heading: str, note: str, number: int
+) -> list[Block]:
     """The numbers that were measured here, and behind a line all that are printed."""
     labels: dict[str, set[str]] = {axis: set() for line in lines for axis in line.where if axis != "task"}
     for axis, of in labels.items():

@@ -16,7 +16,7 @@ from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.statistics import Interval
 from probes.study.labels import Layout
-from probes.study.report.data import WITHOUT_CONTEXT, Budget, Study
+from probes.study.report.data import WITHOUT_CONTEXT, FigureBudget, Study
 from probes.study.report.scores import CLIPPED, conditions_of, intervals_over_models
 
 Along = Literal["layer", "step"]
@@ -65,39 +65,39 @@ class Curve:
         return draw(f"{along}-{slug(title, number)}", title, series, label, note).figure()
 
 
-def by_layer(study: Study, held: Layout, budget: Budget, asked: Sequence[str] = ()) -> Section | None:
+def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
     """CKA, retrieval and whatever else probes measured at each layer; of several checkpoints the last.
 
-    Measures that are ``asked`` for (claims read them) are drawn first.
+    Measures that are ``claimed`` (that claims read) are drawn first.
     """
     known = study.measures[study.measures["layer"].notna()]
     steps = known["step"].fillna(-1)
     keys = [known[name] for name in ("cell", "probe", "measure")]
     final = known[steps == steps.groupby(keys, observed=True).transform("max")]
     note = f"Layer 0: the embeddings. {NOTE}"
-    return _section("By layer", "layer", curves(final, held, "layer", asked), over_layers, note, budget)
+    return _section("By layer", "layer", curves(final, layout, "layer", claimed), over_layers, note, budget)
 
 
-def over_training(study: Study, held: Layout, budget: Budget, asked: Sequence[str] = ()) -> Section | None:
+def over_training(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
     """What probes measured at several checkpoints."""
-    found = curves(study.measures[study.measures["step"].notna()], held, "step", asked)
+    found = curves(study.measures[study.measures["step"].notna()], layout, "step", claimed)
     note = f"A point is a checkpoint. {NOTE}"
     return _section("Over the steps of pretraining", "step", found, over_steps, note, budget)
 
 
-def curves(measures: pd.DataFrame, held: Layout, along: Along, asked: Sequence[str] = ()) -> list[Curve]:
-    """The measures that have several places: those that are ``asked`` for in their order, then the telling ones."""
+def curves(measures: pd.DataFrame, layout: Layout, along: Along, claimed: Sequence[str] = ()) -> list[Curve]:
+    """The measures that have several places: those that are ``claimed`` in their order, then the telling ones."""
     auxiliary = measures["measure"].map(lambda name: name.rsplit(".", 1)[-1] in AUXILIARY).astype(bool)
     rows = measures[~auxiliary]
     at = rows["layer"].map(lambda layer: f", layer {layer}", na_action="ignore").astype(object).fillna("")
-    rows = rows.assign(condition=conditions_of(rows, held), place=rows[along], at="" if along == "layer" else at)
+    rows = rows.assign(condition=conditions_of(rows, layout), place=rows[along], at="" if along == "layer" else at)
     parts = rows.groupby(["probe", "measure", "at"], sort=False, observed=True)
     found = [
         Curve(str(probe), str(measure), str(place), part)
         for (probe, measure, place), part in parts
         if part["place"].nunique() > 1
     ]
-    rank = {measure: place for place, measure in enumerate(asked)}
+    rank = {measure: place for place, measure in enumerate(claimed)}
 
     def order(curve: Curve) -> tuple[int, int]:
         telling = sum(word in curve.measure.lower() or word in curve.probe.lower() for word in TELLING)
@@ -107,7 +107,7 @@ def curves(measures: pd.DataFrame, held: Layout, along: Along, asked: Sequence[s
 
 
 def _section(
-    heading: str, along: Along, found: Sequence[Curve], draw: Callable[..., Drawing], note: str, budget: Budget
+    heading: str, along: Along, found: Sequence[Curve], draw: Callable[..., Drawing], note: str, budget: FigureBudget
 ) -> Section | None:
     if not found:
         return None
@@ -132,10 +132,10 @@ def _section(
     return Section(heading, blocks)
 
 
-def words_alone(study: Study, held: Layout, budget: Budget) -> Section | None:
+def words_alone(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
     """A figure and a table for each probe that measured rows of the embedding matrix; None where none did."""
     rows = study.measures[study.measures["measure"].isin(list(WITHOUT_CONTEXT))]
-    rows = rows.assign(condition=conditions_of(rows, held))
+    rows = rows.assign(condition=conditions_of(rows, layout))
     found: dict[str, dict[str, dict[str, Interval]]] = {}
     for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items():
         found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval

@@ -18,7 +18,7 @@ from pretrain.config.run import OF_WEIGHTS
 from probes.study.judged.correlated import connected_groups
 from probes.study.judged.observed import Results, is_after
 from probes.study.labels import axes_that_set, is_seed, unseeded
-from probes.study.report.data import Study, mapping, names_of
+from probes.study.report.data import Study, as_mapping, names_of
 from probes.study.settings import DIFFERS
 from probes.study.stage import DATA
 from probes.study.table import ALIGNMENTS, distinct, is_score, labels_of, pooled
@@ -72,7 +72,7 @@ def names_of_parts(studies: Sequence[Study]) -> list[str]:
 def results_of(studies: Sequence[Study]) -> Results:
     """What the studies of a pool measured, by the labels of each, so that a study loses nothing by the others."""
     later = [axes_that_set(study.config, is_after) for study in studies]
-    first = {axis for study, own in zip(studies, later, strict=True) for axis in {*study.axes} - own}
+    first = {axis for study, after in zip(studies, later, strict=True) for axis in {*study.axes} - after}
     return Results(pooled([study.table for study in studies]), set().union(*later) - first)
 
 
@@ -108,9 +108,9 @@ class Member:
         """What is read, in full where that is recorded, and as written; there also the model, and the text of the first
         language."""
         config = self.study.config
-        pretrain = mapping(config.get("pretrain"))
+        pretrain = as_mapping(config.get("pretrain"))
         languages = pretrain.get("languages")
-        parent = mapping(languages[0]) if isinstance(languages, list) and languages else {}
+        parent = as_mapping(languages[0]) if isinstance(languages, list) and languages else {}
         text = parent.get("source") or pretrain.get("source") or config.get("source")
         written = {**_data_of(config), "model": config.get("model") or None, "text": text or None}
         return [_data_of({"tasks": {}, **self.study.settings}), written]
@@ -118,12 +118,12 @@ class Member:
     def _same_data(self, other: Member) -> bool:
         """Whether both read the same for each part that both have."""
         for part in {part for data in self._data for part in data}:
-            held = [
+            pairs = [
                 (one[part], two[part])
                 for one, two in zip(self._data, other._data, strict=True)
                 if part in one.keys() & two.keys()
             ]
-            if held and not _same(*held):
+            if pairs and not _same(*pairs):
                 return False
         return True
 
@@ -163,33 +163,33 @@ def _sorted(labels: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels_of(labels).items()))
 
 
-def _same(held: tuple[Any, Any], *written: tuple[Any, Any]) -> bool:
+def _same(resolved: tuple[Any, Any], *written: tuple[Any, Any]) -> bool:
     """Whether two say the same, key by key; what differs among the cells is compared as ``written``, if it is."""
-    if all(value is None or isinstance(value, Mapping) for value in held):
-        keys = {key for value in held for key in mapping(value)}
-        return all(_same(*(_at(pair, key) for pair in (held, *written))) for key in keys)
-    if DIFFERS in str(held):
+    if all(value is None or isinstance(value, Mapping) for value in resolved):
+        keys = {key for value in resolved for key in as_mapping(value)}
+        return all(_same(*(_at(pair, key) for pair in (resolved, *written))) for key in keys)
+    if DIFFERS in str(resolved):
         return not written or _same(*written)
-    return bool(plain_place(held[0]) == plain_place(held[1]))
+    return bool(plain_place(resolved[0]) == plain_place(resolved[1]))
 
 
 def _at(pair: tuple[Any, Any], key: str) -> tuple[Any, Any]:
-    return mapping(pair[0]).get(key) or None, mapping(pair[1]).get(key) or None
+    return as_mapping(pair[0]).get(key) or None, as_mapping(pair[1]).get(key) or None
 
 
 def _data_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The data of tasks and of fine-tuning for probes, and the sentence pairs."""
-    transfer, tasks = mapping(settings.get("transfer")), settings.get("tasks")
+    transfer, tasks = as_mapping(settings.get("transfer")), settings.get("tasks")
     if tasks is None:
         tasks = {str(transfer.get("task") or "pos"): {}}
     found = {
         f"task {name}": _only({**transfer, **task}, TASK_DATA)
-        for name, task in mapping(tasks).items()
+        for name, task in as_mapping(tasks).items()
         if isinstance(task, Mapping)
     }
-    if tuned := mapping(settings.get("tuned")):
+    if tuned := as_mapping(settings.get("tuned")):
         found["tuned"] = _only({**transfer, **tuned}, frozenset({"train", "dev"}))
-    if pairs := mapping(settings.get("adjust")).get("pairs"):
+    if pairs := as_mapping(settings.get("adjust")).get("pairs"):
         found["pairs"] = pairs
     return found
 
@@ -198,10 +198,10 @@ def _settings_of(settings: Mapping[str, Any], part: str) -> Any:
     """What says which model it is, or how a task or a probe was done."""
     kind, _, name = part.partition(" ")
     if kind == "task":
-        tasks, common = settings.get("tasks"), mapping(settings.get("transfer"))
-        return {**common, **mapping(mapping(tasks).get(name))} if tasks is None or name in tasks else DIFFERS
+        tasks, common = settings.get("tasks"), as_mapping(settings.get("transfer"))
+        return {**common, **as_mapping(as_mapping(tasks).get(name))} if tasks is None or name in tasks else DIFFERS
     if kind == "probe":
-        return [mapping(settings.get("probes")).get(name), settings.get("tuned")]
+        return [as_mapping(settings.get("probes")).get(name), settings.get("tuned")]
     runs = [_only(settings.get(run), OF_WEIGHTS | DATA) for run in RUNS]
     return [settings.get("model"), _only(settings.get("adjust"), frozenset(OF_ADJUSTMENT)), *runs]
 

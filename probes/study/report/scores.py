@@ -13,7 +13,7 @@ import pandas as pd
 from probes.report.numbers import plural
 from probes.statistics import Interval, mean_of, numbers_among
 from probes.study.judged.estimates import over_models
-from probes.study.labels import Layout, axes_that_set, is_of_languages, layout, settings_of
+from probes.study.labels import Layout, axes_that_set, is_of_languages, layout_of, settings_of
 from probes.study.report.data import Study
 from probes.study.results import interval_within
 from probes.study.table import SCORES, columns_of, distinct, is_score, labels_of
@@ -95,8 +95,8 @@ class Condition:
         alike = len(set(sizes)) == 1 == len(set(map(len, made)))
         told = (plural(each if alike else total, name) for name, each, total in counts)
         text = (" × " if alike else ", ").join(told)
-        held = [name for name in SCORES if any(name in row.values for row in self.rows)]
-        whole = sum(len(numbers_among(map(row.values.get, held))) == len(held) for row in self.rows)
+        names = [name for name in SCORES if any(name in row.values for row in self.rows)]
+        whole = sum(len(numbers_among(map(row.values.get, names))) == len(names) for row in self.rows)
         return text if whole == len(self.rows) else f"{text}, {whole} of {len(self.rows)} with every score"
 
     @cached_property
@@ -126,7 +126,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreTable:
     """Everything that was scored: rows in order, a record a cell and a record a condition, each for every task."""
 
     rows: Sequence[Row]
@@ -140,22 +140,22 @@ class Scores:
         return grouped(self.conditions, lambda condition: condition.task)
 
 
-def scores_of(study: Study) -> Scores:
+def scores_of(study: Study) -> ScoreTable:
     """The rows of a study, and what they come to; rows of a task that differ in nothing but seeds are one condition."""
     rows = _rows(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
     of_measures = (settings_of(labels_of(text), cell) for cell, text in distinct(study.measures, "cell", "labels"))
     planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
     languages = axes_that_set(study.config, is_of_languages)
-    set_out = layout(study.axes, [*settings, *of_measures], study.name, languages, planned)
-    own = {row.cell: labels for row, labels in zip(rows, settings, strict=True)}
+    layout = layout_of(study.axes, [*settings, *of_measures], study.name, languages, planned)
+    of_cell = {row.cell: labels for row, labels in zip(rows, settings, strict=True)}
     by_cell = grouped(rows, lambda row: (row.cell, row.task))
-    by_settings = grouped(rows, lambda row: (row.task, *sorted(own[row.cell].items())))
-    return Scores(
+    by_settings = grouped(rows, lambda row: (row.task, *sorted(of_cell[row.cell].items())))
+    return ScoreTable(
         rows,
-        [Condition(own[cell], cell, task, of) for (cell, task), of in by_cell.items()],
-        [Condition(dict(items), set_out.whole(dict(items)), task, of) for (task, *items), of in by_settings.items()],
-        set_out,
+        [Condition(of_cell[cell], cell, task, of) for (cell, task), of in by_cell.items()],
+        [Condition(dict(items), layout.full_name(dict(items)), task, of) for (task, *items), of in by_settings.items()],
+        layout,
     )
 
 
@@ -179,10 +179,10 @@ def _rows(study: Study) -> list[Row]:
     return sorted(rows, key=order)
 
 
-def conditions_of(table: pd.DataFrame, held: Layout) -> pd.Series[str]:
+def conditions_of(table: pd.DataFrame, layout: Layout) -> pd.Series[str]:
     """What the condition of each row of a table is called."""
     pairs = distinct(table, "cell", "labels")
-    names = {cell: held.whole(settings_of(labels_of(text), cell)) for cell, text in pairs}
+    names = {cell: layout.full_name(settings_of(labels_of(text), cell)) for cell, text in pairs}
     return table["cell"].astype(str).map(names)
 
 

@@ -25,13 +25,13 @@ from probes.report.page import (
     html_page,
     markdown_page,
 )
-from probes.study.report.data import Budget, Study
+from probes.study.report.data import FigureBudget, Study
 from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
 from probes.study.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.study.report.judged import Comparisons, beside_papers, judged_claims
 from probes.study.report.layers import by_layer, over_training, words_alone
-from probes.study.report.scores import CLIPPED, Condition, Scores, delta_axis, grouped, scores_of
+from probes.study.report.scores import CLIPPED, Condition, ScoreTable, delta_axis, grouped, scores_of
 from probes.study.report.summary import NAMES, correlations, summary
 from probes.study.report.training import training
 from probes.study.settings import DIFFERS
@@ -63,13 +63,13 @@ RESOLVED = (
 )
 
 
-def sections(study: Study, beside: Comparisons) -> list[Section]:
+def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Everything the report says."""
-    scores, budget = scores_of(study), Budget(len(study.cells))
+    scores, budget = scores_of(study), FigureBudget(len(study.cells))
     parts = (
         _summary(study, scores),
-        judged_claims(beside),
-        beside_papers(beside),
+        judged_claims(comparisons),
+        beside_papers(comparisons),
         _failed(study),
         _scores(scores),
         _transfer(scores, budget) if scores.rows else None,
@@ -77,8 +77,8 @@ def sections(study: Study, beside: Comparisons) -> list[Section]:
         _alignment(scores, budget) if scores.rows else None,
         word_distances(study, scores.layout, budget),
         words_alone(study, scores.layout, budget),
-        by_layer(study, scores.layout, budget, beside.measures),
-        over_training(study, scores.layout, budget, beside.measures),
+        by_layer(study, scores.layout, budget, comparisons.measures),
+        over_training(study, scores.layout, budget, comparisons.measures),
         training(study, scores.layout, budget),
         _dropped(study),
         _provenance(study),
@@ -99,7 +99,7 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
     yield HTML, html_page(title, under, parts)
 
 
-def _summary(study: Study, scores: Scores) -> Section:
+def _summary(study: Study, scores: ScoreTable) -> Section:
     lead, comparisons = summary(study, scores)
     blocks: list[Block] = [Paragraph(lead, "lead")]
     blocks += [Paragraph(f"Scale: {study.scale}.")] if study.scale else []
@@ -121,7 +121,7 @@ def _failed(study: Study) -> Section | None:
     return Section("Failed cells", [table, *logs])
 
 
-def _scores(scores: Scores) -> Section:
+def _scores(scores: ScoreTable) -> Section:
     if not scores.cells:
         return Section("Scores", [Paragraph("No cell has been scored.", "note")])
     blocks: list[Block] = [Paragraph(f"{EXPLAINED} {CLIPPED}")]
@@ -136,38 +136,38 @@ def _scores(scores: Scores) -> Section:
     return Section("Scores", [*blocks, Folded("Every seed", [table])])
 
 
-def _table(task: str, conditions: Sequence[Condition], scores: Scores, number: int) -> Table:
-    held = scores.layout
+def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, number: int) -> Table:
+    layout = scores.layout
     columns = [*TITLES, *(name for name in ALIGNMENTS if any(c.interval(name) for c in conditions))]
     shown = [*TITLES.values(), *(f"Alignment\n{NAMES[name]}" for name in columns[len(TITLES) :])]
     metric = conditions[0].first.metric.replace("_", " ")
     caption = f"{task}{f' ({metric})' if metric else ''}, percent: mean, 95 % t interval below."
     body: list[list[Entry]] = [
-        [*([c.labels.get(axis, "–") for axis in held.axes] or [c.label]), c.seeds, *map(c.interval, columns)]
+        [*([c.labels.get(axis, "–") for axis in layout.axes] or [c.label]), c.seeds, *map(c.interval, columns)]
         for c in conditions
     ]
-    header = [*(held.titles[axis] for axis in held.axes)] or ["study"]
+    header = [*(layout.titles[axis] for axis in layout.axes)] or ["study"]
     name = f"scores-{slug(task, number)}"
     return Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS).without_constant(("Δ",))
 
 
-def _transfer(scores: Scores, budget: Budget) -> Section:
-    held = scores.layout
+def _transfer(scores: ScoreTable, budget: FigureBudget) -> Section:
+    layout = scores.layout
     gaps: dict[str, list[Gap]] = {}
     for c in scores.conditions:
         if c.delta is not None:
-            gap = Gap(held.group(c.labels), held.name(c.labels), c.label, c.delta, c.values("delta"))
+            gap = Gap(layout.group(c.labels), layout.name(c.labels), c.label, c.delta, c.values("delta"))
             gaps.setdefault(c.task, []).append(gap)
     blocks = _by_task(scores, gaps, budget, BAR_FIGURES, "delta", delta_bars)
     return Section("Zero-shot transfer", blocks or [Paragraph("No Δ to draw.", "note")])
 
 
-def _alignment(scores: Scores, budget: Budget) -> Section:
-    held, points = scores.layout, dict[str, list[Point]]()
+def _alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
+    layout, points = scores.layout, dict[str, list[Point]]()
     for c in scores.cells:
         aligned = c.mean("alignment_all")
         if aligned is not None and c.delta is not None:
-            point = Point(aligned, c.delta, c.label, held.name(c.labels), held.group(c.labels))
+            point = Point(aligned, c.delta, c.label, layout.name(c.labels), layout.group(c.labels))
             points.setdefault(c.task, []).append(point)
     if not points:
         return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
@@ -176,12 +176,18 @@ def _alignment(scores: Scores, budget: Budget) -> Section:
 
 
 def _by_task(
-    scores: Scores, tasks: Mapping[str, Any], budget: Budget, most: int, name: str, draw: Callable[..., Figure]
+    scores: ScoreTable,
+    tasks: Mapping[str, Any],
+    budget: FigureBudget,
+    most: int,
+    name: str,
+    draw: Callable[..., Figure],
 ) -> list[Block]:
     """A figure a task; a colour for each label of the main axis, also of those that only measures have."""
-    held = scores.layout
-    labels = [] if held.main is None else [held.text(held.main, {held.main: label}) for label in held.axes[held.main]]
-    palette = colours(labels or [held.alone])
+    layout = scores.layout
+    main = layout.main
+    labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]
+    palette = colours(labels or [layout.alone])
     figures = [
         draw(f"{name}-{slug(task, i)}", task, drawn, palette, delta_axis(scores.tasks[task]))
         for i, (task, drawn) in enumerate(list(tasks.items())[: budget.take(len(tasks), most)], 1)

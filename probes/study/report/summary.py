@@ -11,9 +11,9 @@ from probes.report.numbers import Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
 from probes.statistics import Interval, mean_of
 from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
-from probes.study.judged.observed import known_by
+from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
-from probes.study.report.scores import Condition, Scores, grouped
+from probes.study.report.scores import Condition, ScoreTable, grouped
 
 SMALL_N = 20
 """Below so many conditions a rank correlation is called a hint."""
@@ -28,7 +28,7 @@ class Summary(NamedTuple):
     comparisons: Sequence[str]
 
 
-def summary(study: Study, scores: Scores) -> Summary:
+def summary(study: Study, scores: ScoreTable) -> Summary:
     """What the study shows, and how sure it is."""
     lead, found, tasks = [_what_was_run(study, scores)], scores.conditions, scores.tasks
     if not found:
@@ -50,14 +50,14 @@ def summary(study: Study, scores: Scores) -> Summary:
     return Summary(" ".join(lead), _comparisons(scores))
 
 
-def _what_was_run(study: Study, scores: Scores) -> str:
+def _what_was_run(study: Study, scores: ScoreTable) -> str:
     states = [f"{plural(study.count('done'), 'cell')} of {len(study.cells):,} done"]
     states += [f"{study.count(state):,} {state}" for state in ("failed", "pending") if study.count(state)]
     told = [", ".join(states)]
     if scores.cells:
-        held = scores.layout
-        told += [f"{held.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in held.axes.items()]
-        told += [f"all with {held.all_fixed}"] if held.fixed else []
+        layout = scores.layout
+        told += [f"{layout.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in layout.axes.items()]
+        told += [f"all with {layout.all_fixed}"] if layout.fixed else []
         seeds = sorted({len(score.rows) for score in scores.cells})
         counts = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
         several = "seed per cell" if seeds[-1] == 1 else "seeds per cell"
@@ -79,30 +79,30 @@ def _correlation(task: str, correlated: Correlated) -> str:
     )
 
 
-def _comparisons(scores: Scores) -> list[str]:
-    """The labels of each axis compared, the others held: of the main one COMPARISONS groups, of others if all fit.
+def _comparisons(scores: ScoreTable) -> list[str]:
+    """The labels of each axis compared, the others fixed: of the main one COMPARISONS groups, of others if all fit.
 
     Where axes go together, so that no two conditions differ in one only, they are compared as one.
     """
-    held, lines, left = scores.layout, list[str](), list[str]()
+    layout, lines, left = scores.layout, list[str](), list[str]()
 
-    def groups(way: Sequence[str]) -> list[list[Condition]]:
+    def groups(axes: Sequence[str]) -> list[list[Condition]]:
         """Conditions that differ in these axes only."""
-        return list(grouped(scores.conditions, lambda c: held.without(c.labels, *way)).values())
+        return list(grouped(scores.conditions, lambda c: layout.without(c.labels, *axes)).values())
 
-    def is_several(rivals: Sequence[Condition], way: Sequence[str]) -> bool:
-        return len({held.only(c.labels, way) for c in rivals}) > 1
+    def is_several(rivals: Sequence[Condition], axes: Sequence[str]) -> bool:
+        return len({layout.only(c.labels, axes) for c in rivals}) > 1
 
-    ways: list[tuple[str, ...]] = [
-        (axis,) for axis in held.compared if any(is_several(rivals, (axis,)) for rivals in groups((axis,)))
+    compared_axes: list[tuple[str, ...]] = [
+        (axis,) for axis in layout.compared if any(is_several(rivals, (axis,)) for rivals in groups((axis,)))
     ]
-    for way in ways or [held.compared]:
-        found = [rivals for rivals in groups(way) if not lines or is_several(rivals, way)]
+    for axes in compared_axes or [layout.compared]:
+        found = [rivals for rivals in groups(axes) if not lines or is_several(rivals, axes)]
         if lines and len(lines) + len(found) > COMPARISONS:
-            left += [held.titles[axis] for axis in way]
+            left += [layout.titles[axis] for axis in axes]
             continue
         for rivals in found[:COMPARISONS]:
-            said, group = _comparison(rivals, scores, way), held.without(rivals[0].labels, *way)
+            said, group = _comparison(rivals, scores, axes), layout.without(rivals[0].labels, *axes)
             lines.append(f"Under {group}: {said}." if group else f"{said[0].upper()}{said[1:]}.")
         if len(found) > COMPARISONS:
             lines.append(f"{len(found) - COMPARISONS} further groups are compared in the tables below.")
@@ -111,15 +111,15 @@ def _comparisons(scores: Scores) -> list[str]:
     return lines
 
 
-def _comparison(rivals: Sequence[Condition], scores: Scores, way: Sequence[str]) -> str:
+def _comparison(rivals: Sequence[Condition], scores: ScoreTable, axes: Sequence[str]) -> str:
     """All conditions of one group: alignment once (it is the same for every task), Δ per task."""
-    held = scores.layout
-    names = {held.only(c.labels, way) or held.alone: c for c in rivals}
+    layout = scores.layout
+    names = {layout.only(c.labels, axes) or layout.alone: c for c in rivals}
     if len(names) == 1:
         return f"only {next(iter(names))} has been scored, so there is nothing to compare"
     parts = [_highest_alignment(names)]
     for task, members in grouped(rivals, lambda c: c.task).items():
-        of_task = {held.only(c.labels, way): c for c in members}
+        of_task = {layout.only(c.labels, axes): c for c in members}
         parts.append(_smallest_delta(of_task, f" on {task}" if len(scores.tasks) > 1 else ""))
     return "; ".join(part for part in parts if part)
 
@@ -169,7 +169,7 @@ def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
         for cell in grouped(condition.rows, lambda row: row.cell).values():
             x, y = (mean_of(row.values.get(column) for row in cell) for column in (which, "delta"))
             if x is not None and y is not None:
-                known = {known_by(row.pretrain, row.adjust, row.pretrain_seed) for row in cell}
+                known = {fingerprints_of(row.pretrain, row.adjust, row.pretrain_seed) for row in cell}
                 pairs.append(Pair((str(place),), x, y, frozenset(model for model in known if model)))
     return correlate_pairs(pairs)
 

@@ -10,7 +10,7 @@ from probes.figures.lines import curve_figures, interval_series, over_steps
 from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section
 from probes.study.labels import Layout, settings_of
-from probes.study.report.data import Budget, Study
+from probes.study.report.data import FigureBudget, Study
 from probes.study.report.scores import grouped
 from probes.study.results import interval_within
 
@@ -30,12 +30,12 @@ LEFT_OUT = 12
 Records = list[dict[str, float]]
 
 
-def training(study: Study, held: Layout, budget: Budget) -> Section:
+def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
     """Curves of the runs; cells that share a run share its curves."""
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
     if not cells:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
-    conditions = {run: held.whole(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
+    conditions = {run: layout.full_name(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
     turns = {run: turn for same in grouped(cells, conditions.get).values() for turn, run in enumerate(same)}
     runs = sorted(cells, key=turns.__getitem__)  # the first of each condition, then those of other seeds
     logs: dict[str, Records] = {}
@@ -65,7 +65,7 @@ def training(study: Study, held: Layout, budget: Budget) -> Section:
 
 
 def _single(
-    names: Mapping[str, str], conditions: Mapping[str, str], known: Mapping[str, Records], budget: Budget
+    names: Mapping[str, str], conditions: Mapping[str, str], known: Mapping[str, Records], budget: FigureBudget
 ) -> list[Block]:
     """Up to PANELS figures of each of the first runs; a run has all of its figures or none. Who has none is told."""
     blocks, drawn = list[Block](), list[str]()
