@@ -46,27 +46,28 @@ def test_setup_brings_the_code_and_takes_away_what_is_gone(cloud, tmp_path):
     assert (cloud.project / "runs").exists()
 
 
-def test_training_runs_the_config_and_ends_as_the_job_ends(cloud):
-    done = cloud.run("train.sh", CONFIG, "--out", "runs/a", "--set", "source=text:a b's", "--set", "note=$HOME")
+@pytest.mark.parametrize("config", [CONFIG, "align_mlm/trans+inv/tiny"])
+def test_training_runs_a_config_or_one_of_the_catalogue_and_ends_as_the_job_ends(cloud, config):
+    wanted = [config, "--out", "runs/a", "--set", "source=text:a b's", "--set", "note=$HOME"]
+    done = cloud.run("train.sh", *wanted)
     assert (done.returncode, cloud.verbs) == (0, ["start", "wait"]), done.stderr
     told = (cloud.project / "arguments").read_text().splitlines()
-    assert told[:3] == ["TPU", "launch", "--tpu"]
-    wanted = [CONFIG, "--out", "runs/a", "--set", "source=text:a b's", "--set", "note=$HOME"]
-    assert told[told.index("tpu_scripts/launch.py") + 1 :] == wanted
+    assert told[:3] == ["TPU", "launch", "--tpu"] and told[told.index("tpu_scripts/launch.py") + 1 :] == wanted
     assert (cloud.project / "runs/a/done.json").exists()
 
 
-def test_a_config_of_the_catalogue_is_called_by_name(cloud):
-    done = cloud.run("train.sh", "align_mlm/trans+inv/tiny", "--out", "runs/a")
-    assert (done.returncode, cloud.verbs) == (0, ["start", "wait"]), done.stderr
-    told = (cloud.project / "arguments").read_text().splitlines()
-    assert told[told.index("tpu_scripts/launch.py") + 1 :] == ["align_mlm/trans+inv/tiny", "--out", "runs/a"]
+def test_what_must_be_brought_first(cloud):
     (cloud.project / CONFIG).write_text("steps: 4\n")
-    done = cloud.run("train.sh", "mlm/trans/tiny", "--out", "runs/b")
-    assert (done.returncode, "mlm/trans/tiny here is not the same as yours" in done.stderr) == (2, True)
+    for config, said in ((CONFIG, "run setup.sh --code-only"), ("mlm/trans/tiny", "here is not the same as yours")):
+        done = cloud.run("train.sh", config, "--out", "runs/a")
+        assert (done.returncode, said in done.stderr) == (2, True)
+    assert cloud.verbs == ["start", "start"]
     assert cloud.run("setup.sh", "--code-only").returncode == 0
     assert cloud.run("grid.sh", "mlm/trans+inv/tiny", "--out", "runs/g").returncode == 0
     assert (cloud.project / "runs/g/mlm/trans+inv/tiny/done.json").exists()
+    shutil.rmtree(cloud.project / ".venv-tpu")
+    done = cloud.run("train.sh", CONFIG, "--out", "runs/b")
+    assert (done.returncode, "run setup.sh" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("code", [1, 2, 7])
@@ -106,15 +107,6 @@ def test_stop_ends_the_job_and_its_last_state_reaches_the_bucket(cloud):
     assert cloud.run("train.sh", "--out", "runs/a", "--stop").stdout == "runs/a does not go on\n"
     assert (cloud.folder / "my-bucket/x/runs/a/checkpoints/step-1/model").exists()
     assert not (cloud.project / "runs/a/done.json").exists()
-
-
-def test_what_must_be_brought_first(cloud):
-    (cloud.project / CONFIG).write_text("steps: 4\n")
-    done = cloud.run("train.sh", CONFIG, "--out", "runs/a")
-    assert (done.returncode, "run setup.sh --code-only" in done.stderr, cloud.verbs) == (2, True, ["start"])
-    shutil.rmtree(cloud.project / ".venv-tpu")
-    done = cloud.run("train.sh", CONFIG, "--out", "runs/a")
-    assert (done.returncode, "run setup.sh" in done.stderr) == (2, True)
 
 
 def test_a_pod_needs_a_bucket_and_runs_no_study(cloud):
