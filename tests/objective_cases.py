@@ -44,10 +44,10 @@ def batch_of(pieces: list[tuple[Rows, str]], masker, first=0, halves=True) -> Ba
         spans = ((0, half, 0), (half, LENGTH, 1)) if term == "tlm" else ((0, LENGTH, member),)
         groups.append(Group(start, start + count, spans))
         fields = (masked.input_ids, masked.languages, masked.masked, masked.labels, masked.terms)
-        parts.append((*fields, positions, valid, numbers))
+        parts.append((*fields, positions, valid, rows.sentences, numbers))
         start += count
     joined: list[Any] = [None if p[0] is None else np.concatenate(p) for p in zip(*parts, strict=True)]
-    names = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
+    names = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "sentences", "samples")
     return Batch(**dict(zip(names, joined, strict=True)), groups=tuple(groups))
 
 

@@ -24,6 +24,7 @@ class TensorBatch:
     terms: Tensor
     positions: Tensor | None
     valid: Tensor | None
+    sentences: Tensor | None
     groups: tuple[Group, ...]
     samples: Tensor
 
@@ -38,3 +39,9 @@ class TensorBatch:
 
         fields: dict[str, Any] = {n: moved(v) if isinstance(v, np.ndarray) else v for n, v in vars(batch).items()}
         return TensorBatch(**fields)
+
+    def seen(self) -> Tensor | None:
+        """[rows, 1 or length, length] bool: which tokens of its row each token sees; None: all."""
+        if self.sentences is not None:
+            return self.sentences.unsqueeze(2) == self.sentences.unsqueeze(1)
+        return None if self.valid is None else self.valid.unsqueeze(1)

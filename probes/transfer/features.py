@@ -132,7 +132,7 @@ class Features(nn.Module):
         rows, width = states.shape[:2]
         for layer in self.top:
             assert isinstance(layer, Layer)
-            states = layer(states, batch.text.valid, None, layer.draw(self.noise, rows, width, width))
+            states = layer(states, batch.text.seen(), None, layer.draw(self.noise, rows, width, width))
         return states if batch.words is None else pick_words(states, batch.words, self.config.subword)
 
     def _freeze(self, body: MaskedLM, deepest: int) -> None:
