@@ -138,6 +138,8 @@ class Features(nn.Module):
     def _freeze(self, body: MaskedLM, deepest: int) -> None:
         """Keep from moving what must not or need not; ``deepest`` is the last layer that anything reads."""
         still = {"embeddings.bias", *(name for name, _ in body.named_parameters() if name.startswith("head."))}
+        if self.config.freeze_embeddings:
+            still.add("embeddings.words")
         if self.config.freeze_language_parts:
             still |= set(body.language_specific())
         unread = tuple(f"layers.{number}." for number in range(deepest, body.shape.layers))
