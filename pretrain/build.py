@@ -87,16 +87,15 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
     """Rows of one language's dev split: rows and masks are the same in every run.
 
-    They are plain MLM, so that perplexity is that of masked words, and have ``positions`` and ``valid`` where the
-    batches of training have them.
+    They are plain MLM, so that perplexity is that of masked words, and have the optional fields that the batches of
+    training have.
     """
     own = artifacts.languages[language]
     assert own.dev is not None, f"{own.name} has no dev split"
     source = _monolingual(config, artifacts, language, own.dev, f"{own.name} (dev)")
     masker = build_masker(config, artifacts, for_dev=True)
-    pairs = config.objective.needing("pairs") is not None
-    padded = pairs or source.padded
-    return Batches([source], [1], config.batch.rows, masker, VALIDATION_SEED, positions=pairs, padded=padded)
+    also = ("positions", "valid") if config.objective.needing("pairs") else ()
+    return Batches([source], [1], config.batch.rows, masker, VALIDATION_SEED, also)
 
 
 def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = False) -> Masker:
@@ -147,11 +146,11 @@ class _Texts:
             raise InputError("objective: tlm needs sentence pairs, and there are none")
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
+        alone = batch.packing == "sentence"
+        called = [f"{names[pairs.left]}+{names[pairs.right]}" for pairs in self.artifacts.parallel]
         return [
-            ParallelRows(
-                pairs, share, batch.length, specials, seed, f"{names[pairs.left]}+{names[pairs.right]}", self.report
-            )
-            for pairs in self.artifacts.parallel
+            ParallelRows(pairs, share, batch.length, specials, seed, name, self.report, alone)
+            for pairs, name in zip(self.artifacts.parallel, called, strict=True)
         ]
 
 
@@ -159,6 +158,6 @@ def _monolingual(
     config: PretrainConfig, artifacts: Artifacts, language: int, shards: Shards, name: str, report: Report = silent
 ) -> RowSource:
     length, specials = config.batch.length, artifacts.id_space.specials
-    if config.batch.packing == "sentences":
-        return SentenceRows(shards, language, length, specials, name, report)
-    return StreamRows(shards, language, length, specials, name)
+    if config.batch.packing == "stream":
+        return StreamRows(shards, language, length, specials, name)
+    return SentenceRows(shards, language, length, specials, name, report, alone=config.batch.packing == "sentence")

@@ -58,7 +58,7 @@ class Trainer(Loop[MaskedLM, Batch]):
 
     def begin(self) -> None:
         for source in self.rows.sources:
-            if source.padded:  # whole sentences, of which some do not fit
+            if source.optional:  # whole sentences, of which some do not fit
                 counted = ", ".join(f"{reason} {count:,}" for reason, count in source.counts.items())
                 self.say(f"{source.name}: {source.rows:,} rows, {counted}")
         start_trackers(self.accelerator, self.config, self.run)

@@ -32,6 +32,7 @@ from synthlang.vocabularies import OURS, IdSpace, LanguageTokenizer
 from synthlang_bench.measured import Figures, call, in_turns, medians, peak_memory_mb, tell, where
 
 OBJECTIVES = ("mlm", "align_mlm", "xlm", "dict_mlm")
+PACKINGS = ("stream", "sentences", "sentence")
 LONG = 1_000_000  # steps of a run that compile: auto decides for
 GPU_WORKERS = 4  # of their data loader; the default of 0 would have the GPU wait for the collator
 BLOCKS = 5  # of steps, of which the median counts
@@ -68,7 +69,9 @@ class Shape:
 
         return 3 * (layer(t) * (self.model.layers - 1) + layer(k) + 2 * k * d * (d + self.ids)) / t
 
-    def config(self, objective: str, precision: str, compiled: str, steps: int) -> PretrainConfig:
+    def config(
+        self, objective: str, precision: str, compiled: str, steps: int, packing: str = "stream"
+    ) -> PretrainConfig:
         return PretrainConfig.model_validate(
             {
                 "source": "builtin:mini-english",
@@ -76,7 +79,7 @@ class Shape:
                 "steps": steps,
                 "model": self.model.model_dump(),
                 "objective": {"mask_rate": self.mask_rate, "kind": objective},
-                "batch": {"rows": self.rows, "length": self.length},
+                "batch": {"rows": self.rows, "length": self.length, "packing": packing},
                 "optimizer": {"learning_rate": 1e-4, "warmup_steps": 0},
                 "precision": precision,
                 "compile": compiled,
@@ -174,7 +177,7 @@ def run_ours(options: Namespace) -> Figures:
     from pretrain.step import Step
 
     shape, steps = SHAPES[options.shape], options.steps
-    config = shape.config(options.objective, options.precision, options.compile, steps)
+    config = shape.config(options.objective, options.precision, options.compile, steps, options.packing)
     artifacts = artifacts_of(shape, steps)
     accelerator = Accelerator(cpu=process_state().device.type == "cpu")
     model = new_model(config, artifacts).to(accelerator.device)
@@ -183,13 +186,16 @@ def run_ours(options: Namespace) -> Figures:
     step = Step(config, model, build_objective(config, artifacts, accelerator.device), accelerator)
     batches = train_batches(config, artifacts)
     step.module.train()
-    clock, losses = Clock(options.warmup, steps, shape.rows * shape.length), []
+    clock, losses, filled = Clock(options.warmup, steps, shape.rows * shape.length), [], []
     with Prefetch(lambda number: [batches.batch(number)], steps) as ahead:
         for number in range(steps):
-            total, _ = step(number, ahead.get(number))["loss"]
+            read = ahead.get(number)
+            filled += [1.0 if batch.valid is None else float(batch.valid.mean()) for batch in read]
+            total, _ = step(number, read)["loss"]
             losses.append(total.detach())
             clock()
-    return {**clock.result(), "losses": [round(loss.item(), 4) for loss in (losses[0], losses[-1])]}
+    ends = [round(loss.item(), 4) for loss in (losses[0], losses[-1])]
+    return {**clock.result(), "losses": ends, "without_padding": round(statistics.mean(filled), 4)}
 
 
 def write_start(options: Namespace) -> Figures:
@@ -322,6 +328,18 @@ def _objectives(options: Namespace, precision: str) -> Figures:
     return found
 
 
+def _packings(options: Namespace, precision: str) -> Figures:
+    """A step of MLM with each packing beside that of streams, which take turns; padding is no token."""
+    sides = {name: partial(call, run_ours, options, precision=precision, packing=name) for name in PACKINGS}
+    found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
+    stream = found["stream"]
+    for figures in found.values():
+        share = figures["without_padding"]
+        figures["speed_by_that_of_stream"] = share * figures["tokens_per_second"] / stream["tokens_per_second"]
+        figures["cpu_speed_by_that_of_stream"] = share * stream["step_cpu_seconds"] / figures["step_cpu_seconds"]
+    return found
+
+
 def _median(runs: list[Figures]) -> Figures:
     return medians(runs) | {"runs_tokens_per_second": [run["tokens_per_second"] for run in runs]}
 
@@ -344,6 +362,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--against", choices=["hf"], help="transformers' Trainer on the same model, data and batch")
     parser.add_argument("--objectives", action="store_true", help="each objective beside MLM")
+    parser.add_argument("--packings", action="store_true", help="each packing beside streams")
     parser.add_argument("--shape", choices=[*SHAPES], default="v16k")
     precision = "of both sides; of two, the ratio is of our faster one and of their first one"
     parser.add_argument("--precision", nargs="+", choices=both, default=both, help=precision)
@@ -352,13 +371,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=13, help="of a run")
     parser.add_argument("--warmup", type=int, default=3, help="steps of a run that do not count")
     parser.add_argument("--out", type=Path, help="write the JSON to this file too")
+    parser.set_defaults(objective="mlm", packing="stream")
     options = parser.parse_args(arguments)
     if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:
         parser.error("--repeats and --warmup must be at least 1, --steps more than --warmup")
     result: Figures = {"settings": _settings(options)}
     if options.against:
         result |= _against(options, result["settings"])
-    if options.objectives or not options.against:
+    if options.packings:
+        result["packings"] = {precision: _packings(options, precision) for precision in options.precision}
+    if options.objectives or not (options.against or options.packings):
         result["objectives"] = {precision: _objectives(options, precision) for precision in options.precision}
     tell(result, options.out)
     return 0

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pretrain.data.batch import Batch
 from pretrain.objectives import NAMES
 from synthlang.shards import Shards
 from synthlang.vocabularies import OURS
@@ -43,8 +44,9 @@ class ShowingMasker:
     def mask(self, rows, source, samples):
         column = np.full((len(samples), 1), source.languages[0])
         term = np.full_like(column, NAMES.index(source.term))
-        return SimpleNamespace(
-            input_ids=rows.ids, languages=rows.languages, masked=column, labels=samples[:, None], terms=term
+        labels = samples[:, None]
+        return Batch(
+            rows.ids, rows.languages, column, labels, term, rows.positions, rows.valid, rows.sentences, (), samples
         )
 
 

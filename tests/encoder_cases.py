@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.data.batch import IGNORE, Batch, Group
+from pretrain.data.batch import IGNORE, Batch, RowGroup
 from pretrain.model.attention import Layer, SeparateLayers
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
@@ -27,9 +27,9 @@ KINDS = {
     "sep L1-3": SharingConfig(layers=(1, 2, 3), softmax="shared"),
     "sep L3": SharingConfig(layers=(3,), softmax="shared"),
 }
-MONOLINGUAL = (Group(0, 2, ((0, WIDTH, 0),)), Group(2, 4, ((0, WIDTH, 1),)))
+MONOLINGUAL = (RowGroup(0, 2, ((0, WIDTH, 0),)), RowGroup(2, 4, ((0, WIDTH, 1),)))
 HALVES = (0, WIDTH // 2, 0), (WIDTH // 2, WIDTH, 1)
-MIXED = (*MONOLINGUAL, Group(4, 6, HALVES))
+MIXED = (*MONOLINGUAL, RowGroup(4, 6, HALVES))
 
 
 def model_of(
@@ -43,8 +43,13 @@ def model_of(
     return model.eval()
 
 
-def batch_of(groups: tuple[Group, ...] = MIXED, padded: bool = True, seed: int = 0) -> TensorBatch:
-    """Random rows of the groups; with padding at the end of each span, and a slot without a label in each row."""
+def batch_of(
+    groups: tuple[RowGroup, ...] = MIXED, padded: bool = True, seed: int = 0, alone: bool = False
+) -> TensorBatch:
+    """Random rows of the groups; with padding at the end of each span, and a slot without a label in each row.
+
+    ``alone``: each span has two sentences that see themselves only; with another span of the row, two pairs of them.
+    """
     draw = np.random.default_rng(seed)
     rows = groups[-1].stop
     languages = np.zeros((rows, WIDTH), np.int64)
@@ -62,7 +67,11 @@ def batch_of(groups: tuple[Group, ...] = MIXED, padded: bool = True, seed: int =
     labels = np.where(at == 0, draw.choice(words[0], slots.shape), draw.choice(words[1], slots.shape))
     labels[:, 1] = IGNORE
     inputs = (ids, languages, slots, labels, np.zeros_like(slots))
-    batch = Batch(*inputs, positions, valid if padded else None, groups, np.arange(rows))
+    numbers = None
+    if alone:  # the second sentence of each span begins at its third token
+        numbers = np.where(valid, (positions >= 2).astype(np.int64), -1)
+        positions -= np.where(positions >= 2, 2, 0)
+    batch = Batch(*inputs, positions, valid if padded else None, numbers, groups, np.arange(rows))
     return TensorBatch.of(batch, torch.device("cpu"))
 
 
@@ -98,7 +107,10 @@ def _plain_row(model: MaskedLM, batch: TensorBatch, row: int) -> Tensor:
     members = batch.languages[row].tolist()
     group = next(g for g in batch.groups if g.start <= row < g.stop)
     copies = [next(m for start, stop, m in group.spans if start <= column < stop) for column in range(WIDTH)]
-    seen = [True] * WIDTH if batch.valid is None else batch.valid[row].tolist()
+    seen = [[True] * WIDTH if batch.valid is None else batch.valid[row].tolist()] * WIDTH
+    if batch.sentences is not None:
+        numbers = batch.sentences[row].tolist()
+        seen = [[other == number for other in numbers] for number in numbers]
     x = []
     for column, member in enumerate(members):
         position = column if batch.positions is None else int(batch.positions[row, column])
@@ -122,17 +134,17 @@ def _plain_row(model: MaskedLM, batch: TensorBatch, row: int) -> Tensor:
     return torch.stack(losses)
 
 
-def _plain_layer(own: list[Layer], x: list[Tensor], seen: list[bool]) -> list[Tensor]:
+def _plain_layer(own: list[Layer], x: list[Tensor], seen: list[list[bool]]) -> list[Tensor]:
     d = len(x[0])
     size = d // own[0].heads
     projected = [layer.qkv.weight @ vector + layer.qkv.bias for layer, vector in zip(own, x, strict=True)]
     result = []
-    for layer, vector, here in zip(own, x, projected, strict=True):
+    for layer, vector, here, mine in zip(own, x, projected, seen, strict=True):
         context = []
         for start in range(0, d, size):
             query = here[start : start + size]
             scores = torch.stack([query @ p[d + start : d + start + size] / math.sqrt(size) for p in projected])
-            weights = torch.softmax(torch.where(torch.tensor(seen), scores, -math.inf), 0)
+            weights = torch.softmax(torch.where(torch.tensor(mine), scores, -math.inf), 0)
             values = torch.stack([p[2 * d + start : 2 * d + start + size] for p in projected])
             context.append(weights @ values)
         attended = norm(layer.attention_norm, vector + layer.out.weight @ torch.cat(context) + layer.out.bias)

@@ -10,7 +10,7 @@ import torch
 from transformers import RobertaForMaskedLM
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.data.batch import IGNORE, Batch, Group, Rows
+from pretrain.data.batch import IGNORE, Batch, RowGroup, Rows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.to_hf import to_hf
 from pretrain.objectives import NAMES
@@ -42,12 +42,12 @@ def batch_of(pieces: list[tuple[Rows, str]], masker, first=0, halves=True) -> Ba
         member = int(rows.languages[0, 0])
         half = LENGTH // 2
         spans = ((0, half, 0), (half, LENGTH, 1)) if term == "tlm" else ((0, LENGTH, member),)
-        groups.append(Group(start, start + count, spans))
+        groups.append(RowGroup(start, start + count, spans))
         fields = (masked.input_ids, masked.languages, masked.masked, masked.labels, masked.terms)
-        parts.append((*fields, positions, valid, numbers))
+        parts.append((*fields, positions, valid, rows.sentences, numbers))
         start += count
     joined: list[Any] = [None if p[0] is None else np.concatenate(p) for p in zip(*parts, strict=True)]
-    names = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
+    names = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "sentences", "samples")
     return Batch(**dict(zip(names, joined, strict=True)), groups=tuple(groups))
 
 

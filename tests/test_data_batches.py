@@ -1,6 +1,7 @@
 """Batches: the same rows however they are split, fixed shapes, groups that tell the truth; those of a config."""
 
 from dataclasses import fields
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -23,15 +24,16 @@ from tests.real_data import DATA
 from tests.tiny import PRETRAIN, changed
 
 LENGTH = 16
-FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
+FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "sentences", "samples")
 TEXTS = [random_sentences(n, 6, seed=n, low=low, shortest=1) for n, low in ((300, 10), (90, 100), (200, 200))]
 
 
 def sources_of(kind):
-    packing = StreamRows if "stream" in kind else SentenceRows
+    packing = partial(SentenceRows, alone="alone" in kind) if "sentences" in kind else StreamRows
     sources: list[RowSource] = [packing(shards_of(t), i, LENGTH, OURS, str(i)) for i, t in enumerate(TEXTS)]
     if "tlm" in kind:
-        sources.append(ParallelRows(parallel_of(TEXTS[0][:90], TEXTS[1]), 0.8, LENGTH, OURS, 0, "0+1"))
+        pairs = parallel_of(TEXTS[0][:90], TEXTS[1])
+        sources.append(ParallelRows(pairs, 0.8, LENGTH, OURS, 0, "0+1", alone="alone" in kind))
     return sources
 
 
@@ -41,7 +43,7 @@ def batches(kind="stream", seed=0, rows=12, exponent=0.7, masker=None):
     return Batches(sources, weights, rows, masker or SHOWING, seed)
 
 
-KINDS = ["stream", "sentences", "stream tlm", "sentences tlm"]
+KINDS = ["stream", "sentences", "sentences alone", "stream tlm", "sentences tlm", "sentences alone tlm"]
 
 
 def by_sample(parts):
@@ -178,6 +180,8 @@ def train(store, *args, **more):
         ("dict_mlm", "sentences", [SentenceRows, SentenceRows]),
         ("xlm", "stream", [StreamRows, StreamRows, ParallelRows]),
         ("xlm", "sentences", [SentenceRows, SentenceRows, ParallelRows]),
+        ("mlm", "sentence", [SentenceRows, SentenceRows]),
+        ("xlm", "sentence", [SentenceRows, SentenceRows, ParallelRows]),
         ({"kind": "sum", "weights": {"tlm": 1}}, "stream", [ParallelRows]),
         ({"kind": "sum", "weights": {"tlm": 1, "dict": 1}}, "stream", [StreamRows, StreamRows, ParallelRows]),
     ],
@@ -187,8 +191,9 @@ def test_objective_and_packing_decide_the_rows(objective, packing, kinds, store)
     assert [type(source) for source in data.sources] == kinds
     batch = data.batch(0)
     assert batch.input_ids.shape == (8, 64)
-    assert (batch.valid is not None) == (packing == "sentences" or ParallelRows in kinds)
-    assert (batch.positions is not None) == (ParallelRows in kinds)
+    assert (batch.valid is not None) == (packing != "stream" or ParallelRows in kinds)
+    assert (batch.positions is not None) == (packing == "sentence" or ParallelRows in kinds)
+    assert (batch.sentences is not None) == (packing == "sentence")
     terms = {NAMES[t] for step in range(10) for t in np.unique(data.batch(step).terms)}
     assert ("tlm" in terms) == (ParallelRows in kinds)
     assert ("mlm" in terms) == (kinds != [ParallelRows])
@@ -281,7 +286,7 @@ def shapes(batch: Batch) -> dict[str, tuple[tuple[int, ...], str] | None]:
     return {name: None if value is None else (value.shape, str(value.dtype)) for name, value in values.items()}
 
 
-@pytest.mark.parametrize("packing", ["stream", "sentences"])
+@pytest.mark.parametrize("packing", ["stream", "sentences", "sentence"])
 @pytest.mark.parametrize("name", CASES)
 def test_every_batch_of_a_run_has_the_same_shapes(name, packing, store):
     kind = name.split()[0]

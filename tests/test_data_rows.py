@@ -4,7 +4,7 @@ share of pairs is exact; bad input is one line."""
 import numpy as np
 import pytest
 
-from pretrain.data.packing import pack, ranges
+from pretrain.data.packing import fill, pack, ranges
 from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from synthlang.errors import InputError
 from synthlang.vocabularies import OURS, Specials
@@ -90,14 +90,91 @@ def test_sentence_rows_equal_a_loop(length, longest):
 def test_packing_never_depends_on_the_chunk(chunk, sides):
     costs = np.random.default_rng(0).integers(0, 6, (sides, 200))
     costs[:, 20:60] = 0  # longer than a chunk, and no row ends there
-    starts = pack(lambda first, last: costs[:, first:last], 200, 7, "x", chunk=chunk)
+    rows = pack(lambda first, last: costs[:, first:last], 200, 7, "x", chunk=chunk)
     expected, used = [0], np.zeros(sides, int)
     for item, cost in enumerate(costs.T):
         if (used + cost > 7).any():
             expected.append(item)
             used[:] = 0
         used += cost
-    assert starts.tolist() == [*expected, 200]
+    assert rows.starts.tolist() == [*expected, 200]
+
+
+def rows_by_best_fit(costs, capacity):
+    """Best fit decreasing, one item after another: the fullest row that has room."""
+    rooms: list[int] = []
+    for cost in sorted((c for c in costs if c), reverse=True):
+        fitting = [room for room in rooms if room >= cost]
+        if fitting:
+            rooms[rooms.index(min(fitting))] -= cost
+        else:
+            rooms.append(capacity - cost)
+    return sorted(rooms)
+
+
+@pytest.mark.parametrize("capacity", [5, 16, 48])
+@pytest.mark.parametrize("items", [1, 7, 500])
+def test_rows_are_filled_as_by_best_fit_decreasing(capacity, items):
+    costs = np.random.default_rng(items).integers(0, capacity + 1, items)
+    costs[-1] = capacity
+    rows = fill(lambda first, last: costs[first:last], items, capacity, "x")
+    item, row = rows.of(np.arange(len(rows)))
+    assert sorted(item.tolist()) == np.flatnonzero(costs).tolist()
+    used = np.bincount(row, weights=costs[item], minlength=len(rows))
+    assert sorted((capacity - used).tolist()) == rows_by_best_fit(costs.tolist(), capacity)
+    parts = fill(lambda first, last: costs[first:last], items, capacity, "x", chunk=100)
+    item, row = parts.of(np.arange(len(parts)))
+    assert sorted(item.tolist()) == np.flatnonzero(costs).tolist()
+    assert np.bincount(row, weights=costs[item]).max() <= capacity
+
+
+def alone(read, row, start=0, stop=None):
+    """The sentences of a row, or of a part of it, each as it must be; what follows is padding."""
+    ids, numbers, positions = (a[row, start:stop].tolist() for a in (read.ids, read.sentences, read.positions))
+    found: list[list[int]] = []
+    here = 0
+    while here < len(ids) and numbers[here] >= 0:
+        size = numbers[here:].count(numbers[here])
+        sentence = ids[here : here + size]
+        assert numbers[here : here + size] == [len(found)] * size
+        assert positions[here : here + size] == list(range(size))
+        assert (sentence[0], sentence[-1]) == (OURS.bos, OURS.eos)
+        found.append(sentence[1:-1])
+        here += size
+    assert set(ids[here:]) <= {OURS.pad} and set(numbers[here:]) <= {-1}
+    return found
+
+
+def test_sentences_that_stand_alone():
+    sentences = [*random_sentences(500, 20, seed=3), []]
+    rows = SentenceRows(shards_of(sentences), 1, 16, OURS, "x", alone=True)
+    read = rows.read(np.arange(rows.rows))
+    assert read.valid is not None and read.sentences is not None
+    assert np.array_equal(read.valid, read.sentences >= 0)
+    assert (read.languages == 1).all()
+    found = [alone(read, row) for row in range(rows.rows)]
+    assert sorted(s for row in found for s in row) == sorted(s for s in sentences if 0 < len(s) <= 14)
+    empty, long = sum(not s for s in sentences), sum(len(s) > 14 for s in sentences)
+    assert rows.counts == {"sentences dropped, over 14 tokens": long, "sentences dropped, empty": empty}
+    some = rows.read(np.asarray([5, 2, 2]))
+    assert some.sentences is not None
+    assert np.array_equal(some.ids, read.ids[[5, 2, 2]]) and np.array_equal(some.sentences, read.sentences[[5, 2, 2]])
+    wide = SentenceRows(shards_of(sentences), 1, 64, OURS, "x", alone=True)
+    wide_valid = wide.read(np.arange(wide.rows)).valid
+    assert wide_valid is not None and wide_valid.mean() > 0.98  # hardly any padding
+
+
+def test_pairs_that_stand_alone():
+    pairs = list(zip(LEFT, RIGHT, strict=True))
+    rows = ParallelRows(parallel_of(LEFT, RIGHT, members=(2, 5)), 1.0, LENGTH, OURS, 0, "x", alone=True)
+    read = rows.read(np.arange(rows.rows))
+    found = [
+        pair for row in range(rows.rows) for pair in zip(alone(read, row, 0, 16), alone(read, row, 16), strict=True)
+    ]
+    assert sorted(found) == sorted((a, b) for a, b in pairs if len(a) <= 14 and len(b) <= 14)
+    assert rows.too_long == len(pairs) - len(found)
+    half = np.arange(32) < 16
+    assert np.array_equal(read.languages, np.where(half | (read.ids == OURS.pad), 2, 5))
 
 
 def test_ranges():

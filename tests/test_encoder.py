@@ -12,7 +12,7 @@ from scipy import stats
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig
-from pretrain.data.batch import IGNORE, Group
+from pretrain.data.batch import IGNORE, RowGroup
 from pretrain.model.dropout import Noise, add_dropout, dropout
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.losses import masked_loss
@@ -21,9 +21,9 @@ from tests.encoder_cases import IDS, KINDS, MIXED, PAD, SHAPE, SIZE, WIDTH, batc
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("padded", [False, True])
-def test_losses_equal_the_plain_ones(kind, padded):
-    model, batch = model_of(KINDS[kind], language_ids=padded), batch_of(MIXED, padded)
+@pytest.mark.parametrize(("padded", "alone"), [(False, False), (True, False), (True, True)])
+def test_losses_equal_the_plain_ones(kind, padded, alone):
+    model, batch = model_of(KINDS[kind], language_ids=padded), batch_of(MIXED, padded, alone=alone)
     losses, plain = model(batch), plain_losses(model, batch)
     torch.testing.assert_close(losses, plain, rtol=0, atol=1e-5)
     assert losses.dtype == torch.float32 and bool((losses[batch.labels == IGNORE] == 0).all())
@@ -31,8 +31,9 @@ def test_losses_equal_the_plain_ones(kind, padded):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_equal_the_plain_ones(kind):
-    model, batch = model_of(KINDS[kind], language_ids=True), batch_of()
+@pytest.mark.parametrize("alone", [False, True])
+def test_gradients_equal_the_plain_ones(kind, alone):
+    model, batch = model_of(KINDS[kind], language_ids=True), batch_of(alone=alone)
     weights = torch.linspace(0.5, 2, batch.labels.numel()).view_as(batch.labels)  # each slot its own weight
     mine = torch.autograd.grad((model(batch) * weights).sum(), list(model.parameters()))
     plain = torch.autograd.grad((plain_losses(model, batch) * weights).sum(), list(model.parameters()))
@@ -40,12 +41,30 @@ def test_gradients_equal_the_plain_ones(kind):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, msg=name)
 
 
+def test_sentences_that_stand_alone_are_as_rows_of_their_own():
+    model = model_of()
+    sentences = [np.asarray([0, *range(5, 5 + n), 2]) for n in (3, 1, 4)]
+    width = [*map(len, sentences)]
+    packed = torch.from_numpy(np.concatenate(sentences))[None]
+    numbers = torch.arange(3).repeat_interleave(torch.tensor(width))[None]
+    positions = torch.cat([torch.arange(n) for n in width])[None]
+    k = torch.arange(sum(width))[None]
+    batch = replace(batch_of(), groups=(RowGroup(0, 1, ((0, sum(width), 0),)),))
+    batch = replace(batch, input_ids=packed, languages=torch.zeros_like(packed), masked=k, labels=packed, valid=None)
+    together = model(replace(batch, terms=k, positions=positions, sentences=numbers)).squeeze(0).split(width)
+    for sentence, losses in zip(sentences, together, strict=True):
+        row = torch.from_numpy(sentence)[None]
+        one = replace(batch, input_ids=row, languages=torch.zeros_like(row), labels=row, positions=None, sentences=None)
+        alone = model(replace(one, masked=torch.arange(len(sentence))[None], terms=row)).squeeze(0)
+        torch.testing.assert_close(losses, alone, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_reach_exactly_what_belongs_to_the_language(kind):
     """A batch of language 0 alone moves nothing of language 1, and everything shared."""
     model = model_of(KINDS[kind])
     names = {name for name, _ in model.named_parameters()}
-    model(batch_of((Group(0, 3, ((0, WIDTH, 0),)),))).sum().backward()
+    model(batch_of((RowGroup(0, 3, ((0, WIDTH, 0),)),))).sum().backward()
     own = set(model.language_specific())
     for name, parameter in model.named_parameters():
         moved = parameter.grad is not None and bool(parameter.grad.any())
@@ -79,7 +98,7 @@ def test_word_rows_are_those_of_the_language():
 
 @pytest.mark.parametrize("kind", ["shared", "sep emb + L1-2"])
 def test_hidden_is_what_the_losses_start_from(kind):
-    model, batch = model_of(KINDS[kind], language_ids=True), batch_of((Group(0, 3, ((0, WIDTH, 1),)),))
+    model, batch = model_of(KINDS[kind], language_ids=True), batch_of((RowGroup(0, 3, ((0, WIDTH, 1),)),))
     states = model.read(Text.of(batch.input_ids, 1, batch.valid), layers=range(model.shape.layers + 1))
     assert len(states) == SHAPE.layers + 1
     last = model.hidden(batch.input_ids, 1, batch.valid)

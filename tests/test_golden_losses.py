@@ -69,6 +69,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "dropout": {"model__dropout": 0.1},
     "accumulation": {"batch__accumulation": 2},
     "whole sentences": {"batch__packing": "sentences"},
+    "single sentences": {"batch__packing": "sentence"},
+    "single pairs, separate layer": {
+        "batch__packing": "sentence", "objective__kind": "xlm", "sharing": {"layers": [1]},
+    },
     "joint vocabulary": {"vocabulary__kind": "joint"},
     "no language ids under xlm": {"objective__kind": "xlm", "objective__language_ids": False},
     "language ids under mlm": {"objective__language_ids": True},

@@ -25,8 +25,8 @@ from tests.tiny import PRETRAIN, changed
 STEPS = 40
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "mlm": {"objective__kind": "mlm"},
-    "xlm": {"objective__kind": "xlm", "batch__packing": "sentences"},
-    "dict_mlm": {"objective__kind": "dict_mlm"},
+    "xlm": {"objective__kind": "xlm", "batch__packing": "sentence"},
+    "dict_mlm": {"objective__kind": "dict_mlm", "batch__packing": "sentences"},
     "align_mlm": {"objective__kind": "align_mlm", "batch__accumulation": 2},
     "sum": {"objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 0.5, "dict": 2.0, "align": 10.0}}},
     "separate": {"objective__kind": "mlm", "sharing": {"embeddings": "separate", "layers": [1]}},

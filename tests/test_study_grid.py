@@ -1,6 +1,7 @@
 """The grid of a study: which cells there are, in which order, under which names; and what is refused."""
 
 import itertools
+from collections import Counter
 
 import pytest
 
@@ -58,6 +59,19 @@ def test_a_product_is_in_the_order_of_the_yaml_with_the_last_axis_fastest():
 )
 def test_which_cells_there_are(values, expected):
     assert overrides(**values) == expected
+
+
+def test_a_sample_is_a_random_part_of_the_product():
+    axes = {A: list(range(10)), B: list(range(1, 11))}
+    whole = names(product=axes)
+    drawn = [names(product=axes, sample={"cells": 30, "seed": seed}) for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2] and all(len(set(some)) == 30 for some in drawn)
+    assert drawn[0] == [name for name in whole if name in drawn[0]]  # in the order of the grid
+    assert names(product=axes, sample={"cells": 100}) == names(product=axes, sample={"cells": 500}) == whole
+    times = Counter(name for seed in range(200) for name in names(product=axes, sample={"cells": 30, "seed": seed}))
+    assert set(times) == set(whole) and max(times.values()) < 90 and min(times.values()) > 34  # 60 ± 6.5
+    left = names(product=axes, exclude=[{A: 0}], sample={"cells": 89}, include=[{A: 0, B: 1}])
+    assert len(left) == 90 and sum("seed=0" in name for name in left) == 1
 
 
 def test_named_axes_set_what_their_labels_say():

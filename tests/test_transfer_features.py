@@ -80,7 +80,7 @@ def test_new_layers_come_before_words_are_picked(tune):
     batch = batch_of()
     states = plain((1, 2), "concat", "last", replace(batch, words=None))
     for layer in read.top:
-        states = layer(states, batch.text.valid, None)
+        states = layer(states, batch.text.seen(), None)
     expected = states[torch.arange(2)[:, None], torch.cat([torch.zeros(2, 1).long(), WORDS[..., 1]], 1)]
     torch.testing.assert_close(read(batch), expected, rtol=1e-4, atol=1e-5)
     torch.autograd.backward(read.train()(batch).square().mean())
@@ -153,6 +153,9 @@ def test_bodies_are_copied_and_what_is_not_read_does_not_move():
     still = {name for name, p in read.body("source").named_parameters() if not p.requires_grad}
     unread = {n for n in before if n.startswith(("head.", "layers.1."))}
     assert still == unread | {"embeddings.bias"} and all(p.requires_grad for p in BODY.parameters())
+    embeddings = features_of(layers=(1,), freeze_language_parts=False, freeze_embeddings=True).body("source")
+    frozen = {name for name, p in embeddings.named_parameters() if not p.requires_grad}
+    assert frozen == still | {"embeddings.words"}
     deeper = Features({"source": BODY}, FeaturesConfig(layers=(1,), freeze_language_parts=False), also_read=(-1,))
     assert all(p.requires_grad for n, p in deeper.body("source").named_parameters() if n.startswith("layers.1."))
 

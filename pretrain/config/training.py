@@ -14,13 +14,15 @@ class BatchConfig(StrictModel):
     """``rows`` rows of ``length`` tokens a step, over all processes and micro-batches.
 
     packing   ``stream``: sentences one after another, cut every ``length`` tokens; ``sentences``: as many whole
-              sentences as fit, then padding; a longer sentence is left out and counted
+              sentences as fit, then padding; ``sentence``: each sentence (for TLM each pair) sees itself only and has
+              positions of its own, as if it were a row, in rows that are nearly full. A sentence that is longer than
+              a row (for TLM half a row) is left out and counted
     """
 
     rows: int = Field(default=128, ge=2)
     length: int = Field(default=512, ge=8)
     accumulation: int = Field(default=1, ge=1)
-    packing: Literal["stream", "sentences"] = "stream"
+    packing: Literal["stream", "sentences", "sentence"] = "stream"
 
 
 class OptimizerConfig(StrictModel):

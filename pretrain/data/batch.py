@@ -20,18 +20,19 @@ class Rows:
     languages  [rows, length] int64, the language of each token; padding has the first language of its row
     positions  [rows, length] int64, 0-based; None: 0 … length − 1 in every row
     valid      [rows, length] bool, False for padding; None: there is no padding
+    sentences  [rows, length] int64, the number in its row of the sentence, or of the sentence pair, that a token is of
+               and that alone it sees; −1 for padding; None: every token sees the whole row
     """
 
     ids: NDArray[np.int64]
     languages: NDArray[np.int64]
     positions: NDArray[np.int64] | None = None
     valid: NDArray[np.bool_] | None = None
+    sentences: NDArray[np.int64] | None = None
 
 
 class RowSource(Protocol):
     """A finite list of rows of one kind, any of which can be read at any time.
-
-    Its rows have ``valid`` if and only if it is ``padded``, and ``positions`` if and only if it has several spans.
 
     name       the language or languages, as in ``en`` and ``en+fr``: for messages
     term       the term of the objective that the masked positions of its rows belong to
@@ -39,7 +40,7 @@ class RowSource(Protocol):
     length     tokens of a row
     rows       how many there are: an epoch
     counts     what was drawn and left out to get the rows, by reason
-    padded     whether rows may end with padding
+    optional   which fields of Rows that may be None are not
     spans      which columns belong to which language: one span for all of them, or one for each half
     """
 
@@ -49,7 +50,7 @@ class RowSource(Protocol):
     length: int
     rows: int
     counts: dict[str, int]
-    padded: bool
+    optional: frozenset[str]
     spans: tuple[Span, ...]
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
@@ -58,7 +59,7 @@ class RowSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """Rows ``start`` … ``stop`` − 1 of a batch come from one source; ``spans``: which columns have which language."""
 
     start: int
@@ -77,6 +78,7 @@ class Batch:
     terms      [rows, k] int64, the number of the term that a position is of (pretrain.objectives.TERMS)
     positions  [rows, length] int64, 0-based; None: 0 … length − 1 in every row
     valid      [rows, length] bool, False for padding; None: there is no padding
+    sentences  [rows, length] int64, as in Rows; None: every token sees the whole row
     groups     the rows of one source stand together; sources without a row here are left out
     samples    [rows] int64, the number of each row in the whole run
     """
@@ -88,7 +90,8 @@ class Batch:
     terms: NDArray[np.int64]
     positions: NDArray[np.int64] | None
     valid: NDArray[np.bool_] | None
-    groups: tuple[Group, ...]
+    sentences: NDArray[np.int64] | None
+    groups: tuple[RowGroup, ...]
     samples: NDArray[np.int64]
 
     @property

@@ -7,7 +7,8 @@ from the p-th on, so that they are the step together whatever P is, and the sour
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -16,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain.data.batch import Batch, Group, RowSource
+from pretrain.data.batch import Batch, RowGroup, RowSource
 from pretrain.data.masking import Masker
 from pretrain.data.quotas import Quotas
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 
-FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "samples")
+FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "sentences", "samples")
 
 
 class Epochs:
@@ -46,8 +47,8 @@ class Epochs:
 class Batches:
     """Batches that draw from ``sources`` by ``weights``, masked.
 
-    rows       samples of a step
-    positions  whether batches have ``positions``, by default if a source needs them; so too ``padded`` and ``valid``
+    rows      samples of a step
+    optional  fields of Rows that batches have besides those that their sources need
     """
 
     def __init__(
@@ -57,16 +58,14 @@ class Batches:
         rows: int,
         masker: Masker,
         seed: int,
-        positions: bool | None = None,
-        padded: bool | None = None,
+        optional: Collection[str] = (),
     ) -> None:
         assert len({source.length for source in sources}) == 1, "rows of one length"
         assert len(weights) == len(sources), "a weight for each source"
         self.sources, self.rows, self.masker = tuple(sources), rows, masker
         self.length = self.sources[0].length
         self.quotas = Quotas(weights, rows)
-        self.positions = any(len(s.spans) > 1 for s in self.sources) if positions is None else positions
-        self.padded = any(s.padded for s in self.sources) if padded is None else padded
+        self.optional = frozenset(optional).union(*(source.optional for source in self.sources))
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> Batch:
@@ -89,7 +88,7 @@ class Batches:
             if stop > start:
                 mine = order[start:stop]
                 pieces.append(self._piece(source, count[mine], numbers[mine]))
-                groups.append(Group(start, stop, self.sources[source].spans))
+                groups.append(RowGroup(start, stop, self.sources[source].spans))
         return _joined(pieces, groups)
 
     @property
@@ -115,15 +114,14 @@ class Batches:
         rows = source.read(self._epochs[which].rows_of(count))
         masked = self.masker.mask(rows, source, numbers)
         positions, valid = rows.positions, rows.valid
-        if self.positions and positions is None:
+        if "positions" in self.optional and positions is None:
             positions = np.broadcast_to(np.arange(self.length), rows.ids.shape)
-        if self.padded and valid is None:
+        if "valid" in self.optional and valid is None:
             valid = np.ones(rows.ids.shape, bool)
-        ids, languages = masked.input_ids, masked.languages
-        return Batch(ids, languages, masked.masked, masked.labels, masked.terms, positions, valid, (), numbers)
+        return replace(masked, positions=positions, valid=valid, sentences=rows.sentences, samples=numbers)
 
 
-def _joined(pieces: list[Batch], groups: list[Group]) -> Batch:
+def _joined(pieces: list[Batch], groups: list[RowGroup]) -> Batch:
     def of(field: str) -> Any:
         each = [getattr(piece, field) for piece in pieces]
         return None if each[0] is None else np.concatenate(each)

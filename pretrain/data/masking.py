@@ -128,7 +128,8 @@ class Masker:
         ids, languages = rows.ids.copy(), rows.languages.copy()
         np.put_along_axis(ids, columns, masked.shown, axis=1)
         np.put_along_axis(languages, columns, masked.languages, axis=1)
-        return Batch(ids, languages, columns, masked.labels, terms, rows.positions, rows.valid, (), samples)
+        labels = masked.labels
+        return Batch(ids, languages, columns, labels, terms, rows.positions, rows.valid, rows.sentences, (), samples)
 
     def _choose(self, rows: Rows, samples: Ids) -> tuple[Ids, NDArray[np.bool_]]:
         """The k columns of each row that draw the smallest numbers among its words, and which have a label."""

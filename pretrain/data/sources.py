@@ -1,5 +1,5 @@
 """Sources of rows. Of one language: a stream that is chopped, or whole sentences with padding after them; of sentence
-pairs, for TLM: one language in each half."""
+pairs, for TLM: one language in each half. Sentences, and pairs, share a row or stand alone in it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from pretrain.artifacts import Parallel
 from pretrain.data.batch import Rows, Span
-from pretrain.data.packing import pack, ranges, write_sentences
+from pretrain.data.packing import fill, pack, ranges, write_alone, write_sentences
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.shards import Shards
 from synthlang.vocabularies import Specials
+
+ALONE = frozenset({"positions", "valid", "sentences"})
 
 
 class StreamRows:
@@ -23,7 +25,7 @@ class StreamRows:
     """
 
     term = "mlm"
-    padded = False
+    optional: frozenset[str] = frozenset()
 
     def __init__(self, shards: Shards, language: int, length: int, specials: Specials, name: str) -> None:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
@@ -59,40 +61,63 @@ class StreamRows:
 
 
 class SentenceRows:
-    """``<s> sentence </s> sentence </s> … <pad> …``, in the order of the text; no sentence is cut.
+    """Whole sentences and padding: ``<s> sentence </s> sentence </s> … <pad> …``, in the order of the text.
 
-    A sentence that with its <s> and </s> is longer than a row is left out: ``dropped`` counts them.
-    ``name`` says whose text it is, for messages; InputError if no sentence fits.
+    alone  each sentence has a <s> and positions of its own and sees itself only: ``<s> sentence </s> <s> sentence
+           </s> …``, in an order that leaves few places empty
+    name   whose text it is, for messages
+
+    A sentence that with its <s> and </s> is longer than a row is left out: ``dropped`` counts them. So is, where each
+    stands alone, one without a token. InputError if no sentence is left.
     """
 
     term = "mlm"
-    padded = True
 
     def __init__(
-        self, shards: Shards, language: int, length: int, specials: Specials, name: str, report: Report = silent
+        self,
+        shards: Shards,
+        language: int,
+        length: int,
+        specials: Specials,
+        name: str,
+        report: Report = silent,
+        alone: bool = False,
     ) -> None:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
         self.languages: tuple[int, ...] = (language,)
         self.spans: tuple[Span, ...] = ((0, length, language),)
-        self.dropped = int((np.diff(shards.offsets) + 2 > length).sum())
-        if self.dropped == len(shards):
+        self.alone = alone
+        self.optional = ALONE if alone else frozenset({"valid"})
+        lengths = np.diff(shards.offsets)
+        self.dropped, empty = int((lengths + 2 > length).sum()), int((lengths == 0).sum()) if alone else 0
+        if self.dropped + empty == len(shards):
             raise InputError(
                 f"{name}: none of {len(shards)} sentences fits into a row of length {length}; raise batch.length"
             )
-        self._starts = pack(self._costs, len(shards), length - 1, f"pack {name}", report)
-        self.rows = len(self._starts) - 1
+        task = f"pack {name}"
+        if alone:
+            self._items = fill(lambda a, b: self._costs(a, b, 2, 1), len(shards), length, task, report)
+        else:
+            self._items = pack(lambda a, b: self._costs(a, b, 1, 0)[None], len(shards), length - 1, task, report)
+        self.rows = len(self._items)
         self.counts = {f"sentences dropped, over {length - 2} tokens": self.dropped}
+        if alone:
+            self.counts |= {"sentences dropped, empty": empty}
 
-    def _costs(self, first: int, last: int) -> NDArray[np.int64]:
+    def _costs(self, first: int, last: int, specials: int, shortest: int) -> NDArray[np.int64]:
         lengths = np.diff(self.shards.offsets[first : last + 1])
-        return np.where(lengths + 2 <= self.length, lengths + 1, 0)[None]
+        fits = (lengths + 2 <= self.length) & (lengths >= shortest)
+        return np.where(fits, lengths + specials, 0)
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
-        sentence, row = ranges(self._starts[numbers], self._starts[numbers + 1])
-        fits = self.shards.offsets[sentence + 1] - self.shards.offsets[sentence] + 2 <= self.length
+        sentence, row = self._items.of(numbers)
         ids = np.empty((len(numbers), self.length), np.int64)
-        valid = write_sentences(ids, self.shards, sentence[fits], row[fits], self.specials)
-        return Rows(ids, np.full_like(ids, self.languages[0]), valid=valid)
+        languages = np.full_like(ids, self.languages[0])
+        if self.alone:
+            number, positions = write_alone(ids, self.shards, sentence, row, self.specials)
+            return Rows(ids, languages, positions, number >= 0, number)
+        fits = self.shards.offsets[sentence + 1] - self.shards.offsets[sentence] + 2 <= self.length
+        return Rows(ids, languages, valid=write_sentences(ids, self.shards, sentence[fits], row[fits], self.specials))
 
 
 class ParallelRows:
@@ -102,6 +127,8 @@ class ParallelRows:
     draws a part. They are packed in the order of ``parallel``, as long as both halves have room:
     ``<s> a1 </s> a2 </s> <pad> … | <s> b1 </s> b2 </s> <pad> …``. Positions start anew in the second half.
 
+    alone     each pair sees itself only, and its sentences have a <s> each:
+              ``<s> a1 </s> <s> a2 </s> … | <s> b1 </s> <s> b2 </s> …``; positions start anew in each sentence
     drawn     pairs drawn
     too_long  of these, left out since a side with its <s> and </s> is longer than half a row
     empty     of these, left out since a side has no token
@@ -110,7 +137,6 @@ class ParallelRows:
     """
 
     term = "tlm"
-    padded = True
 
     def __init__(
         self,
@@ -121,6 +147,7 @@ class ParallelRows:
         seed: int,
         name: str,
         report: Report = silent,
+        alone: bool = False,
     ) -> None:
         if length % 2:
             raise InputError(f"{name}: TLM needs an even batch.length, a half for each language; it is {length}")
@@ -130,8 +157,15 @@ class ParallelRows:
         self.spans: tuple[Span, ...] = ((0, self.half, parallel.left), (self.half, length, parallel.right))
         self._shards = (parallel.left_shards, parallel.right_shards)
         self._pairs = self._usable(parallel.rows, rate, key_of("tlm", seed, parallel.left, parallel.right))
-        self._starts = pack(self._costs, len(self._pairs), self.half - 1, f"pack {name}", report)
-        self.rows = len(self._starts) - 1
+        self.alone, task = alone, f"pack {name}"
+        self.optional = ALONE if alone else frozenset({"positions", "valid"})
+        if alone:
+            self._items = fill(
+                lambda a, b: self._costs(a, b).max(axis=0) + 1, len(self._pairs), self.half, task, report
+            )
+        else:
+            self._items = pack(self._costs, len(self._pairs), self.half - 1, task, report)
+        self.rows = len(self._items)
 
     def _usable(self, pairs: NDArray[np.int64], rate: float, key: int) -> NDArray[np.int64]:
         """The pairs that are drawn and fit, in order."""
@@ -162,16 +196,18 @@ class ParallelRows:
         return self._lengths(self._pairs[first:last]) + 1
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
-        pair, row = ranges(self._starts[numbers], self._starts[numbers + 1])
+        pair, row = self._items.of(numbers)
         ids = np.empty((len(numbers), self.length), np.int64)
-        languages = np.empty_like(ids)
-        valid = np.empty(ids.shape, bool)
+        languages, valid = np.empty_like(ids), np.empty(ids.shape, bool)
+        sentences, positions = np.empty_like(ids), np.tile(np.arange(self.half), (len(numbers), 2))
         for side, (start, stop, language) in enumerate(self.spans):
-            sentences = self._pairs[pair, side]
-            valid[:, start:stop] = write_sentences(
-                ids[:, start:stop], self._shards[side], sentences, row, self.specials
-            )
-            languages[:, start:stop] = language
+            half = np.s_[:, start:stop]
+            given = ids[half], self._shards[side], self._pairs[pair, side], row, self.specials
+            if self.alone:
+                sentences[half], positions[half] = write_alone(*given)
+                valid[half] = sentences[half] >= 0
+            else:
+                valid[half] = write_sentences(*given)
+            languages[half] = language
         languages[~valid] = self.languages[0]
-        positions = np.tile(np.arange(self.half), (len(numbers), 2))
-        return Rows(ids, languages, positions, valid)
+        return Rows(ids, languages, positions, valid, sentences if self.alone else None)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig
-from pretrain.data.batch import Group, Span
+from pretrain.data.batch import RowGroup, Span
 from pretrain.model.dropout import Noise, add_dropout, dropout
 from pretrain.model.text import Packed
 
@@ -40,19 +40,21 @@ class Layer(nn.Module):
         self.down = nn.Linear(shape.feed_forward, d)
         self.norm = nn.LayerNorm(d, eps=epsilon)
 
-    def forward(self, x: Tensor, valid: Tensor | None, columns: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
+    def forward(self, x: Tensor, seen: Tensor | None, columns: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
         """[r, w, d] → [r, w, d], or [r, k, d] at ``columns`` [r, k], which is exact: keys and values need the rest.
 
-        ``valid`` [r, w] is False at padding, which nobody attends to.
+        ``seen`` [r, w, w], or [r, 1, w] alike for all, is False where a token does not attend to another.
         """
         q, k, v = self.project(x, columns)
-        context = self.attend(q, k, v, valid, keep[0])
+        if seen is not None and columns is not None and seen.shape[1] > 1:
+            seen = at_columns(seen, columns)
+        context = self.attend(q, k, v, seen, keep[0])
         return self.finish(context, x if columns is None else at_columns(x, columns), keep)
 
     def of_tokens(self, x: Tensor, packed: Packed, keep: Kept = ALL_KEPT) -> Tensor:
         """As ``forward`` for the tokens [t, d] of padded rows: only attention sees the padding."""
         q, k, v = packed.pad(self.qkv(x)).chunk(3, dim=-1)
-        return self.finish(packed.pick(self.attend(q, k, v, packed.valid, keep[0])), x, keep)
+        return self.finish(packed.pick(self.attend(q, k, v, packed.valid[:, None], keep[0])), x, keep)
 
     def project(self, x: Tensor, columns: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (at the columns), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
@@ -64,11 +66,11 @@ class Layer(nn.Module):
         k, v = F.linear(x, weight[d:], bias[d:]).chunk(2, dim=-1)
         return F.linear(at_columns(x, columns), weight[:d], bias[:d]), k, v
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, keep: Tensor | None) -> Tensor:
-        """softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]."""
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, keep: Tensor | None) -> Tensor:
+        """softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]; ``seen`` [r, 1 or ·, w]."""
         size = q.shape[-1] // self.heads
         q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))
-        mask = None if valid is None else valid[:, None, None, :]
+        mask = None if seen is None else seen.unsqueeze(1)
         rate = self.rate if self.training else 0.0
         if keep is None or rate == 0.0:
             context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate)
@@ -108,9 +110,9 @@ class SeparateLayers(nn.ModuleList):
     def route(
         self,
         x: Tensor,
-        valid: Tensor | None,
+        seen: Tensor | None,
         columns: Tensor | None,
-        groups: tuple[Group, ...],
+        groups: tuple[RowGroup, ...],
         noise: Noise,
         run: Run,
     ) -> Tensor:
@@ -118,13 +120,13 @@ class SeparateLayers(nn.ModuleList):
         outputs = []
         for group in groups:
             rows = slice(group.start, group.stop)
-            part, seen = x[rows], None if valid is None else valid[rows]
+            part, own = x[rows], None if seen is None else seen[rows]
             at = None if columns is None else columns[rows]
             languages = {language for _, _, language in group.spans}
             if len(languages) == 1:
-                outputs.append(run(self.copy(languages.pop()), part, seen, at))
+                outputs.append(run(self.copy(languages.pop()), part, own, at))
             else:
-                mixed = self._mixed(part, seen, group.spans, noise)
+                mixed = self._mixed(part, own, group.spans, noise)
                 outputs.append(mixed if at is None else at_columns(mixed, at))
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
@@ -133,14 +135,14 @@ class SeparateLayers(nn.ModuleList):
         assert isinstance(layer, Layer)
         return layer
 
-    def _mixed(self, x: Tensor, valid: Tensor | None, spans: tuple[Span, ...], noise: Noise) -> Tensor:
+    def _mixed(self, x: Tensor, seen: Tensor | None, spans: tuple[Span, ...], noise: Noise) -> Tensor:
         """Rows of several languages (TLM): each span has its copy's weights, attention sees the whole row."""
         rows, width, _ = x.shape
         first = self.copy(spans[0][2])
         keep = first.draw(noise, rows, width, width)
         projected = [self.copy(language).project(x[:, start:stop]) for start, stop, language in spans]
         q, k, v = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
-        context = first.attend(q, k, v, valid, keep[0])  # attention itself has no weights
+        context = first.attend(q, k, v, seen, keep[0])  # attention itself has no weights
         finished = []
         for start, stop, language in spans:
             out, down = (None if k is None else k[:, start:stop] for k in keep[1:])

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.data.batch import IGNORE, Group
+from pretrain.data.batch import IGNORE, RowGroup
 from pretrain.model.attention import Kept, Layer, SeparateLayers, at_columns
 from pretrain.model.dropout import Noise, dropout
 from pretrain.model.losses import Exponentials, exponentials, masked_loss
@@ -187,10 +187,10 @@ class MaskedLM(nn.Module):
 
     def forward(self, batch: TensorBatch) -> Tensor:
         """−log p(label) at every masked position, [rows, k] float32 in nats; 0 where the label is IGNORE."""
-        x = self.embed(batch.input_ids, batch.languages, batch.positions)
+        x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), batch.seen()
         for number, layer in enumerate(self.layers, 1):
             columns = batch.masked if number == self.shape.layers else None
-            x = self._through(layer, x, batch.valid, columns, batch.groups)
+            x = self._through(layer, x, seen, columns, batch.groups)
         return self._losses(self.head(x), batch)
 
     def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
@@ -209,11 +209,11 @@ class MaskedLM(nn.Module):
         if text.packed is not None:
             packed = self._read_packed(text, text.packed, columns, set(wanted))
             return [packed[number] for number in wanted]
-        groups = (Group(0, len(text.input_ids), text.spans),)
+        groups = (RowGroup(0, len(text.input_ids), text.spans),)
         x = self.embed(text.input_ids, text.languages, text.positions, text.segments)
         outputs = {0: x if columns is None else at_columns(x, columns)}
         for number, layer in enumerate(self.layers[: max(wanted)], 1):
-            x = self._through(layer, x, text.valid, columns if number == max(wanted) else None, groups)
+            x = self._through(layer, x, text.seen(), columns if number == max(wanted) else None, groups)
             if number in wanted:
                 outputs[number] = x if columns is None or number == max(wanted) else at_columns(x, columns)
         return [outputs[number] for number in wanted]
@@ -235,7 +235,7 @@ class MaskedLM(nn.Module):
             assert isinstance(layer, Layer)
             if number == last and columns is not None and columns.numel() < len(packed.places):
                 keep = layer.draw(self.noise, rows, columns.shape[1], width)
-                outputs[number] = layer(packed.pad(x), packed.valid, columns, keep)
+                outputs[number] = layer(packed.pad(x), text.seen(), columns, keep)
                 break
             x = layer.of_tokens(x, packed, layer.draw(self.noise, rows, width, width, len(packed.places)))
             if number in wanted:
@@ -271,19 +271,19 @@ class MaskedLM(nn.Module):
         return dropout(x, rate, keep, self.training)
 
     def _through(
-        self, layer: nn.Module, x: Tensor, valid: Tensor | None, columns: Tensor | None, groups: tuple[Group, ...]
+        self, layer: nn.Module, x: Tensor, seen: Tensor | None, columns: Tensor | None, groups: tuple[RowGroup, ...]
     ) -> Tensor:
         """``x`` through a layer, shared or separate."""
         if isinstance(layer, SeparateLayers):
-            return layer.route(x, valid, columns, groups, self.noise, self._run)
+            return layer.route(x, seen, columns, groups, self.noise, self._run)
         assert isinstance(layer, Layer)
-        return self._run(layer, x, valid, columns)
+        return self._run(layer, x, seen, columns)
 
-    def _run(self, layer: Layer, x: Tensor, valid: Tensor | None, columns: Tensor | None) -> Tensor:
+    def _run(self, layer: Layer, x: Tensor, seen: Tensor | None, columns: Tensor | None) -> Tensor:
         rows, width, _ = x.shape
         keep: Kept = layer.draw(self.noise, rows, width if columns is None else columns.shape[1], width)
         step = self._step_layer if self.training else Layer.__call__
-        return step(layer, x, valid, columns, keep)
+        return step(layer, x, seen, columns, keep)
 
     def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
         """The cross entropy at the masked positions, of which ``x`` [r, k, d] is the last hidden state."""

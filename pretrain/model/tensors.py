@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.data.batch import Batch, Group
+from pretrain.data.batch import Batch, RowGroup
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class TensorBatch:
     terms: Tensor
     positions: Tensor | None
     valid: Tensor | None
-    groups: tuple[Group, ...]
+    sentences: Tensor | None
+    groups: tuple[RowGroup, ...]
     samples: Tensor
 
     @staticmethod
@@ -38,3 +39,9 @@ class TensorBatch:
 
         fields: dict[str, Any] = {n: moved(v) if isinstance(v, np.ndarray) else v for n, v in vars(batch).items()}
         return TensorBatch(**fields)
+
+    def seen(self) -> Tensor | None:
+        """[rows, 1 or length, length] bool: which tokens of its row each token sees; None: all."""
+        if self.sentences is not None:
+            return self.sentences.unsqueeze(2) == self.sentences.unsqueeze(1)
+        return None if self.valid is None else self.valid.unsqueeze(1)

@@ -71,6 +71,10 @@ class Text:
         """The same, to be read without its padding where that is worth it; for tensors on the CPU."""
         return replace(self, packed=Packed.of(self.valid) if len(self.spans) == 1 else None)
 
+    def seen(self) -> Tensor | None:
+        """[rows, 1, width] bool: which tokens of its row every token sees; None: all."""
+        return None if self.valid is None else self.valid.unsqueeze(1)
+
     @property
     def languages(self) -> Tensor:
         columns = torch.zeros(self.input_ids.shape[1], dtype=torch.int64, device=self.input_ids.device)

@@ -347,5 +347,5 @@ def _check_lengths(cell: Cell, default_task: bool) -> None:
     limit = min((limits.positions for limits in known if limits is not None), default=None)
     named = {"transfer" if default_task else f"tasks.{name}": task for name, task in cell.tasks.items()}
     for where, task in (named if cell.tuned is None else {**named, "tuned": cell.tuned}).items():
-        if limit is not None and task.length > limit:
+        if limit is not None and task.length is not None and task.length > limit:
             raise InputError(f"{where}.length {task.length} exceeds the {limit} tokens that the model reads")

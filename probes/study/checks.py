@@ -31,7 +31,7 @@ from probes.study.cell import MODEL, SECOND, START, Cell, ModelLimits, limits_of
 from probes.study.stage import StageKeys
 from probes.transfer.config import TransferConfig, check_tried, combinations
 from probes.transfer.splits import check_columns, open_splits, open_training
-from probes.transfer.tasks.base import task_of
+from probes.transfer.tasks.base import READS, task_of
 from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
@@ -209,8 +209,8 @@ class _CellChecks:
         return [limits for limits in map(self._limits, models) if limits is not None]
 
     def _length(self, config: TransferConfig) -> int:
-        """How many tokens the cell's model reads, or else a row of the config has."""
-        return next((limits.positions for limits in self._known_limits(MODEL)), config.length)
+        """How many tokens the cell's model reads, as far as it is known."""
+        return next((limits.positions for limits in self._known_limits(MODEL)), config.length or READS)
 
     # --- the parts of a cell ---
 
@@ -294,7 +294,7 @@ class _CellChecks:
         check_names(config, self.cell.second is not None)
         known = self._known_limits(MODEL, config.target_model)
         check_tried(config, [limits.layers for limits in known])
-        task_of(config).check_length(all(limits.bert for limits in known))
+        task_of(config, self._length(config)).check_length(all(limits.bert for limits in known))
         continual = config.continual if config.continual is not None and config.continual.alpha else None
         rotation = config.rotation if config.rotation is not None and config.rotation.map is None else None
         for root, aligned in (("continual", continual), ("rotation", rotation)):

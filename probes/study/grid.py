@@ -19,6 +19,7 @@ from probes.study.labels import short_key
 from synthlang.catalogue import BASE
 from synthlang.config import StrictModel, assigned, override
 from synthlang.errors import InputError
+from synthlang.rng import key_of, permutation
 
 AXIS_ROOTS = ("source", "start", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
 RESERVED = ("task", "layer", "probe")
@@ -195,22 +196,30 @@ class Point:
         return {setting.key: setting.value for setting in self.settings}
 
 
+class SampleConfig(StrictModel):
+    """So many ``cells`` of a product, drawn by ``seed`` without replacement: a random search."""
+
+    cells: int = Field(ge=1)
+    seed: int = Field(default=0, ge=0)
+
+
 class GridConfig(StrictModel):
     """Which cells there are: every combination of ``product``, with each row of ``zip``, and those of ``include``.
 
     An axis is a dotted key with the list of its values (``pretrain.seed: [0, 1]``), or a name without a dot with its
     labels, each of which sets any number of keys: ``objective: {MLM: {pretrain.objective.kind: mlm}}``. The axes of
     ``zip`` have equally many values and are walked together. A combination that agrees with every key of an entry of
-    ``exclude`` is left out. An entry of ``include`` is one more cell: a value for a dotted key, or for a named axis one
-    of its labels, or a label of its own with what it sets; what it does not name has the base's value. What it names is
-    applied in the order of the grid's axes, then keys that are none, in its own. Without axes the cells are those of
-    ``include``, or else the base alone.
+    ``exclude`` is left out; of the others ``sample`` leaves a random part. An entry of ``include`` is one more cell: a
+    value for a dotted key, or for a named axis one of its labels, or a label of its own with what it sets; what it does
+    not name has the base's value. What it names is applied in the order of the grid's axes, then keys that are none, in
+    its own. Without axes the cells are those of ``include``, or else the base alone.
     """
 
     product: dict[str, Any] = Field(default_factory=dict)
     zip: dict[str, Any] = Field(default_factory=dict)
     include: list[dict[str, Any]] = Field(default_factory=list)
     exclude: list[dict[str, Any]] = Field(default_factory=list)
+    sample: SampleConfig | None = None
 
     @field_validator("product", "zip", mode="before")
     @classmethod
@@ -256,6 +265,9 @@ class GridConfig(StrictModel):
         for number, entry in enumerate(self.exclude):
             left_out |= _excluded(points, axes, entry, f"grid.exclude.{number}")
         kept = [point for i, point in enumerate(points) if i not in left_out]
+        if self.sample is not None and self.sample.cells < len(kept):
+            drawn = permutation(key_of("grid", self.sample.seed), len(kept))[: self.sample.cells]
+            kept = [kept[i] for i in sorted(drawn.tolist())]
         return kept + [_included(axes, entry, labels, f"grid.include.{n}") for n, entry in enumerate(self.include)]
 
 

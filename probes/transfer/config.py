@@ -50,6 +50,8 @@ class FeaturesConfig(StrictModel):
     tune                   ``all``: the body is fine-tuned; ``none``: its states are features that stay as they are
     layers                 whose outputs: 1 … N, 0 for the embeddings, −1 for the last one; several are combined
     combine                ``mean`` of the layers, or all side by side (``concat``)
+    freeze_embeddings      word embeddings stay as they are while the body is tuned: else those of the words in the
+                           training text move away from their counterparts in another language, which do not move
     freeze_language_parts  what a language has of its own stays as it is (Conneau et al. 2020, section 4.3), so that a
                            head trained through one language's parts is tested through another's
     top_layers             so many new transformer layers between the features and the head (Conneau et al. 2020,
@@ -60,6 +62,7 @@ class FeaturesConfig(StrictModel):
     tune: Literal["all", "none"] = "all"
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
     combine: Literal["mean", "concat"] = "mean"
+    freeze_embeddings: bool = False
     freeze_language_parts: bool = True
     top_layers: int = Field(default=0, ge=0)
     subword: Literal["first", "last", "mean"] = "first"
@@ -157,8 +160,9 @@ class TransferConfig(StrictModel):
                        with a ``target`` its test set has to be the translation of the parent's, item for item
     parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
     train_items …      at most so many of each split, the first ones of the file (none: all)
-    length             longest row in tokens, sentence tokens included; words beyond it are not predicted and count as
-                       errors; ``stride`` tokens of a paragraph come again in its next window (qa)
+    length             longest row in tokens, sentence tokens included (none: what the model reads); words beyond it are
+                       not predicted and count as errors; ``stride`` tokens of a paragraph come again in its next window
+                       (qa)
     search             dotted key → values: every combination is fine-tuned, those best on the source's dev set are kept
                        (``best`` of them; scores are means over them, as in Conneau et al. 2020, section 3.2)
     target_model       the model that reads the target language, on frozen features, when it is another one
@@ -175,7 +179,7 @@ class TransferConfig(StrictModel):
     train_items: int | None = Field(default=None, ge=1)
     dev_items: int | None = Field(default=None, ge=1)
     test_items: int | None = Field(default=None, ge=1)
-    length: int = Field(default=128, ge=8)
+    length: int | None = Field(default=None, ge=8)
     stride: int = Field(default=64, ge=0)
     features: FeaturesConfig = FeaturesConfig()
     head: HeadConfig = HeadConfig()

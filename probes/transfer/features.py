@@ -132,12 +132,14 @@ class Features(nn.Module):
         rows, width = states.shape[:2]
         for layer in self.top:
             assert isinstance(layer, Layer)
-            states = layer(states, batch.text.valid, None, layer.draw(self.noise, rows, width, width))
+            states = layer(states, batch.text.seen(), None, layer.draw(self.noise, rows, width, width))
         return states if batch.words is None else pick_words(states, batch.words, self.config.subword)
 
     def _freeze(self, body: MaskedLM, deepest: int) -> None:
         """Keep from moving what must not or need not; ``deepest`` is the last layer that anything reads."""
         still = {"embeddings.bias", *(name for name, _ in body.named_parameters() if name.startswith("head."))}
+        if self.config.freeze_embeddings:
+            still.add("embeddings.words")
         if self.config.freeze_language_parts:
             still |= set(body.language_specific())
         unread = tuple(f"layers.{number}." for number in range(deepest, body.shape.layers))

@@ -88,10 +88,8 @@ def open_training(config: TransferConfig, text: str | None, length: int) -> tupl
 
 def _opener(config: TransferConfig, text: str | None, length: int) -> tuple[_Opener, str]:
     """What opens the task's sets, and the spec of those to train on."""
-    task = task_of(config)
+    task = task_of(config, length)
     task.main_metric()  # an unknown one is an error
-    if config.length > length:
-        raise InputError(f"length {config.length} is longer than the {length} tokens that the model reads")
     train = config.train or text
     if train is None:
         raise InputError(f"the task {config.task} needs labelled sentences: name them with --train")

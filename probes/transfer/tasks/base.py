@@ -109,13 +109,17 @@ class Head(nn.Module, ABC):
         """The best prediction for each row, as numbers in the form that the task's ``Examples.predictions`` reads."""
 
 
+READS = 512
+"""Tokens: what a model reads of which nothing is known, as BERT and RoBERTa do."""
+
+
 class Task(ABC):
     """A downstream task. Predictions and gold values are JSON values, one for each item; each task says which."""
 
     name: ClassVar[str]
 
-    def __init__(self, config: TransferConfig) -> None:
-        self.config = config
+    def __init__(self, config: TransferConfig, reads: int = READS) -> None:
+        self.config, self.length = config, config.length or reads
 
     @abstractmethod
     def open(self, spec: str) -> TaskSet:
@@ -158,9 +162,11 @@ class Task(ABC):
         return metrics[name]
 
 
-def task_of(config: TransferConfig) -> Task:
-    """The task that a config names."""
-    task: Task = pkgutil.resolve_name(TASKS[config.task].place)(config)
+def task_of(config: TransferConfig, reads: int = READS) -> Task:
+    """The task that a config names, for a model that reads rows of so many tokens; InputError for longer rows."""
+    if (config.length or 0) > reads:
+        raise InputError(f"length {config.length} is longer than the {reads} tokens that the model reads")
+    task: Task = pkgutil.resolve_name(TASKS[config.task].place)(config, reads)
     return task
 
 

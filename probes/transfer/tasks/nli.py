@@ -56,18 +56,18 @@ class Nli(PairTask):
         first, second = readers
         tokens = FieldTokens.of(batch, 0, first), FieldTokens.of(batch, 1, second)
         (start_a, size_a), (start_b, size_b) = (tokens[i].spans(batch.texts[:, i]) for i in (0, 1))
-        kept_a, kept_b = longest_first(size_a, size_b, self.config.length - separators(first.bert))
+        kept_a, kept_b = longest_first(size_a, size_b, self.length - separators(first.bert))
         start, size = np.stack([start_a, start_b], axis=1), np.stack([kept_a, kept_b], axis=1)
         label, unseen = classes_of(batch.label, labels["label"])
         counts = {
-            f"pairs cut to {self.config.length} tokens": int((kept_a + kept_b < size_a + size_b).sum()),
+            f"pairs cut to {self.length} tokens": int((kept_a + kept_b < size_a + size_b).sum()),
             UNSEEN: unseen,
         }
         return ClassExamples(
             ids=batch.ids,
             gold=batch.label.values(),
             counts=counts,
-            rows=PairRows((tokens[0].ids, tokens[1].ids), start, size, (first, second), self.config.length),
+            rows=PairRows((tokens[0].ids, tokens[1].ids), start, size, (first, second), self.length),
             label=label,
             names=labels["label"],
         )

@@ -60,7 +60,7 @@ class Qa(PairTask):
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> AnswerExamples:
         """The windows of every question. InputError for a stride that leaves no room to move on."""
-        length, stride = self.config.length, self.config.stride
+        length, stride = self.length, self.config.stride
         asker, teller = readers
         limit = longest_question(length, stride, separators(asker.bert))
         question, context = FieldTokens.of(batch, 0, asker), FieldTokens.of(batch, 1, teller)
@@ -90,7 +90,7 @@ class Qa(PairTask):
 
     def check_length(self, bert: bool) -> None:
         """InputError for a stride that leaves no room to move on."""
-        longest_question(self.config.length, self.config.stride, separators(bert))
+        longest_question(self.length, self.config.stride, separators(bert))
 
     def head(self, hidden: int, labels: Labels) -> Head:  # noqa: ARG002  the span is chosen among columns
         head = self.config.head

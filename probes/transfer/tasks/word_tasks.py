@@ -202,7 +202,7 @@ class WordTask(Task):
         return task
 
     def words(self, batch: TaskBatch, readers: Sequence[Reader]) -> LabelledWords:
-        return words_of(batch, readers[0], self.config.length, self.has_gold(batch.corpus))
+        return words_of(batch, readers[0], self.length, self.has_gold(batch.corpus))
 
     @abstractmethod
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
