@@ -138,8 +138,8 @@ class SlurmExecutor:
             raise InputError("squeue does not answer; run the same command again")
         wanted = [stage for stage in stages if not self._has_job(stage)]
         try:
-            for group in self._groups(wanted, {stage.key for stage in stages}):
-                self._send_array(group)
+            for array in self._arrays(wanted, {stage.key for stage in stages}):
+                self._send_array(array)
         except FullError as full:
             raise InputError(f"{full}; run the same command again for the rest") from full
 
@@ -181,9 +181,9 @@ class SlurmExecutor:
             return
         self._take([stage for stage in self._new if self._has_job(stage)])
         try:
-            for group in self._groups(self._new, set()):
-                self._send_array(group)
-                self._take(group.stages)
+            for array in self._arrays(self._new, set()):
+                self._send_array(array)
+                self._take(array.stages)
                 self._asked = float("-inf")  # what the queue was before says nothing of these
             self._full = ""
         except FullError as full:
@@ -194,7 +194,7 @@ class SlurmExecutor:
         self._running |= taken
         self._new = [stage for stage in self._new if stage.key not in taken]
 
-    def _groups(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[JobArray]:
+    def _arrays(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[JobArray]:
         """Arrays in the order in which they can be sent; of the parents only those in ``waited`` count."""
         depth: dict[str, int] = {}
         found: dict[tuple[int, tuple[str, ...], str], list[Stage]] = {}
@@ -207,30 +207,30 @@ class SlurmExecutor:
             for start in range(0, len(members), size):
                 yield JobArray(members[start : start + size], parents)
 
-    def _send_array(self, group: JobArray) -> None:
+    def _send_array(self, array: JobArray) -> None:
         """Send one array, to start when the jobs of its parents have ended well, and note its ids.
 
         FullError at a limit on the number of jobs, InputError for anything else that sbatch says.
         """
         import submitit
 
-        kind = group.stages[0].kind
+        kind = array.stages[0].kind
         executor = submitit.SlurmExecutor(
             self.folder / "jobs", max_num_timeout=self.options.requeues, python=self.options.python
         )
-        executor.update_parameters(**self._parameters(kind, [self.jobs[key] for key in group.parents]))
+        executor.update_parameters(**self._parameters(kind, [self.jobs[key] for key in array.parents]))
         try:
-            sent = executor.submit_array([self._job(stage) for stage in group.stages])
+            sent = executor.submit_array([self._job(stage) for stage in array.stages])
         except (RuntimeError, OSError) as error:
             if re.search(FULL, str(error)):
-                self.size = max(1, min(self.size, len(group.stages)) // 2)
+                self.size = max(1, min(self.size, len(array.stages)) // 2)
                 raise FullError(
                     f"the cluster takes no more jobs of yours now (--slurm jobs=N sends fewer): {error}"
                 ) from error
             away = "; run the same command again when the controller is back" if queue() is None else ""
             raise InputError(f"sbatch refuses the jobs of kind {kind}: {error}{away}") from error
         self.size = min(2 * self.size, self.options.array_size)
-        self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(group.stages, sent, strict=True)}
+        self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(array.stages, sent, strict=True)}
         write_json(self.path, {"format": FORMAT, "jobs": self.jobs})
 
     def _job(self, stage: Stage) -> Job:
