@@ -118,10 +118,10 @@ class Sums:
 class CKA:
     """Gathers states batch by batch; ``result`` may be called at any time.
 
-    The products of P pairs of layers, L · R and each layer with itself, take 8 P d d′ bytes. Where they are more than
-    ``memory`` (bytes) allows, the states wait in temporary files, and ``result`` reads those once for as many pairs as
-    fit, for one at least. All is computed on ``device``, which must have float64. ``names`` are what the layers of each
-    side are called in messages (default: left layer 0 …).
+    The products of P pairs of layers, L · R and each layer with itself, take 8 P d d′ bytes. Where these and a block of
+    all layers are more than ``memory`` (bytes), the states wait in temporary files, and ``result`` reads those once for
+    as many pairs as fit, for one at least. All is computed on ``device``, which must have float64. ``names`` are what
+    the layers of each side are called in messages (default: left layer 0 …).
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class CKA:
         self._device, self._n = device, 0
         every = range(len(self._widths))
         pairs = [*product(every[:left_layers], every[left_layers:]), *zip(every, every, strict=True)]
-        fit = max(1, memory // (8 * max(self._widths) ** 2))
+        fit = max(1, (memory - 8 * ROWS * sum(self._widths)) // (8 * max(self._widths) ** 2))
         self.groups = [pairs[start : start + fit] for start in range(0, len(pairs), fit)]
         self._sums = Sums(pairs, self._widths, device) if len(self.groups) == 1 else None
         self._files = [] if self._sums else [LayerFiles(*shape) for shape in shapes]
@@ -169,8 +169,8 @@ class CKA:
         if (n := self._n) < 2:
             raise InputError(f"CKA needs at least 2 sentences (the debiased one 4), but there are {n}")
         found = torch.zeros(2, len(self._names), len(self._names), dtype=torch.float64)
-        for done, sums in enumerate([self._sums] if self._sums else self._read(), 1):
-            for (i, j), estimates in sums.hsic():
+        for done, pairs in enumerate(self.groups, 1):
+            for (i, j), estimates in (self._sums or self._read(pairs)).hsic():
                 found[:, i, j] = estimates
             report("CKA", done, len(self.groups), "")
         own, lefts = found.diagonal(dim1=1, dim2=2), self._lefts
@@ -187,14 +187,13 @@ class CKA:
         ]
         return CKAResult(biased, debiased, n, tuple(undefined))
 
-    def _read(self) -> Iterator[Sums]:
-        """The sums of one group of pairs after the other, from the files."""
+    def _read(self, pairs: Sequence[Pair]) -> Sums:
+        """The sums of some pairs, from the files."""
+        sums = Sums(pairs, self._widths, self._device)
         layers = [partial(files.blocks, i) for files in self._files for i in range(files.layers)]
-        for pairs in self.groups:
-            sums = Sums(pairs, self._widths, self._device)
-            for blocks in zip(*(layers[i]() for i in sums.layers), strict=True):
-                sums.add(blocks)
-            yield sums
+        for blocks in zip(*(layers[i]() for i in sums.layers), strict=True):
+            sums.add(blocks)
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
